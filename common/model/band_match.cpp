@@ -110,6 +110,14 @@ std::vector<int> common_numbers(const std::vector<int>& first, const std::vector
     return places;
 }
 
+SceneBands bands_of(const ModelBands& model) {
+    SceneBands bands{model.bands, model.wavelengths_nm, model.numbers_told, model.file_bands};
+    if (bands.told || bands.file_bands > 0) return bands;
+    for (size_t b = 0; b < model.bands.size(); ++b)
+        bands.told |= model.bands[b] != static_cast<int>(b) + 1;
+    return bands;
+}
+
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();
@@ -135,11 +143,13 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
         return "its band " + std::to_string(model.bands[static_cast<size_t>(missing - matched.begin())]);
     };
     if (given > wanted) throw misfit(", among them not " + its_band());
-    if (scene.told && !ignored)
-        throw Error("'" + file + "' was made for other bands than " + scene_name +
-                        " gives: not among them is " + its_band() +
-                        ", by the numbers that they have in the scene that it was made from",
-                    "Use it with the same bands; -any-wavelengths takes the bands as they come.");
+    if (!ignored && (scene.told || comparable_numbers(bands_of(model), scene)))
+        throw Error(
+            "'" + file + "' was made for other bands than " + scene_name + " gives: not among them is " +
+                its_band() +
+                (scene.told ? ", by the numbers that they have in the scene that it was made from"
+                            : ", by their numbers"),
+            "Choose the bands that it was made from with -b; -any-wavelengths takes the bands as they come.");
     std::iota(matched.begin(), matched.end(), 0);
     return matched;
 }

@@ -29,6 +29,10 @@ bool comparable_numbers(const SceneBands& first, const SceneBands& second);
 /// Of every number of the first where it stands in the second (0-based); -1: nowhere.
 std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second);
 
+/// The bands that a model was made from. One that does not say what its numbers count (an older document)
+/// tells them, unless they are 1, 2, 3 .., which are those of any file.
+SceneBands bands_of(const ModelBands& model);
+
 /// For every band of the model the scene's (0-based, among those kept), none twice:
 /// 1. where both know the wavelengths of all bands, the nearest, at most a quarter of the spacing of the
 /// model's
@@ -36,7 +40,8 @@ std::vector<int> common_numbers(const std::vector<int>& first, const std::vector
 /// 2. else the bands of the model's own numbers, when there are more than it wants, or as many and all these
 ///    are among them;
 /// 3. else, or when wavelengths are `ignored`, the bands in their order when there are as many as the model
-///    wants, unless the scene tells (SceneBands::told) that they are others. Ignored and more: rule 2.
+///    wants, unless they are known to be others: the scene tells its numbers (SceneBands::told), or the
+///    model's and the scene's are comparable_numbers(). Ignored and more: rule 2.
 /// Throws Error, naming the model's `file` and the scene, when they do not fit; by rule 1 also how many bands
 /// have no partner, and the first of them.
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,

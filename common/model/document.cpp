@@ -59,6 +59,8 @@ std::string values_text(const ModelBands& b) {
 
 std::string bands_text(const ModelBands& b) {
     std::string t = "  \"bands\": " + dump(b.bands);
+    if (b.numbers_told) t += ",\n  \"numbers_told\": true";
+    if (b.file_bands > 0) t += ",\n  \"file_bands\": " + std::to_string(b.file_bands);
     if (!b.band_names.empty()) t += ",\n  \"names\": " + dump(b.band_names);
     if (!b.wavelengths_nm.empty()) t += ",\n  \"wavelengths_nm\": " + row(b.wavelengths_nm);
     if (const auto values = values_text(b); !values.empty()) t += ",\n  \"values\": " + values;
@@ -165,6 +167,16 @@ ModelBands Reader::bands(const Json& features) const {
     std::sort(sorted.begin(), sorted.end());
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
         fail("'bands' names band " + std::to_string(*twice) + " twice");
+    if (features.contains("numbers_told")) {
+        if (!features["numbers_told"].is_boolean()) fail("'numbers_told' is neither true nor false");
+        m.numbers_told = features["numbers_told"].get<bool>();
+    }
+    if (features.contains("file_bands")) {
+        m.file_bands = static_cast<int>(whole(features["file_bands"], "file_bands", 1, 1000000));
+        if (!m.numbers_told && m.file_bands < sorted.back())
+            fail("'bands' names band " + std::to_string(sorted.back()) + " of " +
+                 std::to_string(m.file_bands));
+    }
     if (features.contains("names")) {
         expect(features["names"], "names", n);
         for (const auto& name : features["names"]) {

@@ -29,6 +29,8 @@ OrderedJson begin_document(const char* format, int version, const Origin& origin
 
 void add_bands(OrderedJson& document, const ModelBands& bands) {
     document["bands"] = bands.bands;
+    if (bands.numbers_told) document["numbers_told"] = true;
+    if (bands.file_bands > 0) document["file_bands"] = bands.file_bands;
     document["wavelengths_nm"] = with_nulls(bands.wavelengths_nm);
     if (const auto values = values_text(bands); !values.empty()) document["values"] = Json::parse(values);
     if (bands.minimum.empty()) return;

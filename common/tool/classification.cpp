@@ -60,11 +60,9 @@ void refuse_label_options(const Call& call, const std::string& advice) {
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths) {
     const auto found = match_source(run, run.open_source(), file, model, any_wavelengths);
-    if (!found.in_order())
-        throw Error(found.source->path() + ": its bands stand in another order than those of '" + file + "'",
-                    "Bring them into the order of their wavelengths (gdal_translate -b), or give "
-                    "-any-wavelengths to take them as they come.");
-    return found.source;
+    if (std::is_sorted(found.matched.begin(), found.matched.end())) return found.source;
+    run.note("Bands: brought into the order of the model's");
+    return found.source->with_bands(found.matched);
 }
 
 namespace {

@@ -25,8 +25,8 @@ void add_label_options(Call& call, raster::LabelOptions& labels);
 /// absent.
 void refuse_label_options(const Call& call, const std::string& advice);
 
-/// The source, with the model's bands alone, as match_source() finds them. Throws Error, naming the model's
-/// `file`, when they do not fit or stand in another order.
+/// The source, with the model's bands alone and in the model's order, as match_source() finds them. Throws
+/// Error, naming the model's `file`, when they do not fit.
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
 

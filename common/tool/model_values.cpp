@@ -45,6 +45,8 @@ model::SceneBands scene_bands(const raster::RasterSource& scene) {
 
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model) {
     model.bands = scene.band_numbers();
+    model.numbers_told = scene.tells_band_numbers();
+    model.file_bands = model.numbers_told ? 0 : scene.file_bands();
     model.band_names = scene.band_names();
     model.wavelengths_nm = scene.wavelengths_nm();
     const auto values = value_scale(scene);
@@ -63,12 +65,27 @@ void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with) {
                   " not compare the scene's wavelengths with the model's: take the bands as they come");
 }
 
-bool MatchedSource::in_order() const { return std::is_sorted(matched.begin(), matched.end()); }
+namespace {
+
+/// Says where nothing but their order has told which bands are the model's.
+void note_order(Run& run, const raster::RasterSource& source, const model::ModelBands& model,
+                const std::vector<int>& matched, bool any_wavelengths) {
+    const auto scene = scene_bands(source);
+    if (any_wavelengths || (model::all_known(model.wavelengths_nm) && model::all_known(scene.wavelengths_nm)))
+        return;
+    for (size_t b = 0; b < matched.size(); ++b)
+        if (scene.numbers[static_cast<size_t>(matched[b])] != model.bands[b])
+            return run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers "
+                            "tell which are the model's");
+}
+
+} // namespace
 
 MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths) {
     MatchedSource result{
         source, model::match_bands(file, model, source->path(), scene_bands(*source), any_wavelengths)};
+    note_order(run, *source, model, result.matched, any_wavelengths);
     std::vector<int> sorted = result.matched;
     std::sort(sorted.begin(), sorted.end());
     result.source = only_bands(source, sorted);

@@ -30,7 +30,6 @@ void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with = "
 struct MatchedSource {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<int> matched; ///< 0-based
-    bool in_order() const;    ///< the model's bands follow one another as the scene's do
 };
 /// By model::match_bands(). Bands that the model does not know are left out: they must not make pixels
 /// invalid.

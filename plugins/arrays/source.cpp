@@ -360,13 +360,19 @@ bool RasterSource::geotransform(double (&)[6]) const { return false; }
 bool RasterSource::located() const { return false; }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    std::vector<int> others;
+    for (int k = 0; k < static_cast<int>(m->bands.size()); ++k)
+        if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
+    if (others.empty())
+        throw Error("no band of '" + m->path + "' is left", "Every band has been found empty.");
+    return with_bands(others);
+}
+
+std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
-    for (size_t k = 0; k < m->bands.size(); ++k)
-        if (std::find(indices.begin(), indices.end(), static_cast<int>(k)) == indices.end())
-            s->bands.push_back(m->bands[k]);
-    if (s->bands.empty())
-        throw Error("no band of '" + m->path + "' is left", "Every band has been found empty.");
+    for (const int k : indices)
+        s->bands.push_back(m->bands[static_cast<size_t>(k)]);
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
 }
 

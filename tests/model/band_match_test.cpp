@@ -88,6 +88,26 @@ TEST(BandMatch, AsManyBandsAreFoundByTheirNumbersWhereTheyAreTheModels) {
     EXPECT_EQ(match(m, told), (Places{2, 0, 1}));
 }
 
+TEST(BandMatch, NumbersThatMeanTheSameAreNotTakenInTheirOrder) {
+    auto m = model_of({3, 7}, {});
+    m.file_bands = 10;
+    EXPECT_EQ(match(m, {{7, 3}, {}, false, 10}), (Places{1, 0}));
+    EXPECT_EQ(match(m, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {}, false, 10}), (Places{2, 6}));
+    EXPECT_EQ(complaint(m, {{3, 8}, {}, false, 10}),
+              "'m.json' was made for other bands than scene.img gives: not among them is its band 7, by their "
+              "numbers");
+    EXPECT_EQ(match(m, {{3, 8}, {}, false, 10}, true), (Places{0, 1})) << "as they come";
+    EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1})) << "of another file: nothing is known";
+    EXPECT_EQ(match(m, {{3, 8}, {}, false, 12}), (Places{0, 1})) << "likewise";
+    m.file_bands = 0; // an older document, whose numbers are none of a file of two bands
+    EXPECT_NE(complaint(m, {{3, 8}, {}, false, 12}).find("its band 7"), std::string::npos);
+    EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1}));
+    m.bands = {1, 2}; // as those of any file
+    EXPECT_EQ(match(m, {{3, 8}, {}, false, 12}), (Places{0, 1}));
+    m.numbers_told = true;
+    EXPECT_NE(complaint(m, {{3, 8}, {}, false, 12}).find("its band 1"), std::string::npos);
+}
+
 TEST(BandMatch, NumbersAreComparedWhereTheyMeanTheSame) {
     using model::SceneBands;
     const SceneBands whole{{1, 2, 3, 4}, {}, false, 4}, some{{1, 4}, {}, false, 4},

@@ -245,3 +245,74 @@ def test_numbers_that_are_none_count_for_nothing(tmp_path, numbers):
     model = tmp_path / "m.json"
     succeed(run("gdal_hsi_pca", "-q", "-nc", "1", "-model", model, scene, tmp_path / "a.tif"))
     assert json.loads(model.read_text())["bands"] == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory):
+    """Four classes that lie apart in every band, the more so the higher its number."""
+    folder = tmp_path_factory.mktemp("classes")
+    labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((15, 15)))
+    data = np.random.default_rng(18).normal(0, 1, (10, 30, 30)) + labels * np.arange(1, 11)[:, None, None]
+    write_scene(folder / "s.tif", data, driver="GTiff")
+    write_scene(folder / "labels.tif", labels[None], driver="GTiff", dtype="u1")
+    write_scene(folder / "short.tif", data[[2, 6]], driver="GTiff")  # tells nothing of its bands
+    for name, bands in (("m", "3,7"), ("turned", "7,3")):
+        succeed(run("gdal_hsi_svm_train", "-q", "-C", 10, "-gamma", 0.5, "-b", bands, folder / "s.tif", folder / "labels.tif",
+                    folder / f"{name}.json"))
+    for tool in ("pca", "mnf"):
+        succeed(run(f"gdal_hsi_{tool}", "-q", "-b", "3,7,9", "-nc", 2, "-model", folder / f"{tool}.json", folder / "s.tif",
+                    folder / f"{tool}.tif"))
+    succeed(run("gdal_hsi_sahic", "-q", "-b", "3,7,9", "-model", folder / "sahic.json", folder / "s.tif",
+                folder / "labels.tif", folder / "sahic.tif"))
+    return folder
+
+
+def other_bands(tool, folder, dst, *options):
+    if tool == "svm_classify":
+        return run("gdal_hsi_svm_classify", *options, folder / "s.tif", folder / "m.json", dst)
+    labels = ["none"] if tool == "sahic" else []
+    return run(f"gdal_hsi_{tool}", *options, "-apply", folder / f"{tool}.json", folder / "s.tif", *labels, dst)
+
+
+@pytest.mark.parametrize("tool,bands,lost", [("svm_classify", "3,8", 7), ("svm_classify", "1,2", 3), ("pca", "1-3", 7),
+                                             ("mnf", "7,8,9", 3), ("sahic", "1-3", 7)])
+def test_models_refuse_other_bands_of_their_scene(classes, tmp_path, tool, bands, lost):
+    refused = other_bands(tool, classes, tmp_path / "o.tif", "-b", bands)
+    assert refused.code == 1 and f"not among them is its band {lost}, by their numbers" in first_error(refused)
+    assert "with -b" in refused.err and not list(tmp_path.iterdir())
+    succeed(other_bands(tool, classes, tmp_path / "o.tif", "-q", "-b", bands, "-any-wavelengths"))
+
+
+@pytest.mark.parametrize("model", ["m.json", "turned.json"])
+@pytest.mark.parametrize("bands", [[], ["-b", "3,7"], ["-b", "7,3"], ["-b", "9,7,3,1"]])
+def test_models_find_their_bands_in_any_order(classes, tmp_path, model, bands):
+    result = succeed(run("gdal_hsi_svm_classify", *bands, classes / "s.tif", classes / model, tmp_path / "o.tif"))
+    assert (read(tmp_path / "o.tif") == read(classes / "labels.tif")).mean() > 0.99, result.out
+    assert "taken in their order" not in result.out
+
+
+def test_models_tell_what_their_numbers_count(classes, tmp_path):
+    features = json.loads((classes / "m.json").read_text())["features"]
+    assert features["bands"] == [3, 7] and features["file_bands"] == 10 and "numbers_told" not in features
+    assert json.loads((classes / "pca.json").read_text())["file_bands"] == 10
+    # A copy that records the numbers; one that does not is taken as it comes, with a word.
+    succeed(run("gdal_hsi_spp", "-q", "-ws", 3, "-b", "3,5,7-9", classes / "s.tif", tmp_path / "copy.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-b", "2,3", "-nc", 2, "-model", tmp_path / "copy.json", tmp_path / "copy.tif",
+                tmp_path / "p.tif"))
+    document = json.loads((tmp_path / "copy.json").read_text())
+    assert document["bands"] == [5, 7] and document["numbers_told"] is True and "file_bands" not in document
+    refused = run("gdal_hsi_pca", "-b", "2,3", "-apply", tmp_path / "copy.json", classes / "s.tif", tmp_path / "q.tif")
+    assert refused.code == 1 and "its band 5" in first_error(refused)
+    result = succeed(run("gdal_hsi_svm_classify", classes / "short.tif", classes / "m.json", tmp_path / "o.tif"))
+    assert (read(tmp_path / "o.tif") == read(classes / "labels.tif")).mean() > 0.99
+    assert "taken in their order" in result.out
+
+
+@pytest.mark.parametrize("member,value,message", [("file_bands", 6, "names band 7 of 6"), ("file_bands", 0, "'file_bands'"),
+                                                  ("numbers_told", 1, "'numbers_told'")])
+def test_damaged_numbers_of_a_model(classes, tmp_path, member, value, message):
+    document = json.loads((classes / "m.json").read_text())
+    document["features"][member] = value
+    (tmp_path / "m.json").write_text(json.dumps(document))
+    refused = run("gdal_hsi_svm_classify", classes / "s.tif", tmp_path / "m.json", tmp_path / "o.tif")
+    assert refused.code == 1 and message in first_error(refused) and not (tmp_path / "o.tif").exists()

@@ -450,21 +450,28 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
 }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    std::vector<int> others;
+    for (int k = 0; k < static_cast<int>(m->bands.size()); ++k)
+        if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
+    if (others.empty())
+        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
+    return with_bands(others);
+}
+
+std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
     if (m->pixels || !m->parts.empty())
         throw std::logic_error(
-            "bands of pixels that come from elsewhere, or in parts, are not to be left out");
+            "bands of pixels that come from elsewhere, or in parts, are not to be chosen");
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
     s->scene.bands.clear();
     s->nodata.clear();
-    for (size_t k = 0; k < m->bands.size(); ++k) {
-        if (std::find(indices.begin(), indices.end(), static_cast<int>(k)) != indices.end()) continue;
+    for (const int index : indices) {
+        const auto k = static_cast<size_t>(index);
         s->bands.push_back(m->bands[k]);
         s->scene.bands.push_back(m->scene.bands[k]);
         s->nodata.push_back(m->nodata[k]);
     }
-    if (s->bands.empty())
-        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
 }
 

@@ -114,6 +114,8 @@ class RasterSource final : public stream::CubeSource {
 
     /// The same scene without some bands (indices into bands(), 0-based).
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
+    /// The same scene with these bands alone (indices likewise, none twice), in this order.
+    std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const;
 
     /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
     std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const;
