@@ -136,7 +136,97 @@ Files open_files(tool::Run& run, Settings& s) {
 struct Known {
     std::vector<std::string> names;   ///< of classes, as they were spelled first
     std::vector<std::string> missing; ///< texts of -leave-out that the last reference has no class for
+    /// Words of -leave-out, and what each asks of the last reference; empty: themselves.
+    std::vector<std::pair<std::string, std::vector<std::string>>> asked;
+    /// Of the folds so far: the number of every name in the first reference that has it, and which of these
+    /// names has a number.
+    std::map<std::string, int> number;
+    std::map<int, std::string> name;
 };
+
+bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
+
+/// A word of -leave-out, as one that listed_words() takes for this alone.
+std::string quoted(const std::string& word) {
+    std::string text = "\"";
+    for (const char c : word)
+        text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return text + "\"";
+}
+
+/// What -leave-out says, a word each. A text that is no list stays whole: LabelSource refuses it.
+std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
+    std::vector<std::string> words;
+    for (const auto& text : texts) {
+        const auto list = listed_words(text);
+        if (!list) return {};
+        words.insert(words.end(), list->begin(), list->end());
+    }
+    return words;
+}
+
+/// The number that a word is; 0 when it is none.
+int number_of(const std::string& word) {
+    const bool digits =
+        !word.empty() && word.size() <= 5 && word.find_first_not_of("0123456789") == std::string::npos;
+    const int value = digits ? std::stoi(word) : 0;
+    return std::to_string(value) == word ? value : 0;
+}
+
+/// What a word of -leave-out asks of a file with this legend. A number is that of the first fold which has
+/// it: its name says which class that is here, and the number itself only where it has no other name.
+std::vector<std::string> asked_of(const std::string& word, const std::vector<raster::LabelClass>& legend,
+                                  const Known& known) {
+    const int value = number_of(word);
+    if (value == 0) return {word};
+    const auto named = known.name.find(value);
+    const auto here =
+        std::find_if(legend.begin(), legend.end(), [&](const auto& c) { return c.value == value; });
+    const bool nameless = here == legend.end() || here->name.empty();
+    std::vector<std::string> asked;
+    if (named != known.name.end()) asked.push_back(named->second);
+    if (nameless) asked.push_back(word);
+    return asked;
+}
+
+/// Numbers of -leave-out in the labels of a fold, which may number its classes in another way than others.
+/// `learn`: it is the reference, whose names count for all folds from here on.
+void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, Known& known, bool learn) {
+    const auto words = left_out_words(labels.leave_out);
+    if (learn) known.asked.clear();
+    if (std::none_of(words.begin(), words.end(), [](const auto& word) { return number_of(word) > 0; })) return;
+    raster::LabelOptions all = labels;
+    all.leave_out.clear();
+    const auto legend = raster::LabelSource::open(all, &grid)->legend();
+    if (learn)
+        for (const auto& c : legend) {
+            if (c.name.empty()) continue;
+            const auto same = std::find_if(known.number.begin(), known.number.end(),
+                                           [&](const auto& one) { return same_name(one.first, c.name); });
+            if (same != known.number.end()) continue;
+            known.number[c.name] = c.value;
+            known.name.try_emplace(c.value, c.name);
+        }
+    labels.leave_out.clear();
+    for (const auto& word : words) {
+        const auto asked = asked_of(word, legend, known);
+        for (const auto& one : asked)
+            labels.leave_out.push_back(quoted(one));
+        if (learn) known.asked.emplace_back(word, asked);
+    }
+}
+
+/// The words all of whose forms are missing.
+std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& asked,
+                                  const std::vector<std::string>& missing) {
+    std::vector<std::string> words;
+    for (const auto& [word, forms] : asked)
+        if (std::all_of(forms.begin(), forms.end(), [&](const auto& form) {
+                return std::find(missing.begin(), missing.end(), form) != missing.end();
+            }))
+            words.push_back(word);
+    return words;
+}
 
 /// The classes of a file. A name that differs from a known one only in how its letters are composed is taken
 /// for that: programs that read them from names of files on macOS write accents apart.
@@ -188,6 +278,7 @@ accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
         confusion.add(of_map.data(), of_reference.data(), mask ? of_mask.data() : nullptr, n * grid.samples);
     }
     known.missing = reference->not_left_out();
+    if (!known.asked.empty()) known.missing = words_of(known.asked, known.missing);
     if (!labelled) throw raster::no_labels(*reference);
     if (!mapped) throw raster::no_labels(*map);
     return confusion;
@@ -277,6 +368,11 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
 
 /// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
+    if (s.folds > 0 && !s.reference.leave_out.empty()) {
+        const auto grid = raster::LabelSource::open(s.map)->grid();
+        leave_out_by_name(s.reference, grid, known, true);
+        if (!s.training.path.empty()) leave_out_by_name(s.training, grid, known, false);
+    }
     Files files = open_files(run, s);
     const auto grid = files.map->grid();
     report["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};

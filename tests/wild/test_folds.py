@@ -445,3 +445,41 @@ def test_a_class_left_out_of_the_folds_that_have_it(tmp_path):
         assert result.code == 2 and "-leave-out: no reference has a class '7'" in first_error(result) and "1, 2" in result.err
         alone = run("gdal_hsi_accuracy", "-leave-out", 3, tmp_path / "map_2.tif", tmp_path / "test_2.tif")
         assert alone.code == 2 and "has no class '3'" in first_error(alone)
+
+
+@pytest.mark.parametrize("options", [["-leave-out", 2], ["-leave-out", "B"], ["-leave-out", "9,2"], ["-leave-out", 9, "-leave-out", 2]])
+@pytest.mark.parametrize("which", ["map", "training"])
+def test_a_class_left_out_by_its_number_in_the_first_fold(tmp_path, options, which):
+    lists = [["", "A", "B", "C", "D"], ["", "B", "A", "C", "D"], ["", "D", "C", 'B', "A"], ["", "A", "C", "D"]]
+    pairs = named_folds(tmp_path, lists)
+    # Beyond what the first fold has, a number is that of the first one that has it.
+    lists[3] += [""] * 5 + ["E"]
+    labels = np.random.default_rng(3).choice([1, 2, 3, 9], (20, 20))
+    for name in ("map", "test"):
+        write_labels(tmp_path / f"{name}_4.tif", labels, names=lists[3], place=PLACE)
+    pairs[3] = (np.array(lists[3])[labels],) * 2
+    training = ["-training", tmp_path / "test.tif", "-report", tmp_path / "r.json"] if which == "training" else []
+    out = succeed(run("gdal_hsi_accuracy", "-json", "-folds", 4, *options, *training, tmp_path / "map.tif", tmp_path / "test.tif")).out
+    result = json.loads(out)
+    gone = ["B", "E"] if any("9" in str(o) for o in options) else ["B"]
+    assert [(c["value"], c["name"]) for c in result["classes"]] == [
+        c for c in [(1, "A"), (3, "C"), (4, "D"), (9, "E")] if c[1] not in gone]
+    for fold, (mapped, reference) in zip(result["folds"], pairs):
+        judged = ~np.isin(reference, gone)
+        assert fold["pixels"] == judged.sum()
+        assert fold["overall_accuracy"]["value"] == pytest.approx((mapped == reference)[judged].mean())
+    if which == "training":  # each is its own: all that is judged was trained, and what is left out was not
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert [f["training"]["pixels_of_training"] for f in report["folds"]] == [f["pixels"] for f in result["folds"]]
+
+
+def test_numbers_left_out_of_folds_without_names(tmp_path):
+    """One fold without names, which means the numbers that others name; and a number that no fold has."""
+    pairs = named_folds(tmp_path, [["", "A", "B", "C"], ["", "", "", ""], ["", "A", "B"]])
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, "-leave-out", 2, tmp_path / "map.tif", tmp_path / "test.tif")).out)
+    assert [c["name"] for c in result["classes"]] == ["A", "C"]
+    second = read(tmp_path / "test_2.tif")[0]
+    assert result["folds"][0]["pixels"] == (pairs[0][1] != "B").sum() and result["folds"][1]["pixels"] == (second != 2).sum()
+    assert result["folds"][2]["pixels"] == (pairs[2][1] != "B").sum()
+    refused = run("gdal_hsi_accuracy", "-folds", 3, "-leave-out", "2,7", tmp_path / "map.tif", tmp_path / "test.tif")
+    assert refused.code == 2 and "-leave-out: no reference has a class '7'" in first_error(refused)
