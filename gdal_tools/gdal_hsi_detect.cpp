@@ -504,23 +504,30 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detecto
     const std::string advice = s.false_alarms && !s.ranks()
                                    ? "take -nc auto, or a larger background"
                                    : "take -nc auto, -shrinkage auto, or a larger background";
-    const auto bands = d.dimensions();
-    const bool few = d.shrinkage == 0 && detect::is_few(d.background_pixels, bands);
-    run.report()["background"]["few_pixels"] = few;
+    const bool few = detect::is_few(d.background_pixels, d.free_dimensions);
+    auto& report = run.report()["background"];
+    report["few_pixels"] = few;
+    if (d.shrinkage > 0) report["free_dimensions"] = d.free_dimensions;
     if (!few) return;
-    const std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
-                              counted(bands, d.components > 0 ? "component" : "band");
-    if (d.background_pixels > bands)
-        run.warn(sizes +
-                 ", fewer than two for each: scores lose half of their contrast or more, and those of "
-                 "its own pixels most; " +
-                 advice);
-    else
-        run.warn(sizes +
-                 (d.method == Method::rx
-                      ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
-                      : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
-                 advice);
+    std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
+                        counted(d.dimensions(), d.components > 0 ? "component" : "band");
+    if (d.shrinkage > 0)
+        sizes += ", and a shrinkage of " + number(d.shrinkage) + " still leaves " +
+                 counted(std::llround(d.free_dimensions), "direction") + " of their own variance";
+    if (detect::are_alike(d.background_pixels, d.free_dimensions))
+        return run.warn(
+            sizes +
+            (d.method == Method::rx
+                 ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
+                 : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
+            advice);
+    constexpr double little = 0.2;
+    const double kept = detect::kept_contrast(d.background_pixels, d.free_dimensions);
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.*f %%", kept < 0.1 ? 1 : 0, 100 * kept);
+    run.warn(sizes + ", fewer than two for each: scores " +
+             (kept < little ? "mean little, and keep" : "keep only") + " about " + percent +
+             " of their contrast, and those of its own pixels less; " + advice);
 }
 
 /// Rings that hold no more pixels than there are bands, to the user.

@@ -77,12 +77,23 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Whether a background has too few pixels for the bands (or components) that scores are made from: fewer
-/// than two for each. A matched filter of statistics from n pixels keeps (n + 2 - bands) / (n + 1) of its
-/// contrast on average, half with two a band; with no more pixels than bands all scores of rx are alike. I.
-/// S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate in Adaptive Arrays, IEEE Trans. AES 10(6),
-/// 1974.
-inline bool is_few(int64_t pixels, int64_t bands) { return pixels < 2 * bands; }
+/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
+/// scores are made from: fewer than two for each.
+inline bool is_few(int64_t pixels, double dimensions) {
+    return static_cast<double>(pixels) < 2 * dimensions;
+}
+/// Whether they are so few that scores of their own are alike: the statistics of n pixels span n - 1
+/// directions, and where these are all that there are, each pixel is (n - 1)^2 / n from the mean.
+inline bool are_alike(int64_t pixels, double dimensions) {
+    return static_cast<double>(pixels) < dimensions + 1.5;
+}
+/// What a matched filter whose statistics come from n pixels keeps of its contrast on average, half with two
+/// a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate
+/// in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
+inline double kept_contrast(int64_t pixels, double dimensions) {
+    const auto n = static_cast<double>(pixels);
+    return (n + 2 - dimensions) / (n + 1);
+}
 
 struct Targets {
     std::vector<std::string> names;           ///< k of them, for messages
@@ -119,6 +130,9 @@ struct Detector {
     double ridge = 0;                                 ///< what was added to its diagonal; 0: nothing
     double shrinkage = 0;                             ///< share of the mean eigenvalue's identity in it
     int components = 0; ///< principal components that scores are made from; 0: all bands used
+    /// Directions whose variance is the background's own: dimensions(), and of a shrunk matrix the sum of
+    /// (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels can have.
+    double free_dimensions = 0;
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 

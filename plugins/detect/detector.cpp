@@ -85,6 +85,20 @@ Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     return math::lower_factor(rows, static_cast<int>(components), static_cast<int>(n));
 }
 
+/// Detector::free_dimensions of a matrix with these eigenvalues, before it was shrunk.
+double free_dimensions(const Detector& d, const Vector& eigenvalues) {
+    if (d.shrinkage == 0) return static_cast<double>(d.dimensions());
+    // What lies beyond the rank is rounding.
+    const auto most =
+        std::min(d.dimensions(), d.background_pixels - (d.method == Method::cem ? int64_t{0} : int64_t{1}));
+    double sum = 0;
+    for (size_t k = 0; k < static_cast<size_t>(most); ++k) {
+        const double own = (1 - d.shrinkage) * std::max(0.0, eigenvalues[k]);
+        sum += own / (own + d.shrinkage * d.mean_eigenvalue);
+    }
+    return sum;
+}
+
 /// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
 Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning) {
     const auto all = static_cast<size_t>(background.bands), n = d.used.size();
@@ -104,6 +118,7 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
     d.least_eigenvalue = eigenvalues.back();
     d.components = components_of(d, eigenvalues, conditioning.components);
     d.shrinkage = conditioning.shrinkage;
+    d.free_dimensions = free_dimensions(d, eigenvalues);
     if (d.shrinkage > 0) {
         for (double& v : matrix)
             v *= 1 - d.shrinkage;

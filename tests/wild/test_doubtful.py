@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import run, succeed, write_scene
+from conftest import read, run, succeed, write_scene
 
 
 def noise(lines, samples, bands, seed=1):
@@ -32,13 +32,56 @@ TARGET = ("-target-pixel", 1, 1)
 @pytest.mark.parametrize("method", ["rx", "ace", "mf", "cem"])
 def test_scores_of_a_background_of_few_pixels(tmp_path, method):
     options = ["-method", method] + (list(TARGET) if method != "rx" else [])
-    for shape, pixels, words in [((5, 4, 24), 20, "scores mean nothing"), ((6, 6, 24), 36, "half of their contrast"),
-                                 ((8, 6, 24), 48, None)]:
+    for shape, pixels, words in [((5, 4, 24), 20, "scores mean nothing"), ((5, 5, 24), 25, "scores mean nothing"),
+                                 ((13, 2, 24), 26, "scores mean little, and keep about 15 %"),
+                                 ((6, 6, 24), 36, "scores keep only about 38 % of their contrast"), ((8, 6, 24), 48, None)]:
         err, background, warnings = detect(tmp_path, shape, *options)
         assert background["pixels"] == pixels and background["few_pixels"] == (words is not None)
         said = f"the background has {pixels} pixels for 24 bands"
         assert (said in err and words in err) if words else ("for 24 bands" not in err), err
         assert any(said in w for w in warnings) == (words is not None)
+
+
+@pytest.mark.parametrize("options", [[], ["-nc", 24]])
+def test_one_pixel_more_than_bands_tells_nothing(tmp_path, options):
+    """The statistics of n pixels span n - 1 directions: all scores are (n - 1)^2 / n."""
+    err, background, _ = detect(tmp_path, (5, 5, 24), *options)
+    scores = read(tmp_path / "d.tif")
+    assert np.allclose(scores, 24 ** 2 / 25, rtol=1e-4)
+    assert "scores mean nothing" in err and background["few_pixels"]
+
+
+def spectrum_of(path, share):
+    """The eigenvalues of the covariance, and how many directions a shrinkage leaves to themselves."""
+    x = read(path).reshape(read(path).shape[0], -1)
+    values = np.linalg.eigvalsh(np.cov(x)).clip(0)[::-1][:x.shape[1] - 1]
+    own = (1 - share) * values
+    return float((own / (own + share * np.trace(np.cov(x)) / len(x))).sum())
+
+
+@pytest.mark.parametrize("method", ["rx", "ace", "mf"])
+@pytest.mark.parametrize("share", [1e-14, 1e-9, 1e-6, 0.01, 0.2, "auto"])
+def test_a_shrinkage_counts_by_what_it_does(tmp_path, method, share):
+    """Four materials and some noise, as a scene: its covariance has few large eigenvalues. A share of the mean one drowns
+    the others, or does not."""
+    random = np.random.default_rng(5)
+    spectra = 400 + np.abs(np.cumsum(random.normal(0, 100, (4, 40)), axis=1))
+    data = random.dirichlet(np.ones(4), 30) @ spectra + random.normal(0, 1, (30, 40))
+    write_scene(tmp_path / "s.img", data.T.reshape(40, 6, 5))
+    target = list(TARGET) if method != "rx" else []
+    result = succeed(run("gdal_hsi_detect", "-q", "-device", "cpu", "-method", method, *target, "-shrinkage", share, "-report",
+                         tmp_path / "r.json", tmp_path / "s.img", tmp_path / "d.tif"))
+    background = json.loads((tmp_path / "r.json").read_text())["background"]
+    free = spectrum_of(tmp_path / "s.img", background["shrinkage"])
+    assert background["free_dimensions"] == pytest.approx(free, rel=1e-4, abs=1e-4)
+    assert background["few_pixels"] == (free > 15)
+    told = "scores mean nothing" in result.err and f"still leaves {round(free)} directions" in result.err
+    assert told == (share in (1e-14, 1e-9)) and ("for 40 bands" in result.err) == background["few_pixels"]
+    assert (share in (0.01, 0.2, "auto")) == (not background["few_pixels"])
+    if method == "rx":
+        scores = read(tmp_path / "d.tif")
+        assert (scores.std() < 0.02 * scores.mean()) == (share in (1e-14, 1e-9, 1e-6))
+        assert (scores.std() > 0.1 * scores.mean()) == (share in (0.01, 0.2, "auto"))
 
 
 def test_the_background_mask_is_what_counts(tmp_path):
