@@ -170,6 +170,14 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
 
 namespace {
 
+/// The middle one of several numbers; 0 of none.
+double median(std::vector<double> numbers) {
+    if (numbers.empty()) return 0;
+    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::nth_element(numbers.begin(), middle, numbers.end());
+    return *middle;
+}
+
 /// Where the library ends and how many of the scene's bands without a value lie beyond; their number.
 size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& library,
                    const model::SceneBands& scene, std::string& text) {
@@ -190,6 +198,71 @@ size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& librar
     return beyond;
 }
 
+/// Two neighbouring wavelengths of a library between which its spectra are a guess.
+struct Gap {
+    double from = 0, to = 0;
+    size_t bands = 0; ///< of the scene, strictly between
+};
+
+double median_spacing(const std::vector<double>& rising) {
+    std::vector<double> spacings;
+    for (size_t k = 1; k < rising.size(); ++k)
+        spacings.push_back(rising[k] - rising[k - 1]);
+    return median(std::move(spacings));
+}
+
+std::vector<double> known_wavelengths(const std::vector<double>& nm) {
+    std::vector<double> rising;
+    for (const double w : nm)
+        if (std::isfinite(w)) rising.push_back(w);
+    std::sort(rising.begin(), rising.end());
+    return rising;
+}
+
+/// Where several of the bands in use lie between two wavelengths of the library that are far apart: over five
+/// spacings of the scene's bands, and over three of the library's own or 100 nm. A library that is merely
+/// coarser than the scene has none.
+std::vector<Gap> gaps_of(const Overlap& overlap, const raster::SpectralLibrary& library,
+                         const model::SceneBands& scene) {
+    constexpr double same = 0.5, far_nm = 100; // as fit_library() has it
+    constexpr size_t several = 3;
+    const auto there = known_wavelengths(library.wavelengths_nm),
+               all = known_wavelengths(scene.wavelengths_nm);
+    const double least = std::max(5 * median_spacing(all), std::min(3 * median_spacing(there), far_nm));
+    std::vector<double> used;
+    for (const size_t b : overlap.bands)
+        if (b < scene.wavelengths_nm.size()) used.push_back(scene.wavelengths_nm[b]);
+    std::vector<Gap> gaps;
+    for (size_t k = 1; k < there.size(); ++k) {
+        Gap gap{there[k - 1], there[k]};
+        if (gap.to - gap.from <= least) continue;
+        gap.bands = static_cast<size_t>(std::count_if(
+            used.begin(), used.end(), [&](double w) { return w > gap.from + same && w < gap.to - same; }));
+        if (gap.bands >= several) gaps.push_back(gap);
+    }
+    return gaps;
+}
+
+void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::string& role,
+                  const std::string& path) {
+    if (gaps.empty()) return;
+    constexpr size_t most = 3;
+    std::vector<std::string> texts;
+    size_t bands = 0;
+    for (const Gap& gap : gaps) {
+        char text[64];
+        std::snprintf(text, sizeof text, "%.6g and %.6g nm", gap.from, gap.to);
+        if (texts.size() < most) texts.emplace_back(text);
+        bands += gap.bands;
+    }
+    run.warn(role + " " + path + " has no wavelength between " + joined(texts, ", ") +
+             (gaps.size() > most ? " and in " + counted(gaps.size() - most, "other gap") : std::string()) +
+             ", where " + counted(bands, "band") +
+             " of the scene " + worded(bands, "lies", "lie") +
+             ": what its spectra have there is drawn in a straight line, and no measurement. Leave "
+             "these bands out (-exclude-range), or take a library that has them");
+}
+
 } // namespace
 
 void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
@@ -207,6 +280,7 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
                  joined(names, ", ") +
                  (count > most ? " and " + counted(count - most, "other") : std::string()));
     }
+    warn_of_gaps(run, gaps_of(overlap, library, scene), role, path);
     const size_t bands = fitted.bands(), used = overlap.bands.size();
     if (used == bands) return;
     std::string ends;
@@ -278,14 +352,6 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 }
 
 namespace {
-
-/// The middle one of several numbers; 0 of none.
-double median(std::vector<double> numbers) {
-    if (numbers.empty()) return 0;
-    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-    std::nth_element(numbers.begin(), middle, numbers.end());
-    return *middle;
-}
 
 /// How large spectra are.
 struct Sizes {

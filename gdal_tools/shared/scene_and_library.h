@@ -60,7 +60,8 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
 
 /// A warning that counts the spectra that are left out and names the first, and a note on the bands,
 /// beginning with `what` ("Unmixing"), which says where `library` ends, from which `fitted` to the bands of
-/// `scene` comes, and how many of these lie beyond.
+/// `scene` comes, and how many of these lie beyond. A warning names gaps in the library's wavelengths that
+/// several bands of the scene lie in.
 void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
                     const raster::SpectralLibrary& library, const model::SceneBands& scene,
                     const std::string& role, const std::string& path, const std::string& what);
