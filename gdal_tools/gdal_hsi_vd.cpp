@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
+#include "core/counted.h"
 #include "core/error.h"
 #include "shared/target_search.h"
 #include "stream/statistics_scan.h"
@@ -52,6 +53,13 @@ void report(tool::Run& run, const Settings& settings, const Json& document,
 void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
                    const stream::SceneStatistics& moments) {
     const auto result = vd::hysime(moments);
+    const auto bands = static_cast<int64_t>(scene.raster()->bands().size());
+    constexpr int64_t enough = 9;
+    if (moments.valid_pixels < enough * bands)
+        run.warn("hysime has " + counted(moments.valid_pixels, "pixel") + " for " + counted(bands, "band") +
+                 ", fewer than " + std::to_string(enough) +
+                 " for each: the regression on so many bands takes noise for signals, and the number is too "
+                 "large. Take a larger scene, fewer bands (-b), or -method hfc");
     auto document = document_of(scene, settings, result.dimension, moments);
     std::vector<std::string> table;
     char line[120];
