@@ -266,6 +266,26 @@ void note_other_names(tool::Run& run, const raster::RasterSource& a, const raste
                   : "the same names stand in another order; -other-b " + by_name + " pairs them by name"));
 }
 
+/// Bands that were named by their places in the files, and are others by what both files tell, to the user.
+void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
+    std::string by;
+    const auto matched = partners(a, b, by);
+    const auto first = tool::scene_bands(a), second = tool::scene_bands(b);
+    if (matched.size() != second.numbers.size() || (by == "number" && !first.told && !second.told)) return;
+    for (size_t k = 0; k < matched.size(); ++k) {
+        if (matched[k] == static_cast<int>(k)) continue;
+        const auto text = [&](const model::SceneBands& bands) {
+            if (by == "number") return std::to_string(bands.numbers[k]);
+            char nm[32];
+            std::snprintf(nm, sizeof nm, "%.6g nm", bands.wavelengths_nm[k]);
+            return std::string(nm);
+        };
+        return run.note("Bands are paired as -b names them in both files, though by their " + by +
+                        "s they are others (" + text(first) + " and " + text(second) +
+                        "); without -b they are paired by " + by + ", -other-b chooses those of the other");
+    }
+}
+
 /// Keeps the bands that have a partner, the second's in the order of the first's, and notes how many have
 /// none. \throws Error when there is no such band.
 void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
@@ -358,6 +378,8 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     // Bands that are named by number are compared as they are named.
     if (s.first_bands.empty() && options.source.bands.empty() && !apart && !s.any_wavelengths)
         match_bands(run, a, b);
+    else if (s.first_bands.empty() && !apart && !s.any_wavelengths)
+        note_other_bands(run, *a.file, *b.file);
     check_comparable(run, a, b);
     return {std::move(a), std::move(b)};
 }
