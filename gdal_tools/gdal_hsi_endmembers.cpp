@@ -285,7 +285,9 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
                   "set explains the scene worse",
                   before, found.fewer.size(), residual, count);
     run.warn(std::string(text) + "; take fewer" +
-             (s.method == "atdca" ? "" : ", or -method atdca, whose sets grow"));
+             (s.method == "atdca" ? ""
+                                  : ", or -t 2-" + std::to_string(count) +
+                                        ", which adds one endmember after the other to the same set"));
 }
 
 // --- A range of numbers: -t 2-20

@@ -304,7 +304,12 @@ def test_residuals_that_grow(tmp_path):
         _, fewer, _ = residual_report(tmp_path, data, 3)
         assert residual["rmse_of_one_less"] == fewer["rmse"]
         grows = residual["rmse"] > fewer["rmse"]
-        assert ("residual of unmixing grows" in result.err) == grows
+        assert ("residual of unmixing grows" in result.err) == grows == ("or -t 2-4, which adds one" in result.err)
+        if grows:  # a set that grows explains no less
+            succeed(run("gdal_hsi_endmembers", "-q", "-overwrite", "-t", "2-4", "-report", tmp_path / "g.json",
+                        tmp_path / "scene.img", tmp_path / "g.gpkg"))
+            steps = {s["t"]: s["rmse"] for s in json.loads((tmp_path / "g.json").read_text())["range"]["steps"]}
+            assert steps[4] <= steps[3]
         seen.add(grows)
     assert seen == {True, False}
 
@@ -378,3 +383,61 @@ def test_a_library_that_ends_before_the_scene(tmp_path, tool):
                  "atdca": ["gdal_hsi_atdca", "-t", 2, "-reference", tmp_path / "lib.csv", tmp_path / "scene.img", tmp_path / "o.gpkg"]}[tool]
         out = succeed(run(files[0], "-overwrite", *files[1:])).out
         assert (words in out) if words else ("bands: " not in out), out
+
+
+def gap_library(path, wavelengths):
+    path.write_text("wavelength,a,b\n" + "".join(f"{w},{0.1 + w / 9000:.4f},{0.5 - w / 9000:.4f}\n" for w in wavelengths))
+    return path
+
+
+@pytest.mark.parametrize("nm,gaps", [
+    ([400, 2400], [(400, 2400)]), ([400, 450, 500, 550, 2300, 2350, 2400], [(550, 2300)]),
+    ([400, 450, 900, 1000, 1050, 2000, 2400], [(450, 900), (1050, 2000), (2000, 2400)]),
+    (range(400, 2401, 150), []),  # merely coarse
+    (range(350, 2501, 1), []), ([*range(390, 1300, 10), *range(1400, 2410, 10)], [])])
+def test_gaps_of_a_library(tmp_path, nm, gaps):
+    between = ", ".join(f"{low} and {high} nm" for low, high in gaps)
+    wavelengths = np.linspace(400, 2400, 40)  # 51.3 nm apart
+    scene = write_scene(tmp_path / "s.img", np.random.default_rng(1).uniform(0.1, 0.5, (40, 8, 8)), wavelengths=wavelengths)
+    library = gap_library(tmp_path / "l.csv", nm)
+    for tool in (["gdal_hsi_unmix", scene, library], ["gdal_hsi_detect", "-method", "sam", "-target", library, scene]):
+        result = succeed(run(*tool, "-overwrite", tmp_path / "o.tif"))
+        said = " ".join(result.err.split())
+        assert ("has no wavelength between" in said) == bool(gaps), said
+        if gaps:
+            bands = sum(((wavelengths > low + 0.5) & (wavelengths < high - 0.5)).sum() for low, high in gaps)
+            assert f"has no wavelength between {between}, where {bands} bands of the scene lie" in said
+    if between == "400 and 2400 nm":  # bands that are left out are not spoken of
+        result = succeed(run("gdal_hsi_unmix", "-overwrite", "-b", "1,2,39,40", scene, library, tmp_path / "o.tif"))
+        assert "has no wavelength" not in result.err
+
+
+@pytest.mark.parametrize("size,told", [((15, 10), True), ((30, 29), True), ((40, 30), False)])
+def test_hysime_of_few_pixels(tmp_path, size, told):
+    """Three signals in white noise: what counts beyond them is noise, and does so below nine pixels a band."""
+    random = np.random.default_rng(18)
+    data = random.normal(0, 1, (100, *size)) + 100 + np.tensordot(random.normal(0, 5, (100, 3)), random.normal(0, 1, (3, *size)), 1)
+    scene = write_scene(tmp_path / "s.img", data)
+    result = succeed(run("gdal_hsi_vd", "-json", "-method", "hysime", scene))
+    number = json.loads(result.out)["virtual_dimensionality"]
+    pixels = size[0] * size[1]
+    assert (f"hysime has {pixels} pixels for 100 bands, fewer than 9 for each" in " ".join(result.err.split())) == told
+    assert number <= 4 or told
+    assert number > 10 or pixels > 200
+    assert "fewer than 9" not in run("gdal_hsi_vd", "-method", "hfc", scene).err
+
+
+def test_bands_that_b_names_are_others(tmp_path):
+    """-b holds for both files, whose bands know better."""
+    scene = write_scene(tmp_path / "s.tif", np.random.default_rng(5).uniform(0, 1, (10, 9, 9)) + np.arange(10)[:, None, None],
+                        driver="GTiff")
+    succeed(run("gdal_hsi_spp", "-q", "-b", "3,5,7-9", scene, tmp_path / "sub.tif"))
+    said = "by their numbers they are others (3 and 1)"
+    for options, told in ((["-b", "1-2"], True), (["-b", "1-2", "-any-wavelengths"], False), (["-b", "1-2", "-q"], False),
+                          (["-b", "1-2", "-other-b", "3,5"], False), ([], False)):
+        assert (said in succeed(run("gdal_hsi_compare", *options, tmp_path / "sub.tif", scene)).out) == told, options
+    assert "they are others" not in succeed(run("gdal_hsi_compare", "-b", "1-2", scene, scene)).out
+    for name, first in ("a", 500), ("b", 540):
+        write_scene(tmp_path / f"{name}.img", read(scene), wavelengths=[first + 20 * k for k in range(10)])
+    out = succeed(run("gdal_hsi_compare", "-b", "2-4", tmp_path / "a.img", tmp_path / "b.img")).out
+    assert "by their wavelengths they are others (520 nm and 560 nm)" in out
