@@ -270,8 +270,8 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
-/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value are black;
-/// returns how many have one.
+/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
+/// infinite one, are black; returns how many have one.
 int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
                     const std::vector<Limits>& limits, double gamma) {
     int64_t with_value = 0;
@@ -282,7 +282,7 @@ int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, 
             bool valid = true;
             for (size_t k = 0; k < 3; ++k) {
                 const size_t b = std::min(k, picked.size() - 1);
-                valid &= !std::isnan(picked[b][at]);
+                valid &= std::isfinite(picked[b][at]);
                 if (valid) colour[k] = shade(picked[b][at], limits[b], gamma);
             }
             canvas.set(x0 + x, y0 + y, valid ? colour : Rgb{});
@@ -426,6 +426,18 @@ void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries) 
     }
 }
 
+/// No more classes than the panels are high, and 64 in any case: a picture is for people.
+void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high) {
+    const auto most = static_cast<size_t>(std::max<int64_t>(64, high / legend_line));
+    if (legend.size() <= most) return;
+    const size_t left_out = legend.size() - most;
+    run.warn("the legend shows the first " + std::to_string(most) + " of " +
+             std::to_string(legend.size()) + " classes by their numbers; " + std::to_string(left_out) +
+             " are left out");
+    run.report()["legend_left_out"] = left_out;
+    legend.resize(most);
+}
+
 /// Rings around the pixels that the points lie in.
 void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
                 const std::vector<int64_t>& pixels) {
@@ -545,14 +557,26 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
             name + "no pixel that is shown has a value in " + bands_text(file, bands) +
             ": all are black. Choose other bands with -b, or check the nodata value (-srcnodata)");
     for (size_t k = 0; k < picked.size(); ++k) {
-        if (limits[k][0] < limits[k][1]) continue;
         float low = INFINITY, high = -INFINITY;
+        size_t values = 0, within = 0;
         for (const float v : picked[k])
-            if (!std::isnan(v)) {
+            if (std::isfinite(v)) {
                 low = std::min(low, v);
                 high = std::max(high, v);
+                ++values;
+                within += v >= limits[k][0] && v <= limits[k][1];
             }
-        char text[120];
+        char text[160];
+        if (limits[k][0] < limits[k][1]) {
+            constexpr size_t few = 50; // one of these lies within, or fewer
+            if (within * few > values) continue;
+            std::snprintf(text, sizeof text,
+                          ": %zu of %zu values that are shown lie within the stretch, from %g to %g per cent: "
+                          "all others are black or white. Give a wider -stretch",
+                          within, values, percent[0], percent[1]);
+            run.warn(name + bands_text(file, {bands[k]}, false) + text);
+            continue;
+        }
         if (low == high)
             std::snprintf(text, sizeof text, "all pixels that are shown hold %.6g, which is shown as black",
                           low);
@@ -613,6 +637,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         if (file.classes) {
             auto entries = entries_of(*file.classes);
             draw_classes(picture, x0, y0, scale, *file.classes, entries);
+            if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
+                run.warn("'" + file.path + "': no pixel that is shown has a class: all are black");
             for (const auto& e : entries)
                 if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
                         return known.value == e.value && known.name == e.name && known.colour == e.colour;
@@ -643,6 +669,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     std::stable_sort(legend.begin(), legend.end(),
                      [](const Entry& a, const Entry& b) { return a.value < b.value; });
     run.report()["panels"] = shown;
+    if (!s.no_legend) shorten_legend(run, legend, high);
     const int64_t width = s.no_legend ? 0 : legend_width(legend);
     if (width > 0) {
         Canvas with_legend(wide + gap + width,

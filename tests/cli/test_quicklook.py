@@ -301,3 +301,58 @@ def test_many_panels(tmp_path):
     write_scene(tmp_path / "s.img", np.ones((65, 4, 4), "f4"))
     result = quicklook("-each", tmp_path / "s.img", tmp_path / "p.png")
     assert result.code == 2 and "-each: 65 panels are more than 64" in first_error(result)
+
+
+def test_infinite_values_are_black(tmp_path):
+    data = values()[:3]
+    data[0, :, :30] = np.inf
+    data[1, :, 30:40] = -np.inf
+    half = write_scene(tmp_path / "half.img", data)
+    result = succeed(quicklook("-size", SAMPLES, half, tmp_path / "h.png"))
+    got = picture(tmp_path / "h.png")
+    assert (got[:, :, :40] == 0).all() and got[:, :, 40:].mean() > 50 and result.err == ""
+    everywhere = write_scene(tmp_path / "all.img", np.full((3, 20, 20), np.inf))
+    said = succeed(quicklook("-size", 20, everywhere, tmp_path / "a.png")).err
+    assert "no pixel that is shown has a value" in said and (picture(tmp_path / "a.png") == 0).all()
+
+
+def class_file(path, classes, names, nodata=None):
+    classes = np.asarray(classes)
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), classes.shape[1], classes.shape[0], 1, gdal.GDT_UInt16)
+    band = dataset.GetRasterBand(1)
+    band.WriteArray(classes)
+    band.SetCategoryNames(names)
+    if nodata is not None:
+        band.SetNoDataValue(nodata)
+    return path
+
+
+def test_a_map_without_a_class(tmp_path):
+    empty = class_file(tmp_path / "none.tif", np.zeros((20, 20), int), ["", "a"], 0)
+    said = succeed(quicklook("-size", 20, empty, tmp_path / "n.png")).err
+    assert "no pixel that is shown has a class" in said and (picture(tmp_path / "n.png") == 0).all()
+    some = class_file(tmp_path / "some.tif", np.eye(20, dtype=int), ["", "a"], 0)
+    assert succeed(quicklook("-size", 20, some, tmp_path / "s.png")).err == ""
+
+
+@pytest.mark.parametrize("stretch,told", [((49.99, 50), True), ((0, 0.1), True), ((40, 60), False), ((2, 98), False)])
+def test_a_stretch_that_leaves_black_and_white(scene, tmp_path, stretch, told):
+    said = succeed(quicklook("-b", 1, "-stretch", *stretch, "-size", SAMPLES, scene, tmp_path / "p.png")).err
+    assert ("lie within the stretch" in said and "wider -stretch" in said) == told, said
+    shades = picture(tmp_path / "p.png")[0]
+    assert (np.isin(shades, (0, 255)).mean() > 0.95) == told
+    # Two values are shown as they are.
+    two = write_scene(tmp_path / "two.img", (values()[:1] > 500).astype("f4"))
+    assert succeed(quicklook("-stretch", 2, 98, "-size", SAMPLES, two, tmp_path / "t.png")).err == ""
+
+
+@pytest.mark.parametrize("classes,size,shown", [(4899, 70, 64), (4899, 1600, 77), (60, 70, 60)])
+def test_the_legend_is_bounded(tmp_path, classes, size, shown):
+    path = class_file(tmp_path / "many.tif", np.minimum(np.arange(4900), classes).reshape(70, 70),
+                      [""] + [f"Class {k}" for k in range(1, classes + 1)])
+    result = succeed(quicklook("-size", size, "-report", tmp_path / "r.json", path, tmp_path / "m.png"))
+    high = picture(tmp_path / "m.png").shape[1]
+    assert high <= max(size, 64 * 20)
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report.get("legend_left_out", 0) == classes - shown
+    assert (f"first {shown} of {classes} classes" in result.err and f"{classes - shown} are left out" in result.err) == (shown < classes)
