@@ -104,6 +104,8 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
     if (!run_scan(run, *source.cube, scan, 0)) return rows;
     int64_t invalid = 0;
     auto result = scan.result();
+    if (std::all_of(result.begin(), result.end(), [](const auto& one) { return one.pixels == 0; }))
+        return rows; // a band without a value spoils all; the caller looks for it
     for (size_t c = 0; c < result.size(); ++c) {
         const LabelClass& known = pixels.classes[c];
         invalid += result[c].invalid;
@@ -145,6 +147,7 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                         line,
                         sample});
     }
+    if (rows.empty()) return rows;
     const auto valid = static_cast<int64_t>(rows.size());
     tool::report_invalid(run, valid, static_cast<int64_t>(pixels.index.size()) - valid, "and are left out");
     return rows;
@@ -238,7 +241,7 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
 // ----------------------------------------------------------------------------------------------------------
 
 void run_spectra(tool::Run& run, const Settings& s) {
-    const Source source(run.open_source(tool::Precision::full));
+    Source source(run.open_source(tool::Precision::full));
     const auto& scene = source.scene;
     const auto output = run.text_output("out", s.out, s.overwrite);
     const bool geojson = equal_names(raster::extension_of(s.out), "geojson");
@@ -248,8 +251,16 @@ void run_spectra(tool::Run& run, const Settings& s) {
         raster::check_library_output(output, ".geojson (profiles)");
     const auto pixels = tools::read_labels(run, s.labels, *scene);
     const auto labels = indexed(pixels);
-    auto rows = s.kind == Kind::every ? pixel_rows(run, source, pixels, labels)
-                                      : class_rows(run, source, pixels, labels);
+    const tool::BandedSource banded{
+        scene, scene->bands(), [&source](const std::vector<int>& empty) {
+            source = Source(source.scene->without_bands(empty));
+        }};
+    std::vector<SpectrumRow> rows;
+    tool::attempt(run, {banded}, [&](bool) {
+        rows = s.kind == Kind::every ? pixel_rows(run, source, pixels, labels)
+                                     : class_rows(run, source, pixels, labels);
+        return !rows.empty() || run.options().dry_run;
+    });
     if (run.options().dry_run) return;
     if (rows.empty())
         throw Error("no labelled pixel has a valid spectrum",

@@ -316,3 +316,24 @@ def test_damaged_numbers_of_a_model(classes, tmp_path, member, value, message):
     (tmp_path / "m.json").write_text(json.dumps(document))
     refused = run("gdal_hsi_svm_classify", classes / "s.tif", tmp_path / "m.json", tmp_path / "o.tif")
     assert refused.code == 1 and message in first_error(refused) and not (tmp_path / "o.tif").exists()
+
+
+@pytest.mark.parametrize("kind", ["mean", "deviation", "every"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_spectra_leave_out_bands_without_a_value(folder, tmp_path, kind, masked):
+    labels = np.zeros((1, LINES, SAMPLES))
+    labels.reshape(-1)[[5, 47, 90]] = [1, 2, 3]
+    write_scene(tmp_path / "labels.tif", labels, driver="GTiff", dtype="u1")
+    options = ["-mask", tmp_path / "labels.tif"] if masked else []
+    result = succeed(run("gdal_hsi_spectra", "-kind", kind, *options, "-report", tmp_path / "r.json", folder / "s.tif",
+                         tmp_path / "labels.tif", tmp_path / "o.csv"))
+    lines = [line.split(",") for line in (tmp_path / "o.csv").read_text().splitlines()[1:]]
+    assert [int(line[0]) for line in lines] == NUMBERS
+    assert np.allclose([[float(v) for v in line[-3:]] for line in lines], SPECTRA[:, KEPT].T, rtol=1e-5)
+    assert result.err.count("no valid value in band 5,12,13: left out") == 1 and "none of its" not in result.err
+    assert json.loads((tmp_path / "r.json").read_text())["bands_without_values"] == [b + 1 for b in EMPTY]
+    # Without a valid pixel it is an error still.
+    write_scene(tmp_path / "none.tif", with_holes(DATA, list(range(BANDS))), driver="GTiff", nodata=NODATA)
+    refused = run("gdal_hsi_spectra", "-kind", kind, tmp_path / "none.tif", tmp_path / "labels.tif", tmp_path / "n.csv")
+    assert refused.code == 1 and "no labelled pixel has a valid spectrum" in first_error(refused)
+    assert not (tmp_path / "n.csv").exists()
