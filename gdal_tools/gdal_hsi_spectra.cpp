@@ -279,7 +279,10 @@ void run_spectra(tool::Run& run, const Settings& s) {
     if (geojson)
         raster::write_text_output(output, geojson_of(rows, *scene));
     else
-        raster::write_spectral_library(output, library_of(rows, *scene), run.options().destination.history);
+        if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
+                                                             run.options().destination.history);
+            !told.empty())
+            run.warn(told);
     run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
              counted(pixels.index.size(), "labelled pixel"));
 }

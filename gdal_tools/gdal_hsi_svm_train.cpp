@@ -3,6 +3,8 @@
 // labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
+#include "core/utf8.h"
 #include "raster/labels/labels.h"
 #include "shared/neighbours.h"
 #include "shared/training_pixels.h"
@@ -32,7 +34,7 @@ struct Settings {
     bool probability = false, overwrite = false;
 };
 
-/// "3=2.5" or "Oats=4".
+/// "3=2.5", "Oats=4", or with the class as listed_words() has one: "\"Corn, young\"=2".
 std::pair<std::string, double> parse_weight(const std::string& text) {
     const size_t equals = text.rfind('=');
     double factor = 0;
@@ -44,7 +46,9 @@ std::pair<std::string, double> parse_weight(const std::string& text) {
     if (factor == 0)
         throw UsageError("-weight: '" + text + "' is not understood",
                          "Give a class and a factor above 0: -weight 3=2.5 or -weight Oats=4.");
-    return {text.substr(0, equals), factor};
+    const std::string which = text.substr(0, equals);
+    const auto words = listed_words(which);
+    return {words && words->size() == 1 ? words->front() : which, factor};
 }
 
 void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
@@ -57,7 +61,8 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
         const auto [which, factor] = parse_weight(text);
         const auto known =
             std::find_if(classes.begin(), classes.end(), [&, &name = which](const svm::ModelClass& c) {
-                return name == c.name || name == std::to_string(c.value);
+                return name == c.name || name == std::to_string(c.value) ||
+                       differ_in_composition(name, c.name);
             });
         if (known == classes.end()) throw UsageError("-weight: no training pixel has class '" + which + "'");
         known->weight *= factor;

@@ -195,3 +195,39 @@ def test_accents_composed_or_not(tmp_path):
     succeed(run("gdal_hsi_sample", "-n", "9", "-n", "5:" + apart[1], "-leave-out", apart[2], tmp_path / "ref.tif", tmp_path / "a.tif", tmp_path / "b.tif"))
     train = read(tmp_path / "a.tif")[0]
     assert [(train == v).sum() for v in (1, 2, 3)] == [5, 0, 9]
+
+
+FIELDS = ["", "Corn, young", "Corn young", "Corn{young", "x"]
+
+
+def scene_with_commas(folder):
+    labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((10, 10), int))
+    write_labels(folder / "l.tif", labels, names=FIELDS)
+    write_scene(folder / "s.tif", np.random.default_rng(1).random((6, 20, 20)) + labels, "GTiff", geotransform=PLACE, epsg=32633)
+    return labels
+
+
+def test_names_that_an_envi_library_cannot_hold(tmp_path):
+    labels = scene_with_commas(tmp_path)
+    result = succeed(run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "o.sli"))
+    said = " ".join(result.err.split())
+    assert "'Corn, young' is 'Corn young (2)' there, and 1 other name has changed likewise" in said and ".csv" in said
+    header = (tmp_path / "o.hdr").read_text()
+    names = [n.strip() for n in header.split("spectra names = {")[1].split("}")[0].split(",")]
+    assert names == ["Corn young (2)", "Corn young", "Corn young (3)", "x"]
+    succeed(run("gdal_hsi_unmix", "-method", "nnls", "-spectrum", "Corn young", tmp_path / "s.tif", tmp_path / "o.sli", tmp_path / "u.tif"))
+    abundance = read(tmp_path / "u.tif")
+    assert len(abundance) == 1  # that of the name alone: about 1 in its own field, and of the others what they are
+    assert abundance[0][labels == 2].mean() == pytest.approx(1, abs=0.05)
+    for name in ("o.csv", "plain.sli"):
+        if name == "plain.sli":
+            write_labels(tmp_path / "l.tif", labels, names=["", "a", "b", "c", "d"])
+        assert succeed(run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / name)).err == ""
+
+
+@pytest.mark.parametrize("text,value", [('"Corn, young"=2', 1), ("Corn, young=2", 1), ("Corn{young=2", 3), ('"x"=2', 4), ("4=2", 4)])
+def test_weights_of_classes_with_commas(tmp_path, text, value):
+    scene_with_commas(tmp_path)
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, "-weight", text, tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "m.json"))
+    classes = json.loads((tmp_path / "m.json").read_text())["classes"]
+    assert {c["value"]: c["weight"] for c in classes} == {k: 2 if k == value else 1 for k in range(1, 5)}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/sink/library_output.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <set>
 
 namespace hsi::raster {
 namespace {
@@ -109,8 +111,54 @@ void check_library_output(const TextOutput& output, const std::string& also) {
                         : "It is no library's: give another name for " + output.role + ".");
 }
 
-void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
-                            const std::string& history) {
+namespace {
+
+/// A name as a header's list can hold it: blanks for what means something there, one where two would meet.
+std::string header_name(const std::string& name) {
+    std::string out;
+    const std::string held = envi_name(name);
+    if (held == name) return held;
+    for (const char c : held)
+        if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
+    if (!out.empty() && out.back() == ' ') out.pop_back();
+    return out.empty() ? "Spectrum" : out;
+}
+
+/// Those of all spectra, none of those that had to change like another.
+std::vector<std::string> header_names(const std::vector<std::string>& names) {
+    std::set<std::string> taken;
+    std::vector<std::string> out;
+    for (const auto& name : names)
+        if (header_name(name) == name) taken.insert(name);
+    for (const auto& name : names) {
+        std::string one = header_name(name);
+        if (one != name)
+            for (int k = 2; !taken.insert(one).second; ++k)
+                one = header_name(name) + " (" + std::to_string(k) + ")";
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+/// What to say of names that are not as they were; empty: they are.
+std::string changed_names(const std::string& path, const std::vector<std::string>& before,
+                          const std::vector<std::string>& after) {
+    size_t count = 0, first = 0;
+    for (size_t k = 0; k < before.size(); ++k)
+        if (before[k] != after[k] && count++ == 0) first = k;
+    if (count == 0) return {};
+    return "'" + path + "': an ENVI header's lists hold no commas, braces and leading semicolons: '" +
+           before[first] + "' is '" + after[first] + "' there" +
+           (count > 1 ? ", and " + counted(count - 1, "other name") + worded(count - 1, " has", " have") +
+                            " changed likewise"
+                      : std::string()) +
+           ". A .csv keeps all names";
+}
+
+} // namespace
+
+std::string write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
+                                   const std::string& history) {
     const std::string& path = output.path;
     const size_t bands = library.bands();
     const bool numbered = library.band_numbers.size() == bands;
@@ -138,7 +186,8 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
                 text += "," + number(spectrum[b], library.twofold ? 17 : 9);
             text += "\n";
         }
-        return write_text_output(output, text);
+        write_text_output(output, text);
+        return {};
     }
     const std::string values = library.twofold ? stored<double>(library) : stored<float>(library);
     EnviHeader header;
@@ -166,11 +215,10 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     list("wavelength", library.wavelengths_nm);
     list("fwhm", library.fwhm_nm);
     if (numbered) list(source_band_field, {library.band_numbers.begin(), library.band_numbers.end()});
-    std::vector<std::string> names;
-    for (const auto& name : library.names)
-        names.push_back(envi_name(name));
+    const auto names = header_names(library.names);
     header.set("spectra names", envi_list_text(names));
-    if (!parallel::group().root()) return; // it is the root's file
+    const std::string told = changed_names(path, library.names, names);
+    if (!parallel::group().root()) return told; // it is the root's file
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, library_header_of(file->path()), header.text());
     write_file(output, file->path(), values);
@@ -178,6 +226,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
         output.run->add(std::move(file));
     else
         file->commit();
+    return told;
 }
 
 } // namespace hsi::raster

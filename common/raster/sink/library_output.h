@@ -16,9 +16,10 @@ void check_library_output(const TextOutput& output, const std::string& also = ""
 
 /// Writes .sli (Float32 or Float64, with its .hdr; its list "band numbers" tells band_numbers) or .csv (lines
 /// in the order of the bands' numbers where they are all that is known of them), at once or with all outputs
-/// of output.run. Wavelengths that are not known are "nan" in the header and empty cells of a table. Throws
-/// Error; an old file is then untouched.
-void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
-                            const std::string& history);
+/// of output.run. Wavelengths that are not known are "nan" in the header and empty cells of a table. Returns
+/// what the user should hear of it: names that a .sli cannot hold as they are, which are then other names
+/// than those of all other spectra; mostly nothing. Throws Error; an old file is then untouched.
+std::string write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
+                                   const std::string& history);
 
 } // namespace hsi::raster
