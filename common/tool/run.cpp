@@ -539,6 +539,9 @@ void Run::note(const std::string& text) {
     if (!m->options.quiet) m->host.note(text);
 }
 
-void Run::print(const std::string& text) { m->host.print(text); }
+void Run::print(const std::string& text) {
+    m->files->check_unchanged(); // a number that is out cannot be taken back
+    m->host.print(text);
+}
 
 } // namespace hsi::tool

@@ -45,22 +45,64 @@ std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-/// Training pixels of a class, of which `available` may be drawn, those `where` ("outside of fold 2").
-int64_t wanted(const LabelClass& c, const Options& options, int64_t available,
-               const std::string& where = {}) {
+/// Training pixels of a class, of which `available` may be drawn.
+int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
-    const int64_t n =
-        share.count >= 0
-            ? share.count
-            : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
-    if (n > available)
-        throw Error(label(c) + " has " + counted(available, "labelled pixel") + where + ", fewer than the " +
-                        counted(n, "training pixel") + " asked for",
-                    "Ask for fewer of this class: -n " +
-                        std::to_string(std::max<int64_t>(1, available * 3 / 4)) + ":" +
-                        std::to_string(c.value) + ".");
-    return n;
+    return share.count >= 0
+               ? share.count
+               : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
+}
+
+/// A class that has fewer pixels than are asked for.
+struct Lack {
+    const LabelClass* of;
+    int64_t available, asked;
+    int fold = 0; ///< outside of which so many are, the fewest of all folds; 0: there are none
+};
+
+/// \throws Error naming all classes that lack pixels, and what to ask for.
+void check_lacks(const std::vector<Lack>& lacks) {
+    if (lacks.empty()) return;
+    const Lack& first = lacks.front();
+    std::string text = label(*first.of) + " has " + counted(first.available, "labelled pixel") +
+                       (first.fold > 0 ? " outside of fold " + std::to_string(first.fold) : std::string()) +
+                       ", fewer than the " + counted(first.asked, "training pixel") + " asked for";
+    std::string advice;
+    for (const Lack& lack : lacks) {
+        if (&lack != &first)
+            text += (&lack == &first + 1 ? "; nor have so many " : ", ") + label(*lack.of) + ": " +
+                    std::to_string(lack.available);
+        // A fold's own pixels are its test; without folds some of these have to stay for it.
+        const int64_t good =
+            lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
+        advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
+    }
+    throw Error(text, std::string("Ask for fewer of ") + (lacks.size() == 1 ? "this class" : "these classes") +
+                          ":" + advice + ".");
+}
+
+/// The same of folds: `fold_of` tells each pixel's (0-based).
+void check_folds(const std::vector<LabelClass>& classes, const Options& options,
+                 const std::map<int, std::vector<size_t>>& members, const std::vector<int>& fold_of,
+                 int count) {
+    std::vector<Lack> lacks;
+    for (const auto& c : classes) {
+        const auto& pixels = members.at(c.value);
+        std::vector<int64_t> outside(static_cast<size_t>(count), static_cast<int64_t>(pixels.size()));
+        for (const size_t i : pixels)
+            --outside[static_cast<size_t>(fold_of[i])];
+        std::optional<Lack> worst;
+        for (int k = 0; k < count; ++k) {
+            const int64_t available = outside[static_cast<size_t>(k)];
+            const int64_t asked = wanted(c, options, available);
+            // Of a class that lies in one fold as a whole, whoever calls tells.
+            if (available == 0 || asked <= available || (worst && worst->available <= available)) continue;
+            worst = Lack{&c, available, asked, k + 1};
+        }
+        if (worst) lacks.push_back(*worst);
+    }
+    check_lacks(lacks);
 }
 
 /// `n` of `pixels`, evenly (a partial Fisher-Yates shuffle); `pixels` is reordered.
@@ -303,6 +345,10 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
     Split result;
     result.part.assign(index.size(), Part::test);
     auto members = by_class(value);
+    std::vector<Lack> lacks;
+    for (const auto& c : classes)
+        if (const int64_t n = wanted(c, options, c.pixels); n > c.pixels) lacks.push_back({&c, c.pixels, n});
+    check_lacks(lacks);
     for (const auto& c : classes) {
         auto& pixels = members[c.value];
         const int64_t n = wanted(c, options, c.pixels);
@@ -357,6 +403,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                         (patch.empty() ? counted(things, "labelled pixel")
                                        : counted(things, "patch", "patches") + " of labelled pixels"),
                     "Ask for fewer folds.");
+    check_folds(classes, options, members, fold_of, count);
     std::vector<Split> all;
     for (int k = 0; k < count; ++k) {
         Split one;
@@ -369,8 +416,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                 else
                     others.push_back(i);
             if (others.empty()) continue; // whoever calls tells of it
-            const auto n = wanted(c, options, static_cast<int64_t>(others.size()),
-                                  " outside of fold " + std::to_string(k + 1));
+            const auto n = wanted(c, options, static_cast<int64_t>(others.size()));
             auto random = stream_of(options.seed, c.value, k);
             draw_patches(by_patch(std::move(others), patch), n, 0, random, one.part);
         }

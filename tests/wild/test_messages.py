@@ -257,3 +257,74 @@ def test_band_numbers_of_libraries(tmp_path):
         assert f"Band numbers:   {words}" in said
         assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["source_bands"] == numbers
     assert "Band numbers" not in succeed(run("gdal_hsi_info", write_csv(tmp_path / "plain.csv", spectra_of(2)))).out
+
+
+def test_features_that_are_at_no_place(tmp_path):
+    """GeoJSON without "crs" is in degrees, and metres are none."""
+    write_scene(tmp_path / "s.tif", np.random.default_rng(1).random((3, 20, 20)), "GTiff",
+                geotransform=(400000, 30, 0, 5800000, 0, -30), epsg=32633)
+    square = [[400010, 5799700], [400205, 5799700], [400205, 5799990], [400010, 5799990], [400010, 5799700]]
+    feature = {"type": "Feature", "properties": {"class": 1}, "geometry": {"type": "Polygon", "coordinates": [square]}}
+    for count, words in (1, "1 feature lies"), (2, "2 features lie"):
+        (tmp_path / "utm.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature] * count}))
+        with assert_untouched(tmp_path):
+            result = run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "utm.geojson", tmp_path / "o.csv")
+        assert result.code == 1 and f"{words} at no place of its SRS: (400010, 5799700) is no longitude and latitude" in first_error(result)
+        assert "GeoJSON" in result.err and "ogr2ogr -a_srs" in result.err
+    gdal.VectorTranslate(str(tmp_path / "utm.gpkg"), str(tmp_path / "utm.geojson"), options="-a_srs EPSG:32633")  # the advice
+    succeed(run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "utm.gpkg", tmp_path / "o.csv"))
+
+
+def test_all_classes_that_lack_pixels(tmp_path):
+    labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((20, 20), int))
+    labels[0, :10] = 0  # class 1 has 390, the others 400
+    write_labels(tmp_path / "l.tif", labels)
+    for options, class_1, others in ((["-folds", 3], "-n 260:1", 266), ([], "-n 292:1", 300)):
+        outputs = tmp_path / "l.tif", tmp_path / "a.tif", tmp_path / "b.tif"
+        with assert_untouched(tmp_path):
+            refused = run("gdal_hsi_sample", *options, "-n", 500, *outputs)
+        assert refused.code == 1 and "class 1 has" in first_error(refused)
+        for value in (2, 3, 4):
+            assert f"class {value}: {266 if options else 400}" in first_error(refused)
+        advice = [line for line in refused.err.splitlines() if line.startswith("Ask for fewer")][0]
+        assert advice == f"Ask for fewer of these classes: {class_1} -n {others}:2 -n {others}:3 -n {others}:4."
+        succeed(run("gdal_hsi_sample", "-overwrite", *options, *advice.split(": ")[1].rstrip(".").split(), *outputs))
+        if options:  # and there are no more
+            assert run("gdal_hsi_sample", "-overwrite", *options, "-n", "260:1", "-n", "267:2,3,4", *outputs).code == 1
+
+
+@pytest.mark.parametrize("name,words", [("t.csv", None), ("m.json", "a model of this suite's"), ("dir", "a folder"),
+                                        ("p.geojson", "a vector file (GeoJSON)"), ("p.gpkg", "a vector file (GPKG)"),
+                                        ("x.csv", "a table of text (CSV)"), ("x.bin", "")])
+def test_what_is_no_raster(tmp_path, name, words):
+    scene = np.random.default_rng(1).random((4, 12, 12))
+    write_scene(tmp_path / "s.tif", scene, "GTiff")
+    write_labels(tmp_path / "l.tif", np.kron(np.arange(1, 5).reshape(2, 2), np.ones((6, 6), int)), place=None)
+    if name == "t.csv":
+        succeed(run("gdal_hsi_spectra", "-q", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / name))
+    elif name == "m.json":
+        succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / name))
+    elif name == "dir":
+        (tmp_path / name).mkdir()
+    elif name[0] == "p":
+        succeed(run("gdal_hsi_endmembers", "-q", "-t", 3, tmp_path / "s.tif", tmp_path / name))
+    else:
+        (tmp_path / name).write_text("site,height\nA,3\nB,5\n" if name == "x.csv" else "\x01\x02nothing")
+    result = run("gdal_hsi_info", tmp_path / name)
+    if words is None:
+        assert result.code == 0 and "spectral library, no raster" in result.out and "1-4" in result.out
+        return
+    assert result.code == 1 and f"cannot open '{tmp_path / name}'" in first_error(result)
+    assert (f"it is {words}, and no raster" in first_error(result)) == bool(words), result.err
+
+
+def test_no_number_of_a_file_that_changes(tmp_path):
+    """A file that is written again and again while it is read."""
+    write_scene(tmp_path / "s.img", np.random.default_rng(1).random((30, 60, 60)))
+    loop = subprocess.Popen(["bash", "-c", f"while :; do touch '{tmp_path}/s.img'; sleep 0.002; done"])
+    try:
+        result = run("gdal_hsi_vd", "-q", tmp_path / "s.img")
+    finally:
+        loop.kill()
+        loop.wait()
+    assert result.code == 1 and "was changed while this run read it" in first_error(result) and result.out == ""

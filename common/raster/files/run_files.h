@@ -61,6 +61,8 @@ class RunFiles {
     /// `cancel` for two seconds (Error). The locks are flock()'s: they end with the process that holds them.
     /// Where the file system has none, a warning says so.
     void commit(const CancelFlag* cancel, const Addition* addition = nullptr);
+    /// The same of files that were read, before a result is printed.
+    void check_unchanged() const;
 
   private:
     /// A file that is read, as it was when the run began: its contents must be one state of it.
@@ -71,7 +73,6 @@ class RunFiles {
         bool operator==(const Seen&) const = default;
     };
     static std::optional<Seen> look_at(const std::string& path);
-    void check_unchanged() const;
 
     struct Entry {
         std::string role, path;         ///< as the user wrote it

@@ -311,6 +311,7 @@ class VectorLabels final : public LabelSource {
                              " has no SRS: taken to be that of the other file";
         } else if (!same_srs(own, m_grid.srs_wkt)) {
             m_description = "vector, reprojected";
+            m_in_degrees = counts_degrees(own);
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
         }
         const std::string& srs =
@@ -335,6 +336,7 @@ class VectorLabels final : public LabelSource {
     std::vector<Found> read_features(OGRLayer& layer, const LabelOptions& options) {
         std::vector<Found> all;
         int64_t without_class = 0, without_geometry = 0, without_area = 0, not_placed = 0;
+        std::optional<OGREnvelope> unplaced; // where the first of them says that it is
         GdalErrors errors;
         layer.ResetReading();
         while (const std::unique_ptr<OGRFeature> feature{layer.GetNextFeature()}) {
@@ -357,9 +359,14 @@ class VectorLabels final : public LabelSource {
                 continue;
             }
             OGREnvelope box;
+            if (one.geometry) one.geometry->getEnvelope(&box);
+            const OGREnvelope own = box;
+            const auto is_not_placed = [&] {
+                if (not_placed++ == 0) unplaced = own;
+            };
             if (one.geometry && m_transformation &&
                 one.geometry->transform(m_transformation.get()) != OGRERR_NONE) {
-                ++not_placed;
+                is_not_placed();
                 continue;
             }
             if (one.geometry) one.geometry->getEnvelope(&box);
@@ -372,7 +379,7 @@ class VectorLabels final : public LabelSource {
                 }
             }
             if (!std::isfinite(box.MinX + box.MaxX + box.MinY + box.MaxY) && one.geometry) {
-                ++not_placed;
+                is_not_placed();
                 continue;
             }
             all.push_back(std::move(one));
@@ -390,6 +397,16 @@ class VectorLabels final : public LabelSource {
                                    : "features have no area, so that no pixel lies inside, and are");
         left_out(not_placed, "feature cannot be reprojected and is",
                  "features cannot be reprojected and are");
+        if (all.empty() && unplaced)
+            throw Error("'" + m_path + "': " + counted(not_placed, "feature") +
+                            worded(not_placed, " lies", " lie") + " at no place of its SRS: (" +
+                            CPLSPrintf("%.9g, %.9g", unplaced->MinX, unplaced->MinY) + ") is no " +
+                            (m_in_degrees ? "longitude and latitude" : "place") +
+                            ", so that no feature can be used",
+                        std::string(m_in_degrees ? "Coordinates of GeoJSON without \"crs\" are degrees. " : "") +
+                            "Give the file the SRS that its coordinates are in: ogr2ogr -a_srs EPSG:CODE "
+                            "out.gpkg " +
+                            m_path + ".");
         if (all.empty())
             throw Error("'" + m_path + "' has no feature that can be used",
                         "Layer: " + std::string(layer.GetName()) +
@@ -635,6 +652,7 @@ class VectorLabels final : public LabelSource {
 
     Placing m_placing = Placing::map;
     std::string m_srs_note;          ///< for coordinates, if any feature has some
+    bool m_in_degrees = false;       ///< of a file that is reprojected: its coordinates are
     std::optional<double> m_middle;  ///< longitude of the grid's centre, where it lies in degrees
     Transformation m_transformation; ///< null when nothing is to be reprojected
     GeoTransform m_place{};          ///< of the coordinates that features have in the end

@@ -218,7 +218,7 @@ std::optional<SpectralLibrary> plain_library(const std::string& path) {
             said = type != nullptr && lower(*type).find("spectral library") != std::string::npos;
         }
         auto library = read_spectral_library(path);
-        if (said || !library.wavelengths_nm.empty()) return library;
+        if (said || !library.wavelengths_nm.empty() || !library.band_numbers.empty()) return library;
     } catch (const Error&) { // no library then
         if (said) throw;
     }

@@ -11,6 +11,7 @@
 #include "core/utf8.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/metadata_items.h"
@@ -317,6 +318,26 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     if (s.scene.driver == "ENVI") check_raw_end(s);
 }
 
+/// What a path leads to that is no raster, and what to do with it; empty: unknown.
+std::pair<std::string, std::string> other_kind(const std::string& path) {
+    VSIStatBufL info{};
+    if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
+        VSI_ISDIR(info.st_mode))
+        return {"a folder", "Give a file in it."};
+    if (!is_regular_file(path)) return {};
+    constexpr size_t enough = 200;
+    const std::string begin = beginning_of_file(path, enough), mark = "\"format\": \"gdal_hsi_";
+    if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
+        return {"a model of this suite's",
+                "Models stand behind -apply; options.md's \"Models\" tells which tool takes which."};
+    const GdalErrors quiet;
+    const DatasetHandle vector = open_in_gdal({path, {}, GDAL_OF_VECTOR, {}, {}});
+    if (!vector || vector->GetLayerCount() == 0) return {};
+    const std::string driver = vector->GetDriver() ? vector->GetDriver()->GetDescription() : "vector";
+    return {driver == "CSV" ? "a table of text (CSV)" : "a vector file (" + driver + ")",
+            "src is a raster; labels, points and masks may be vector files."};
+}
+
 } // namespace
 
 DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack) {
@@ -344,6 +365,10 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                 counted(library->bands(), "band") + "), and no raster",
             "gdal_hsi_unmix, gdal_hsi_detect -target and gdal_hsi_atdca -reference take libraries, and "
             "gdal_hsi_info lists one.");
+    if (const auto [kind, advice] = stack.empty() && options.drivers.empty() ? other_kind(options.path)
+                                                                              : std::pair<std::string, std::string>();
+        !kind.empty())
+        throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
     throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
 }
 
