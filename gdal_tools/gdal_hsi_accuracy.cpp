@@ -194,7 +194,8 @@ std::vector<std::string> asked_of(const std::string& word, const std::vector<ras
 void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, Known& known, bool learn) {
     const auto words = left_out_words(labels.leave_out);
     if (learn) known.asked.clear();
-    if (std::none_of(words.begin(), words.end(), [](const auto& word) { return number_of(word) > 0; })) return;
+    if (std::none_of(words.begin(), words.end(), [](const auto& word) { return number_of(word) > 0; }))
+        return;
     raster::LabelOptions all = labels;
     all.leave_out.clear();
     const auto legend = raster::LabelSource::open(all, &grid)->legend();

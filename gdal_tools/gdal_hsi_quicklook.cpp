@@ -431,9 +431,8 @@ void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high) {
     const auto most = static_cast<size_t>(std::max<int64_t>(64, high / legend_line));
     if (legend.size() <= most) return;
     const size_t left_out = legend.size() - most;
-    run.warn("the legend shows the first " + std::to_string(most) + " of " +
-             std::to_string(legend.size()) + " classes by their numbers; " + std::to_string(left_out) +
-             " are left out");
+    run.warn("the legend shows the first " + std::to_string(most) + " of " + std::to_string(legend.size()) +
+             " classes by their numbers; " + std::to_string(left_out) + " are left out");
     run.report()["legend_left_out"] = left_out;
     legend.resize(most);
 }
@@ -570,10 +569,11 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
         if (limits[k][0] < limits[k][1]) {
             constexpr size_t few = 50; // one of these lies within, or fewer
             if (within * few > values) continue;
-            std::snprintf(text, sizeof text,
-                          ": %zu of %zu values that are shown lie within the stretch, from %g to %g per cent: "
-                          "all others are black or white. Give a wider -stretch",
-                          within, values, percent[0], percent[1]);
+            std::snprintf(
+                text, sizeof text,
+                ": %zu of %zu values that are shown lie within the stretch, from %g to %g per cent: "
+                "all others are black or white. Give a wider -stretch",
+                within, values, percent[0], percent[1]);
             run.warn(name + bands_text(file, {bands[k]}, false) + text);
             continue;
         }

@@ -251,10 +251,9 @@ void run_spectra(tool::Run& run, const Settings& s) {
         raster::check_library_output(output, ".geojson (profiles)");
     const auto pixels = tools::read_labels(run, s.labels, *scene);
     const auto labels = indexed(pixels);
-    const tool::BandedSource banded{
-        scene, scene->bands(), [&source](const std::vector<int>& empty) {
-            source = Source(source.scene->without_bands(empty));
-        }};
+    const tool::BandedSource banded{scene, scene->bands(), [&source](const std::vector<int>& empty) {
+                                        source = Source(source.scene->without_bands(empty));
+                                    }};
     std::vector<SpectrumRow> rows;
     tool::attempt(run, {banded}, [&](bool) {
         rows = s.kind == Kind::every ? pixel_rows(run, source, pixels, labels)
@@ -278,11 +277,10 @@ void run_spectra(tool::Run& run, const Settings& s) {
     }
     if (geojson)
         raster::write_text_output(output, geojson_of(rows, *scene));
-    else
-        if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
-                                                             run.options().destination.history);
-            !told.empty())
-            run.warn(told);
+    else if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
+                                                              run.options().destination.history);
+             !told.empty())
+        run.warn(told);
     run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
              counted(pixels.index.size(), "labelled pixel"));
 }

@@ -16,7 +16,7 @@ using ModelClass = hsi::LabelClass; ///< pixels: those that it was trained with
 
 /// The scene's bands behind the features, and what their numbers mean.
 struct ModelBands {
-    std::vector<int> bands;              ///< file bands (1-based), or those that the file told
+    std::vector<int> bands; ///< file bands (1-based), or those that the file told
     /// `bands` are numbers of the scene that the file had been made from; else of a file of `file_bands`.
     bool numbers_told = false;
     int file_bands = 0;                  ///< 0: unknown

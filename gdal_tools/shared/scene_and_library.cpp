@@ -257,8 +257,7 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
     }
     run.warn(role + " " + path + " has no wavelength between " + joined(texts, ", ") +
              (gaps.size() > most ? " and in " + counted(gaps.size() - most, "other gap") : std::string()) +
-             ", where " + counted(bands, "band") +
-             " of the scene " + worded(bands, "lies", "lie") +
+             ", where " + counted(bands, "band") + " of the scene " + worded(bands, "lies", "lie") +
              ": what its spectra have there is drawn in a straight line, and no measurement. Leave "
              "these bands out (-exclude-range), or take a library that has them");
 }

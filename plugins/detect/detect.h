@@ -79,9 +79,7 @@ class BackgroundScan final : public stream::StatisticsScan {
 
 /// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
 /// scores are made from: fewer than two for each.
-inline bool is_few(int64_t pixels, double dimensions) {
-    return static_cast<double>(pixels) < 2 * dimensions;
-}
+inline bool is_few(int64_t pixels, double dimensions) { return static_cast<double>(pixels) < 2 * dimensions; }
 /// Whether they are so few that scores of their own are alike: the statistics of n pixels span n - 1
 /// directions, and where these are all that there are, each pixel is (n - 1)^2 / n from the mean.
 inline bool are_alike(int64_t pixels, double dimensions) {

@@ -74,12 +74,11 @@ void check_lacks(const std::vector<Lack>& lacks) {
             text += (&lack == &first + 1 ? "; nor have so many " : ", ") + label(*lack.of) + ": " +
                     std::to_string(lack.available);
         // A fold's own pixels are its test; without folds some of these have to stay for it.
-        const int64_t good =
-            lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
+        const int64_t good = lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
         advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
     }
-    throw Error(text, std::string("Ask for fewer of ") + (lacks.size() == 1 ? "this class" : "these classes") +
-                          ":" + advice + ".");
+    throw Error(text, std::string("Ask for fewer of ") +
+                          (lacks.size() == 1 ? "this class" : "these classes") + ":" + advice + ".");
 }
 
 /// The same of folds: `fold_of` tells each pixel's (0-based).

@@ -93,9 +93,10 @@ TEST(BandMatch, NumbersThatMeanTheSameAreNotTakenInTheirOrder) {
     m.file_bands = 10;
     EXPECT_EQ(match(m, {{7, 3}, {}, false, 10}), (Places{1, 0}));
     EXPECT_EQ(match(m, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {}, false, 10}), (Places{2, 6}));
-    EXPECT_EQ(complaint(m, {{3, 8}, {}, false, 10}),
-              "'m.json' was made for other bands than scene.img gives: not among them is its band 7, by their "
-              "numbers");
+    EXPECT_EQ(
+        complaint(m, {{3, 8}, {}, false, 10}),
+        "'m.json' was made for other bands than scene.img gives: not among them is its band 7, by their "
+        "numbers");
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 10}, true), (Places{0, 1})) << "as they come";
     EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1})) << "of another file: nothing is known";
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 12}), (Places{0, 1})) << "likewise";

@@ -398,15 +398,15 @@ class VectorLabels final : public LabelSource {
         left_out(not_placed, "feature cannot be reprojected and is",
                  "features cannot be reprojected and are");
         if (all.empty() && unplaced)
-            throw Error("'" + m_path + "': " + counted(not_placed, "feature") +
-                            worded(not_placed, " lies", " lie") + " at no place of its SRS: (" +
-                            CPLSPrintf("%.9g, %.9g", unplaced->MinX, unplaced->MinY) + ") is no " +
-                            (m_in_degrees ? "longitude and latitude" : "place") +
-                            ", so that no feature can be used",
-                        std::string(m_in_degrees ? "Coordinates of GeoJSON without \"crs\" are degrees. " : "") +
-                            "Give the file the SRS that its coordinates are in: ogr2ogr -a_srs EPSG:CODE "
-                            "out.gpkg " +
-                            m_path + ".");
+            throw Error(
+                "'" + m_path + "': " + counted(not_placed, "feature") + worded(not_placed, " lies", " lie") +
+                    " at no place of its SRS: (" + CPLSPrintf("%.9g, %.9g", unplaced->MinX, unplaced->MinY) +
+                    ") is no " + (m_in_degrees ? "longitude and latitude" : "place") +
+                    ", so that no feature can be used",
+                std::string(m_in_degrees ? "Coordinates of GeoJSON without \"crs\" are degrees. " : "") +
+                    "Give the file the SRS that its coordinates are in: ogr2ogr -a_srs EPSG:CODE "
+                    "out.gpkg " +
+                    m_path + ".");
         if (all.empty())
             throw Error("'" + m_path + "' has no feature that can be used",
                         "Layer: " + std::string(layer.GetName()) +

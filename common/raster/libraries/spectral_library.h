@@ -37,8 +37,8 @@ struct SpectralLibrary {
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
 /// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
-/// wavelengths or numbered bands. Empty for pipes, what cannot be read, and what may be another table of numbers. Throws Error
-/// for a damaged one whose header says that it is a spectral library.
+/// wavelengths or numbered bands. Empty for pipes, what cannot be read, and what may be another table of
+/// numbers. Throws Error for a damaged one whose header says that it is a spectral library.
 std::optional<SpectralLibrary> plain_library(const std::string& path);
 
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of

@@ -365,8 +365,9 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                 counted(library->bands(), "band") + "), and no raster",
             "gdal_hsi_unmix, gdal_hsi_detect -target and gdal_hsi_atdca -reference take libraries, and "
             "gdal_hsi_info lists one.");
-    if (const auto [kind, advice] = stack.empty() && options.drivers.empty() ? other_kind(options.path)
-                                                                              : std::pair<std::string, std::string>();
+    if (const auto [kind, advice] = stack.empty() && options.drivers.empty()
+                                        ? other_kind(options.path)
+                                        : std::pair<std::string, std::string>();
         !kind.empty())
         throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
     throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
@@ -485,8 +486,7 @@ std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>
 
 std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
     if (m->pixels || !m->parts.empty())
-        throw std::logic_error(
-            "bands of pixels that come from elsewhere, or in parts, are not to be chosen");
+        throw std::logic_error("bands of pixels that come from elsewhere, or in parts, are not to be chosen");
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
     s->scene.bands.clear();
