@@ -73,7 +73,7 @@ TEST_F(BlockStoreTest, KeepsTwoRowsAndFreesTilesFromBlocks) {
 }
 
 TEST_F(BlockStoreTest, FollowsTheBlocksWhereMemoryIsShort) {
-    EXPECT_EQ(store.share_memory(15 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 0);
+    EXPECT_EQ(store.share_memory(14 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 7 * bytes_of_block);
     EXPECT_EQ(store.kept_lines(), 0);
     // What the windows of neighbours share is kept where there is some room.
     EXPECT_EQ(store.share_memory(18 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 9 * bytes_of_block);

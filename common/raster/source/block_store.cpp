@@ -46,12 +46,13 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
                   kept = rows == all ? end_line - first_line : (rows - 1) * row.lines;
     if (row.lines > tile_lines && kept >= std::min(least_lines * lanes, end_line - first_line)) {
         m_kept_lines = kept;
-        most = static_cast<uint64_t>(rows) * row_bytes;
+        m_most_kept = most = static_cast<uint64_t>(rows) * row_bytes;
     } else { // for what the windows of neighbouring tiles share
         most = std::min(most / 2, static_cast<uint64_t>(wished) * row_bytes);
-        if (most < 8 * row.largest) most = 0;
+        // Too little to be of use is taken all the same: which -memory is enough is told from what a smaller
+        // one leaves, of which it must not be a smaller part.
+        m_most_kept = most < 8 * row.largest ? 0 : most;
     }
-    m_most_kept = most;
     return most;
 }
 
