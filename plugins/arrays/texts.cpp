@@ -35,16 +35,6 @@ RunFiles::~RunFiles() = default;
 void RunFiles::reads(const std::string&, const std::string&, const std::vector<std::string>&) {}
 void RunFiles::writes(const std::string&, const std::string&, const std::vector<std::string>&) {}
 bool RunFiles::clashes(const std::string&, const std::string&) const { return false; }
-void RunFiles::set_listeners(Tell warn, Tell note) {
-    m_warn = std::move(warn);
-    m_note = std::move(note);
-}
-void RunFiles::warn(const std::string& text) const {
-    if (m_warn) m_warn(text);
-}
-void RunFiles::note(const std::string& text) const {
-    if (m_note) m_note(text);
-}
 void RunFiles::commit(const CancelFlag* cancel, const Addition* /*addition*/) {
     if (cancel != nullptr && cancel->requested()) throw Cancelled();
 }

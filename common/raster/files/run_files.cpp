@@ -305,19 +305,6 @@ std::string RunFiles::pending_path(const std::string& destination) const {
     return destination;
 }
 
-void RunFiles::set_listeners(Tell warn, Tell note) {
-    m_warn = std::move(warn);
-    m_note = std::move(note);
-}
-
-void RunFiles::warn(const std::string& text) const {
-    if (m_warn) m_warn(text);
-}
-
-void RunFiles::note(const std::string& text) const {
-    if (m_note) m_note(text);
-}
-
 bool RunFiles::is_read(const std::string& file) const {
     return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
         return !entry.written && std::any_of(entry.files.begin(), entry.files.end(),

@@ -45,9 +45,16 @@ class RunFiles {
 
     /// What the user should know of a file that is read or made all the same goes to these.
     using Tell = std::function<void(const std::string&)>;
-    void set_listeners(Tell warn, Tell note);
-    void warn(const std::string& text) const;
-    void note(const std::string& text) const;
+    void set_listeners(Tell warn, Tell note) {
+        m_warn = std::move(warn);
+        m_note = std::move(note);
+    }
+    void warn(const std::string& text) const {
+        if (m_warn) m_warn(text);
+    }
+    void note(const std::string& text) const {
+        if (m_note) m_note(text);
+    }
 
     /// An output that holds what its file held and more, as a report of a chain: made while no other run of
     /// these tools gives that file a successor.

@@ -4,7 +4,6 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/process_limits.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/sample_convert.h"
@@ -208,11 +207,8 @@ bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
     if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
     const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // beside the block cache, which has a quarter
-    const std::string threads = list.FetchNameValueDef("NUM_THREADS", "1");
-    cog.threads = static_cast<int>(std::clamp<uint64_t>(
-        fitting, 1,
-        static_cast<uint64_t>(std::max(1, EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors()
-                                                                             : std::atoi(threads.c_str())))));
+    cog.threads = static_cast<int>(
+        std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(coding_threads(target, options))));
     const MemoryFile small(this, "small"), model(this, "model");
     const uint64_t all = static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) *
                          static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type)) / 3 *
