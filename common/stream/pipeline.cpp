@@ -234,11 +234,10 @@ class PassRun {
     void let_look_ahead(CubeReader& reader) {
         if (m_plan.lanes() > 1 || m_options.lanes < 2 || m_shared != nullptr || m_count < 2) return;
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
-        if (planned >= m_options.memory) return;
+        const uint64_t left = m_options.memory - std::min(planned, m_options.memory);
         const auto tile = static_cast<uint64_t>(m_limits.window_samples * m_limits.window_lines) *
                           m_source.stored_bytes_per_pixel();
-        const uint64_t ahead =
-            reader.look_ahead(std::min(tile, m_options.memory - planned), m_options.lanes - 1);
+        const uint64_t ahead = reader.look_ahead(std::min(tile, left), m_options.lanes - 1);
         const std::lock_guard lock(m_mutex);
         m_report.ahead_bytes = ahead;
     }

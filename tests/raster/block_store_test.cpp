@@ -165,6 +165,12 @@ TEST_F(BlockStoreTest, TooLittleMemoryForAHelper) {
     EXPECT_EQ(times[1], 1);
 }
 
+TEST_F(BlockStoreTest, HelpersHaveWhatIsTooLittleToKeepBlocksIn) {
+    ASSERT_EQ(store.share_memory(14 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 7 * bytes_of_block);
+    EXPECT_EQ(store.start_helpers(0, 1, bytes_of_block, bytes_of_block, maker()), 7 * bytes_of_block);
+    store.stop_helpers();
+}
+
 TEST_F(BlockStoreTest, WhoeverTakesADamagedBlockIsTold) {
     store.share_memory(uint64_t{1} << 30, rows_of(1000, 100), 0, 100, 4);
     parallel::on_threads(4, [&](int) {

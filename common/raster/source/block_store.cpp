@@ -50,8 +50,8 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
     } else { // for what the windows of neighbouring tiles share
         most = std::min(most / 2, static_cast<uint64_t>(wished) * row_bytes);
         // Too little to be of use is taken all the same: which -memory is enough is told from what a smaller
-        // one leaves, of which it must not be a smaller part.
-        m_most_kept = most < 8 * row.largest ? 0 : most;
+        // one leaves, of which it must not be a smaller part. Helpers may have it.
+        (most < 8 * row.largest ? m_left_over : m_most_kept) = most;
     }
     return most;
 }
@@ -168,6 +168,7 @@ void BlockStore::drop(Entries::iterator at) {
 uint64_t BlockStore::start_helpers(uint64_t bytes, int threads, uint64_t largest, uint64_t hands_bytes,
                                    const MakeHands& make) {
     if (largest < least_ahead) return 0;
+    bytes += m_left_over;
     const uint64_t fit = bytes / (hands_bytes + largest);
     const auto count = std::min<uint64_t>(fit, static_cast<uint64_t>(std::max(0, threads)));
     if (count == 0) return 0;

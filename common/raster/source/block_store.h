@@ -102,8 +102,9 @@ class BlockStore {
 
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
     /// Starts threads that decode what is wanted soon, so many as `bytes` allow and `threads` at most, each
-    /// with hands that hold `hands_bytes`; no block has more than `largest`. \return bytes that these and
-    /// what they have decoded may take; 0: none are started.
+    /// with hands that hold `hands_bytes`; no block has more than `largest`. Of what share_memory() took they
+    /// have the part that is too little to keep blocks in, too. \return bytes that these and what they have
+    /// decoded may take; 0: none are started.
     uint64_t start_helpers(uint64_t bytes, int threads, uint64_t largest, uint64_t hands_bytes,
                            const MakeHands& make);
     /// These blocks will be taken soon, in this order. Nothing happens without helpers.
@@ -140,7 +141,7 @@ class BlockStore {
     void decode(uint64_t block, Entry& entry, BlockHands& hands, std::unique_lock<std::mutex>& lock);
     void serve(BlockHands& hands);
 
-    uint64_t m_most_kept = 0;
+    uint64_t m_most_kept = 0, m_left_over = 0; ///< of what share_memory() took
     int64_t m_kept_lines = 0;
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
