@@ -564,7 +564,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition accuracy{
+extern constinit const tool::Definition accuracy{
     "accuracy",
     "Accuracy of a class map",
     "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy "

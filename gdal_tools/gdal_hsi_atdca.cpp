@@ -403,7 +403,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition atdca{
+extern constinit const tool::Definition atdca{
     "atdca",
     "Automatic target detection and classification (ATDCA)",
     "Automatic target detection and classification (ATDCA): finds the pixels whose spectra differ "

@@ -741,7 +741,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition compare{
+extern constinit const tool::Definition compare{
     "compare",
     "How far two scenes are apart",
     "Measures how much two scenes of the same size differ; src is the reference. -b, -bbl, -srcwin and "

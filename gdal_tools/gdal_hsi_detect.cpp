@@ -966,7 +966,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition detect{
+extern constinit const tool::Definition detect{
     "detect",
     "Detection of targets and anomalies (SAM, SID, MF, CEM, ACE, RX)",
     "Detection: how much every pixel is like known spectra (spectral angle, information divergence, matched "

@@ -423,7 +423,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition eadp{
+extern constinit const tool::Definition eadp{
     "eadp",
     "Extended anisotropic diffusion profile (EADP)",
     "Extended anisotropic diffusion profile (EADP): principal components and, of each, copies "

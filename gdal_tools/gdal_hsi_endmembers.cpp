@@ -626,7 +626,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition endmembers{
+extern constinit const tool::Definition endmembers{
     "endmembers",
     "Endmembers (N-FINDR, VCA, ATDCA)",
     "Endmembers: finds the pixels of a scene that span the others, by the greatest simplex (nfindr), by "

@@ -575,7 +575,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition info{
+extern constinit const tool::Definition info{
     "info",
     "What the suite sees in a file",
     "Shows what the suite reads from a file: bands and which of them are bad, wavelengths, scale, nodata, "

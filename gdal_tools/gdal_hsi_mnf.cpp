@@ -174,7 +174,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition mnf{
+extern constinit const tool::Definition mnf{
     "mnf",
     "Minimum noise fraction (MNF)",
     "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a "

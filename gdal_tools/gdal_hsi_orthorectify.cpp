@@ -152,7 +152,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition orthorectify{
+extern constinit const tool::Definition orthorectify{
     "orthorectify",
     "Results onto the grid of a product's lookup table",
     "Resamples a scene in sensor geometry, or a result made from one, onto the orthorectified grid of "

@@ -118,7 +118,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition pca{
+extern constinit const tool::Definition pca{
     "pca",
     "Principal components (PCA)",
     "Principal components (PCA): projects every spectrum on the directions of greatest variance of "

@@ -471,7 +471,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition profile{
+extern constinit const tool::Definition profile{
     "profile",
     "Morphological, attribute and extinction profiles (EMP, EAP, EEP)",
     "Profiles of the principal components of a scene for classification: of each, copies without structures "

@@ -731,7 +731,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition quicklook{
+extern constinit const tool::Definition quicklook{
     "quicklook",
     "Pictures of scenes and maps",
     "Makes a picture of a scene in natural colours or of any bands, of a class map with its legend, or of "

@@ -214,7 +214,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition regularize{
+extern constinit const tool::Definition regularize{
     "regularize",
     "Smooth class probabilities by a random field",
     "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic, whose "

@@ -519,7 +519,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition sahic{
+extern constinit const tool::Definition sahic{
     "sahic",
     "Spatially adaptive classification (SAHIC)",
     "Classifies a scene from labelled pixels with spectra and neighbourhood (SAHIC): sparse "

@@ -439,7 +439,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition sample{
+extern constinit const tool::Definition sample{
     "sample",
     "Training and test labels",
     "Splits labels into training and test pixels, class by class: so many or such a share of each, "

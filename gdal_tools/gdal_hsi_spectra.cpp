@@ -314,7 +314,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition spectra{
+extern constinit const tool::Definition spectra{
     "spectra",
     "Spectra of classes, polygons and points",
     "Spectra: takes the spectra of labelled pixels out of a scene, as the mean of each class, with its "

@@ -201,7 +201,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition spp{
+extern constinit const tool::Definition spp{
     "spp",
     "Spatial preprocessing (SPP)",
     "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more "

@@ -145,7 +145,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition svm_classify{
+extern constinit const tool::Definition svm_classify{
     "svm_classify",
     "Classification by a support vector machine (SVM)",
     "Classifies a scene with a model of gdal_hsi_svm_train: a class map with names and colours, and "

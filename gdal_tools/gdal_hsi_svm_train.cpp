@@ -271,7 +271,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition svm_train{
+extern constinit const tool::Definition svm_train{
     "svm_train",
     "Training of a support vector machine (SVM)",
     "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "

@@ -331,7 +331,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition synth{
+extern constinit const tool::Definition synth{
     "synth",
     "Synthetic scenes with known truth",
     "Makes a hyperspectral scene with known truth: a landscape of library materials, "

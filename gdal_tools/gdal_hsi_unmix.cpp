@@ -284,7 +284,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition unmix{
+extern constinit const tool::Definition unmix{
     "unmix",
     "Linear spectral unmixing (UCLS, NNLS, SCLS, FCLS)",
     "Linear spectral unmixing: the abundances of a library's spectra in every pixel, the exact minimiser of "

@@ -161,7 +161,7 @@ void declare(tool::Call& call) {
 
 namespace tools {
 
-extern const tool::Definition vd{
+extern constinit const tool::Definition vd{
     "vd",
     "Virtual dimensionality (HFC, NWHFC, HySime)",
     "Virtual dimensionality: the number of spectrally distinct signals in a scene, by the "

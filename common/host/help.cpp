@@ -187,12 +187,13 @@ std::string help_text(const tool::Call& call) {
     for (const auto& [option, meaning] : general_options())
         append_entry(text, option, meaning);
     text += "\nOptions may be written with one dash or two (-of, --of); -- ends the options.\n";
-    if (!definition.notes.empty())
-        text += "\n" + definition.notes + (definition.notes.back() == '\n' ? "" : "\n");
+    const std::string notes = definition.notes;
+    if (!notes.empty()) text += "\n" + notes + (notes.back() == '\n' ? "" : "\n");
     text += "\nExamples:\n";
     for (const tool::Example& example : definition.examples) {
-        if (!example.purpose.empty()) append_wrapped(text += "  # ", example.purpose, 4, 4);
-        text += "  " + example.command + "\n";
+        const std::string purpose = example.purpose;
+        if (!purpose.empty()) append_wrapped(text += "  # ", purpose, 4, 4);
+        text.append("  ").append(example.command).append("\n");
     }
     return text;
 }

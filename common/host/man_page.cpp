@@ -98,7 +98,8 @@ std::string man_page(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.positional) page += " " + italic(argument.name);
     page += "\n.SH DESCRIPTION\n" + prose(call, definition.description) + "\n";
-    if (!definition.notes.empty()) page += ".PP\n.nf\n" + literal(definition.notes) + "\n.fi\n";
+    const std::string notes = definition.notes;
+    if (!notes.empty()) page += ".PP\n.nf\n" + literal(notes) + "\n.fi\n";
     page += ".SH ARGUMENTS\n";
     for (const tool::Argument& argument : call.arguments())
         if (argument.positional) entry(page, italic(argument.name), prose(call, argument.meaning()));
@@ -116,11 +117,11 @@ std::string man_page(const tool::Call& call) {
     entry(page, "0", "Done: all outputs are complete.");
     entry(page, "1", "The work failed or was interrupted: no output was written.");
     entry(page, "2", "The command line was wrong, or an option does not fit the file.");
-    if (!definition.examples.empty()) page += ".SH EXAMPLES\n";
-    for (size_t i = 0; i < definition.examples.size(); ++i) {
-        const tool::Example& example = definition.examples[i];
-        if (i > 0) page += ".PP\n";
-        if (!example.purpose.empty()) page += prose(call, example.purpose) + ":\n.PP\n";
+    const char* between = ".SH EXAMPLES\n";
+    for (const tool::Example& example : definition.examples) {
+        page += std::exchange(between, ".PP\n");
+        const std::string purpose = example.purpose;
+        if (!purpose.empty()) page += prose(call, purpose) + ":\n.PP\n";
         page += ".RS 4\n.nf\n" + literal(example.command) + "\n.fi\n.RE\n";
     }
     return page + ".SH SEE ALSO\n.BR gdal_hsi (1),\n.BR gdalinfo (1),\n.BR gdal_translate (1)\n";

@@ -26,7 +26,7 @@ using Tools = std::vector<const tool::Definition*>;
 
 const tool::Definition* tool_named(const Tools& tools, const std::string& name) {
     const auto found = std::find_if(tools.begin(), tools.end(), [&](const tool::Definition* one) {
-        return one->name == name || one->executable() == name;
+        return name == one->name || one->executable() == name;
     });
     return found == tools.end() ? nullptr : *found;
 }
@@ -35,10 +35,11 @@ std::string suite_help(const Tools& tools) {
     std::string text =
         "Usage: gdal_hsi TOOL [options] arguments\n\nHyperspectral image processing on georeferenced "
         "cubes of any size. Each tool is\nalso a command of its own, gdal_hsi_TOOL.\n\nTools:\n";
-    for (const tool::Definition* one : tools)
-        text += "  " + one->name +
-                std::string(std::max<size_t>(16, one->name.size() + 2) - one->name.size(), ' ') + one->title +
-                "\n";
+    for (const tool::Definition* one : tools) {
+        const std::string name = one->name;
+        text += "  " + name + std::string(std::max<size_t>(16, name.size() + 2) - name.size(), ' ') +
+                one->title + "\n";
+    }
     return text +
            "\n'gdal_hsi TOOL --help' tells a tool's options; --version, --json-usage: about all of them.\n";
 }
@@ -115,7 +116,7 @@ int run_suite(const Tools& tools, int argc, char** argv) {
         const std::string begin = argc > 2 ? argv[2] : "";
         std::string names;
         for (const tool::Definition* one : tools)
-            if (one->name.rfind(begin, 0) == 0) names += one->name + "\n";
+            if (std::string(one->name).rfind(begin, 0) == 0) names.append(one->name).append("\n");
         for (const char* const option : {"--help", "--version", "--json-usage", "--man"})
             if (begin[0] == '-' && std::string(option).rfind(begin, 0) == 0)
                 names.append(option).append("\n");

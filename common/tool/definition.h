@@ -12,8 +12,8 @@
 //       call.check([&s](const tool::CommonOptions&) { ... throw UsageError(...) ... });
 //       call.body([&s](tool::Run& run) { ... });
 //   }
-//   const tool::Definition spp{"spp", "Spatial preprocessing ...", {"gdal_hsi_spp scene.img y.tif"},
-//   declare};
+//   constinit const tool::Definition spp{"spp", "Spatial preprocessing (SPP)", "Moves every spectrum ...",
+//                                        {{"gdal_hsi_spp scene.img y.tif", "..."}}, "", declare};
 #pragma once
 
 #include "tool/argument.h"
@@ -41,20 +41,21 @@ std::vector<std::string> pixel_types();
 
 /// A line that shows how the tool is used, and in a few words what for.
 struct Example {
-    std::string command, purpose;
+    const char *command, *purpose;
 };
 
+/// A constant: a tool costs the others nothing until it is called.
 struct Definition {
-    std::string name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
-    std::string title;       ///< a few words: "Spatial preprocessing (SPP)"
-    std::string description; ///< what it does, whole sentences
-    std::vector<Example> examples;
-    std::string notes; ///< further lines of the help; may be empty
-    std::function<void(Call& call)> declare;
+    const char* name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
+    const char* title;       ///< a few words: "Spatial preprocessing (SPP)"
+    const char* description; ///< what it does, whole sentences
+    std::initializer_list<Example> examples;
+    const char* notes; ///< further lines of the help; may be empty
+    void (*declare)(Call& call);
     bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
     bool on_arrays = true;    ///< false: it is about files, and libhsi has it not (plugins/arrays)
 
-    std::string executable() const { return "gdal_hsi_" + name; }
+    std::string executable() const { return std::string("gdal_hsi_") + name; }
 };
 
 /// A value of an enumeration (or a text) with its name on the command line.

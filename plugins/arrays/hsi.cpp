@@ -86,7 +86,7 @@ const tool::Definition& definition_of(const char* algorithm) {
     const std::string name = algorithm != nullptr ? algorithm : "";
     std::vector<std::string> names;
     for (const tool::Definition* one : catalogue()) {
-        if (one->name == name) return *one;
+        if (name == one->name) return *one;
         names.push_back(one->name);
     }
     const std::string near = did_you_mean(name, names);
@@ -109,13 +109,13 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
                                      : one.role == tool::Role::destination || one.role == tool::Role::output;
                 if (fits && !tool::is_about_files(one)) names.push_back(one.name);
             }
-            throw UsageError(call.definition().name + " has no " + (in ? "input" : "output") + " '" + role +
-                                 "'",
+            throw UsageError(std::string(call.definition().name) + " has no " + (in ? "input" : "output") +
+                                 " '" + role + "'",
                              names.empty() ? "It has none." : "It has " + joined(names, ", ") + ".");
         }
         if (argument->name != role)
-            throw UsageError(call.definition().name + ": '" + role + "' is called " + argument->name +
-                             " here");
+            throw UsageError(std::string(call.definition().name) + ": '" + role + "' is called " +
+                             argument->name + " here");
         // Where a tool takes this word for a file's name, nothing is read.
         const char* const text = in ? exchange.text(role) : nullptr;
         const bool none = text != nullptr && std::strcmp(text, "none") == 0;
@@ -154,7 +154,8 @@ void call_tool(hsi_result& result, bool plan, const char* algorithm, const char*
     if (options != nullptr && *options != 0) give_options(call, options);
     give_roles(call, exchange);
     if (plan) {
-        if (call.find("dry-run") == nullptr) throw UsageError(call.definition().name + " has no plan");
+        if (call.find("dry-run") == nullptr)
+            throw UsageError(std::string(call.definition().name) + " has no plan");
         call.give("dry-run", {});
     }
     Json report = Json::object();

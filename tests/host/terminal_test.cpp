@@ -56,7 +56,7 @@ Outcome call(Words words, const std::function<void(ToolRun&)>& body = {},
     std::string method = "osp";
     double limit = 0;
     int kind = 0;
-    const auto declare = [&](tool::Call& call) {
+    const std::function<void(tool::Call&)> declare = [&](tool::Call& call) {
         call.add_source();
         call.add_destination();
         call.add_compute();
@@ -72,8 +72,14 @@ Outcome call(Words words, const std::function<void(ToolRun&)>& body = {},
             if (body) body(run);
         });
     };
-    const tool::Definition definition{
-        "frame", "A frame", "A tool that shows its frame.", {{"gdal_hsi_frame a b", ""}}, "", declare};
+    static const std::function<void(tool::Call&)>* declares;
+    declares = &declare;
+    const tool::Definition definition{"frame",
+                                      "A frame",
+                                      "A tool that shows its frame.",
+                                      {{"gdal_hsi_frame a b", ""}},
+                                      "",
+                                      [](tool::Call& call) { (*declares)(call); }};
     words.insert(words.begin(), "/some/where/gdal_hsi_frame");
     std::vector<char*> argv;
     for (auto& word : words)
