@@ -3,7 +3,6 @@
 // and whoever looks around a pixel (windows, profiles, random fields) has seen both.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,18 +22,18 @@ inline bool touching_counts(int64_t touching, int64_t of) {
 template <class Parted>
 std::vector<char> touching_pixels(const std::vector<int64_t>& index, int64_t samples, Parted parted) {
     std::vector<char> touches(index.size(), 0);
-    const auto meet = [&](size_t i, int64_t place) {
-        const auto at = std::lower_bound(index.begin() + static_cast<ptrdiff_t>(i), index.end(), place);
-        if (at == index.end() || *at != place) return;
-        const auto j = static_cast<size_t>(at - index.begin());
-        if (parted(i, j)) touches[i] = touches[j] = 1;
-    };
+    size_t under = 0; // the first pixel that does not lie before the place at the lower left
     for (size_t i = 0; i < index.size(); ++i) {
         const int64_t column = index[i] % samples, below = index[i] + samples;
-        if (column + 1 < samples) meet(i, index[i] + 1);
-        if (column > 0) meet(i, below - 1);
-        meet(i, below);
-        if (column + 1 < samples) meet(i, below + 1);
+        const bool first = column == 0, last = column + 1 == samples;
+        const auto meet = [&](size_t j) {
+            if (parted(i, j)) touches[i] = touches[j] = 1;
+        };
+        if (!last && i + 1 < index.size() && index[i + 1] == index[i] + 1) meet(i + 1);
+        while (under < index.size() && index[under] < below - (first ? 0 : 1))
+            ++under;
+        for (size_t j = under; j < index.size() && index[j] <= below + (last ? 0 : 1); ++j)
+            meet(j);
     }
     return touches;
 }
