@@ -361,11 +361,13 @@ struct Sizes {
 /// Of the first 65,536 valid spectra in reading order.
 Sizes first_sizes(const raster::RasterSource& scene) {
     constexpr size_t wanted = 65536;
+    constexpr int64_t few = 262144; // values at a time, which the caches hold
     const auto shape = scene.shape();
     const auto reader = scene.open_reader();
-    const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
+    const int64_t lines = std::clamp<int64_t>(few / (shape.samples * shape.bands), 1, shape.lines);
     std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
     std::vector<double> squared(static_cast<size_t>(shape.samples));
+    std::vector<char> counts(squared.size());
     Sizes sizes;
     sizes.maximum.resize(static_cast<size_t>(shape.bands));
     for (int64_t line = 0; line < shape.lines && sizes.lengths.size() < wanted; line += lines) {
@@ -379,12 +381,17 @@ Sizes first_sizes(const raster::RasterSource& scene) {
                     const double v = view.row(b, y)[x];
                     squared[x] += v * v;
                 }
-            for (size_t x = 0; x < squared.size() && sizes.lengths.size() < wanted; ++x) {
-                if (!is_valid_sum(squared[x])) continue;
-                sizes.lengths.push_back(std::sqrt(squared[x]));
-                for (int b = 0; b < shape.bands; ++b)
-                    sizes.maximum[static_cast<size_t>(b)] = std::max(sizes.maximum[static_cast<size_t>(b)],
-                                                                     static_cast<double>(view.row(b, y)[x]));
+            for (size_t x = 0; x < squared.size(); ++x) {
+                counts[x] = is_valid_sum(squared[x]) && sizes.lengths.size() < wanted;
+                if (counts[x]) sizes.lengths.push_back(std::sqrt(squared[x]));
+            }
+            for (int b = 0; b < shape.bands; ++b) {
+                const float* const row = view.row(b, y);
+                float most = 0;
+                for (size_t x = 0; x < counts.size(); ++x)
+                    most = std::max(most, counts[x] ? row[x] : 0.0F);
+                double& maximum = sizes.maximum[static_cast<size_t>(b)];
+                maximum = std::max(maximum, static_cast<double>(most));
             }
         }
     }
