@@ -7,21 +7,19 @@
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/sink/ordered_blocks.h"
 #include "raster/sink/tiff_tags.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
-#include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -135,7 +133,7 @@ struct Level {
     bool compressed = false;
     BlockCoding coding;
     Directory directory;
-    std::vector<uint64_t> offsets, counts;
+    int64_t first = 0; ///< of its blocks, in the order of the file
 };
 
 const Entry* find(const Directory& directory, Tag tag) {
@@ -208,9 +206,10 @@ class CogWriter {
             for (const Tag tag :
                  {image_width, image_length, tile_width, tile_length, tile_offsets, tile_byte_counts})
                 if (find(level.directory, tag) == nullptr) return false;
-            level.offsets.resize(static_cast<size_t>(level.blocks));
-            level.counts.resize(static_cast<size_t>(level.blocks));
-            m_blocks += level.blocks;
+        }
+        for (auto level = m_levels.rbegin(); level != m_levels.rend(); ++level) { // the smallest first
+            level->first = m_blocks;
+            m_blocks += level->blocks;
         }
         m_form.step = m_bands;
         m_form.line_samples = m_cog.block_side * m_bands;
@@ -220,9 +219,10 @@ class CogWriter {
     }
 
     void write() {
-        m_end = static_cast<int64_t>(directories().size());
-        m_file = FileHandle(::open(m_cog.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-        if (!m_file) throw system_error("cannot make '" + m_cog.path + "'");
+        FileHandle file(::open(m_cog.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        if (!file) throw system_error("cannot make '" + m_cog.path + "'");
+        m_file.emplace(std::move(file), static_cast<int64_t>(directories().size()), m_blocks,
+                       OrderedBlocks::Form{m_model.big(), true});
         parallel::on_threads(
             m_cog.threads, [this](int) { work(); },
             [this] {
@@ -231,10 +231,10 @@ class CogWriter {
                 m_changed.notify_all();
             });
         const std::string head = directories();
-        GatherWriter out(m_file.get());
+        GatherWriter out(m_file->file().get());
         out.add(0, head.data(), head.size());
         out.flush();
-        if (::close(m_file.release()) != 0) throw system_error("cannot write '" + m_cog.path + "'");
+        m_file->close();
     }
 
   private:
@@ -293,7 +293,7 @@ class CogWriter {
             bytes += array.value;
         }
         align();
-        if (!m_model.big() && bytes.size() > UINT32_MAX) throw too_large();
+        if (!m_model.big() && bytes.size() > UINT32_MAX) throw OrderedBlocks::too_large();
         return bytes;
     }
 
@@ -308,10 +308,11 @@ class CogWriter {
         set(tile_width, m_cog.block_side);
         set(tile_length, m_cog.block_side);
         std::string offsets, counts;
-        for (size_t i = 0; i < level.offsets.size(); ++i) {
-            offsets += m_model.big() ? bytes_of(level.offsets[i])
-                                     : bytes_of(static_cast<uint32_t>(level.offsets[i]));
-            counts += bytes_of(static_cast<uint32_t>(level.counts[i]));
+        for (int64_t block = level.first; block < level.first + level.blocks; ++block) {
+            const auto number = static_cast<size_t>(block);
+            const uint64_t place = m_file ? m_file->offsets()[number] : 0; // not known yet
+            offsets += m_model.big() ? bytes_of(place) : bytes_of(static_cast<uint32_t>(place));
+            counts += bytes_of(static_cast<uint32_t>(m_file ? m_file->sizes()[number] : 0));
         }
         const auto blocks = static_cast<uint64_t>(level.blocks);
         replace(directory, tile_offsets, m_model.big() ? type_long8 : type_long, blocks, offsets);
@@ -319,17 +320,11 @@ class CogWriter {
         return directory;
     }
 
-    static Error too_large() {
-        return Error("a TIFF holds less than 4 GiB unless it is a BigTIFF", "Use -co BIGTIFF=YES.");
-    }
-
     /// Block `number` of all, counted as they follow one another in the file: its level and its number there.
-    std::pair<Level*, int64_t> find_block(int64_t number) {
-        for (auto level = m_levels.rbegin(); level != m_levels.rend(); ++level) {
-            if (number < level->blocks) return {&*level, number};
-            number -= level->blocks;
-        }
-        return {nullptr, 0};
+    std::pair<const Level*, int64_t> find_block(int64_t number) const {
+        const auto level =
+            std::find_if(m_levels.begin(), m_levels.end(), [&](const Level& l) { return l.first <= number; });
+        return {&*level, number - level->first};
     }
 
     void work() {
@@ -338,7 +333,7 @@ class CogWriter {
         const Level* coder_of = nullptr;
         std::unique_lock lock(m_mutex);
         while (true) {
-            m_changed.wait(lock, [&] { return m_stop || m_waiting_bytes <= most_waiting(); });
+            m_changed.wait(lock, [&] { return m_stop || m_file->waiting_bytes() <= most_waiting(); });
             if (m_stop || m_next == m_blocks) return;
             if (m_cog.cancel != nullptr && m_cog.cancel->requested()) throw Cancelled();
             const int64_t number = m_next++;
@@ -351,7 +346,7 @@ class CogWriter {
             std::span<const char> bytes(samples, static_cast<size_t>(m_form.bytes()));
             if (level->compressed) bytes = coder->encode(samples, m_form.lines);
             lock.lock();
-            place(number, bytes, lock);
+            m_file->place(number, bytes, lock);
             m_changed.notify_all();
         }
     }
@@ -379,63 +374,17 @@ class CogWriter {
         }
     }
 
-    /// A block's neighbours in the file: its size before it, its last bytes behind it.
-    struct Frame {
-        std::array<char, 4> before{}, behind{};
-        explicit Frame(std::span<const char> bytes) {
-            const auto size = static_cast<uint32_t>(bytes.size());
-            std::memcpy(before.data(), &size, sizeof size);
-            std::copy_n(bytes.end() - 4, 4, behind.begin());
-        }
-    };
-
-    /// With the lock held, which is open while the disk is written to.
-    void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock) {
-        if (number != m_placed) {
-            m_waiting.emplace(number, std::vector<char>(bytes.begin(), bytes.end()));
-            m_waiting_bytes += bytes.size();
-            return;
-        }
-        std::list<std::pair<Frame, std::vector<char>>> placed; // until they are written
-        GatherWriter out(m_file.get());
-        const auto give_place = [&](std::span<const char> block_bytes, const Frame& frame) {
-            const auto [level, block] = find_block(m_placed++);
-            level->offsets[static_cast<size_t>(block)] = static_cast<uint64_t>(m_end) + frame.before.size();
-            level->counts[static_cast<size_t>(block)] = block_bytes.size();
-            for (const std::span<const char> piece :
-                 {std::span<const char>(frame.before), block_bytes, std::span<const char>(frame.behind)}) {
-                out.add(m_end, piece.data(), piece.size());
-                m_end += static_cast<int64_t>(piece.size());
-            }
-        };
-        give_place(bytes, placed.emplace_back(Frame(bytes), std::vector<char>()).first);
-        for (auto at = m_waiting.begin(); at != m_waiting.end() && at->first == m_placed;
-             at = m_waiting.erase(at)) {
-            m_waiting_bytes -= at->second.size();
-            const auto& [frame, block_bytes] = placed.emplace_back(Frame(at->second), std::move(at->second));
-            give_place(block_bytes, frame);
-        }
-        if (!m_model.big() && m_end > int64_t{UINT32_MAX}) throw too_large();
-        lock.unlock();
-        out.flush();
-        lock.lock();
-    }
-
     const CogFile& m_cog;
     const Directories& m_model;
     int m_bands = 0;
     std::vector<Level> m_levels; ///< the image first
     BlockForm m_form;
     int64_t m_blocks = 0;
-    FileHandle m_file;
 
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
-    int64_t m_next = 0;   ///< block that nobody has taken
-    int64_t m_placed = 0; ///< blocks that have their places
-    int64_t m_end = 0;    ///< of the file
-    std::map<int64_t, std::vector<char>> m_waiting;
-    uint64_t m_waiting_bytes = 0;
+    int64_t m_next = 0;                  ///< block that nobody has taken
+    std::optional<OrderedBlocks> m_file; ///< once it is begun
     bool m_stop = false;
 };
 

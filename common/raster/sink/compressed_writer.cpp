@@ -36,13 +36,11 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
     m_form.sample_bytes = static_cast<int64_t>(m_rule.sample_bytes());
     m_form.swapped = start.swapped && m_form.sample_bytes > 1;
     m_block_bytes = m_form.bytes();
-    m_big = start.big;
-    m_end = start.end;
     m_missing = shape.samples * shape.lines;
-    m_offsets.resize(static_cast<size_t>(blocks_in_row() * rows()));
-    m_counts.resize(m_offsets.size());
-    m_file = FileHandle(::open(m_options.path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!m_file) throw system_error("cannot open '" + m_options.path + "'");
+    FileHandle file(::open(m_options.path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file) throw system_error("cannot open '" + m_options.path + "'");
+    m_file.emplace(std::move(file), start.end, blocks_in_row() * rows(),
+                   OrderedBlocks::Form{start.big, false});
     // A quarter for the threads' blocks, one thread at least; the rest for rows, as many as it is worth.
     const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_form));
     m_most_coders = static_cast<int>(std::clamp<uint64_t>(
@@ -171,7 +169,7 @@ bool CompressedWriter::row_is_ready(int64_t row) {
 }
 
 bool CompressedWriter::job_is_ready() {
-    return !m_stop && row_is_ready(m_row) && m_waiting_bytes < m_most_waiting &&
+    return !m_stop && row_is_ready(m_row) && m_file->waiting_bytes() < m_most_waiting &&
            (!m_coders.empty() || m_coders_made < m_most_coders);
 }
 
@@ -236,7 +234,7 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
     const int64_t lines = m_options.shape.tiled ? m_form.lines : row_lines(job.row);
     const std::span<const char> bytes = job.coder->encode(block, lines);
     lock.lock();
-    place(job.row * blocks_in_row() + job.block, bytes, lock);
+    m_file->place(job.row * blocks_in_row() + job.block, bytes, lock);
     m_coders.push_back(std::move(job.coder));
     if (++job.from->written == blocks_in_row()) {
         HostBuffer<char> done = std::move(job.from->bytes);
@@ -261,40 +259,6 @@ void CompressedWriter::give_back(int64_t row, const HostBuffer<char>& bytes) {
         (void)::fallocate(scratch_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                           row * static_cast<int64_t>(row_bytes()), static_cast<off_t>(row_bytes()));
     }
-}
-
-void CompressedWriter::place(int64_t number, std::span<const char> bytes,
-                             std::unique_lock<std::mutex>& lock) {
-    if (number != m_placed) {
-        m_waiting.emplace(number, std::vector<char>(bytes.begin(), bytes.end()));
-        m_waiting_bytes += bytes.size();
-        return;
-    }
-    std::vector<std::vector<char>> behind;
-    GatherWriter out(m_file.get());
-    const auto give_place = [&](const char* data, size_t size) {
-        const TiffShape& shape = m_options.shape;
-        const int64_t row = m_placed / blocks_in_row(), block = m_placed % blocks_in_row();
-        const auto entry =
-            static_cast<size_t>((block / across() * shape.down() + row) * across() + block % across());
-        m_offsets[entry] = static_cast<uint64_t>(m_end);
-        m_counts[entry] = size;
-        out.add(m_end, data, size);
-        m_end += static_cast<int64_t>(size);
-        ++m_placed;
-        if (!m_big && m_end > int64_t{UINT32_MAX})
-            throw Error("a TIFF holds less than 4 GiB unless it is a BigTIFF", "Use -co BIGTIFF=YES.");
-    };
-    give_place(bytes.data(), bytes.size());
-    for (auto at = m_waiting.begin(); at != m_waiting.end() && at->first == m_placed;
-         at = m_waiting.erase(at)) {
-        m_waiting_bytes -= at->second.size();
-        behind.push_back(std::move(at->second));
-        give_place(behind.back().data(), behind.back().size());
-    }
-    lock.unlock();
-    out.flush();
-    lock.lock();
 }
 
 void CompressedWriter::serve() {
@@ -352,8 +316,19 @@ void CompressedWriter::finish() {
     m_rows.clear();
     m_spare.clear();
     m_coders.clear();
-    if (::close(m_file.release()) != 0) throw system_error("cannot write '" + m_options.path + "'");
-    enter_tiff_blocks(m_options.path, m_options.shape, m_offsets, m_counts);
+    m_file->close();
+    // The directory has plane after plane.
+    const TiffShape& shape = m_options.shape;
+    std::vector<uint64_t> offsets(m_file->offsets().size()), sizes(offsets.size());
+    for (size_t number = 0; number < offsets.size(); ++number) {
+        const auto row = static_cast<int64_t>(number) / blocks_in_row(),
+                   block = static_cast<int64_t>(number) % blocks_in_row();
+        const auto entry =
+            static_cast<size_t>((block / across() * shape.down() + row) * across() + block % across());
+        offsets[entry] = m_file->offsets()[number];
+        sizes[entry] = m_file->sizes()[number];
+    }
+    enter_tiff_blocks(m_options.path, shape, offsets, sizes);
 }
 
 } // namespace hsi::raster

@@ -9,6 +9,7 @@
 #include "raster/gdal/block_codec.h"
 #include "raster/gdal/raw_file.h"
 #include "raster/gdal/store_convert.h"
+#include "raster/sink/ordered_blocks.h"
 #include "raster/sink/tiff_blocks.h"
 
 #include <condition_variable>
@@ -17,7 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,8 +87,6 @@ class CompressedWriter {
     Job take_job();                 ///< with the lock held; none: there is none now
     void do_job(Job job, std::unique_lock<std::mutex>& lock);
     void clear_beyond(char* block, const Job& job) const;
-    /// With the lock held, which is open while the disk is written to.
-    void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock);
     void give_back(int64_t row, const HostBuffer<char>& bytes);
     void serve();
     void join_helpers();
@@ -98,8 +97,6 @@ class CompressedWriter {
     const StoreRule m_rule;
     BlockForm m_form;
     int64_t m_block_bytes = 0;
-    bool m_big = true;
-    FileHandle m_file;
     int m_most_coders = 1;
     int64_t m_most_rows = 0; ///< in memory
     uint64_t m_most_waiting = 0;
@@ -115,12 +112,8 @@ class CompressedWriter {
     int64_t m_row = 0, m_block = 0;        ///< the next to be compressed
     std::vector<std::unique_ptr<BlockCoder>> m_coders;
     int m_coders_made = 0;
-    int64_t m_placed = 0;                           ///< blocks that have their places in the file
-    int64_t m_end = 0;                              ///< of the file
-    std::map<int64_t, std::vector<char>> m_waiting; ///< compressed, behind one that is not
-    uint64_t m_waiting_bytes = 0;
-    std::vector<uint64_t> m_offsets, m_counts; ///< in the order of the directory
-    std::exception_ptr m_error;                ///< of a helper
+    std::optional<OrderedBlocks> m_file; ///< row after row, as they are compressed
+    std::exception_ptr m_error;          ///< of a helper
     bool m_stop = false;
     std::vector<std::thread> m_helpers; ///< after all that they touch
 };
