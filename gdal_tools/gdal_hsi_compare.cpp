@@ -176,6 +176,7 @@ class PickedSource final : public stream::CubeSource {
                         std::copy_n(view.row(picks[k], y), window.w, dst.row(static_cast<int>(k), y));
             }
             void prefetch(const Rect& window) override { reader->prefetch(window); }
+            bool expect(const Rect& window) override { return reader->expect(window); }
             uint64_t look_ahead(uint64_t bytes, int threads) override {
                 return reader->look_ahead(bytes, threads);
             }

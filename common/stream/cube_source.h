@@ -50,6 +50,10 @@ class CubeReader {
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
+    /// `window` will be read in this pass, by this reader or another one of its source, after those that were
+    /// named before. A reader that fetches from afar begins with it. \return false when it does not, or not
+    /// yet: name it again later.
+    virtual bool expect(const Rect& /*window*/) { return false; }
     /// Lets a reader that decodes what it reads do so for the window that prefetch() named last, on `threads`
     /// of its own at most and into `bytes` of memory or less, while its caller computes. Returns how many it
     /// may hold; 0 where it does nothing of the kind. Call it before the first read.

@@ -242,6 +242,14 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
+    /// The tiles behind `position`, as many as the reader takes.
+    void name_what_comes(CubeReader& reader, int64_t position) {
+        const std::lock_guard lock(m_named_mutex);
+        m_named = std::max(m_named, position + 1);
+        while (m_named < m_count && reader.expect(tile_at(m_named).window))
+            ++m_named;
+    }
+
     void run_lane(int lane) {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
@@ -261,8 +269,11 @@ class PassRun {
         std::vector<CubeView<float>> out_views(m_outputs.size());
         for (int64_t position = next_position(lane); position >= 0; position = next_position(lane)) {
             const Tile tile = tile_at(position);
-            if (m_shared == nullptr && position + m_plan.lanes() < m_count)
-                reader->prefetch(tile_at(position + m_plan.lanes()).window);
+            if (m_shared == nullptr) {
+                if (position + m_plan.lanes() < m_count)
+                    reader->prefetch(tile_at(position + m_plan.lanes()).window);
+                name_what_comes(*reader, position);
+            }
 
             auto t0 = Clock::now();
             CubeView<float> in_view;
@@ -330,7 +341,9 @@ class PassRun {
     Turnstile m_turnstile;
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_named_mutex;
+    int64_t m_named = 0; ///< the first tile that no reader has been told of; with m_named_mutex
+    std::mutex m_mutex;  ///< guards what follows
     PassReport m_report;
     int64_t m_done = 0;
     std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only

@@ -37,6 +37,7 @@ class MaskedReader final : public CubeReader {
         return m_behind->view(window);
     }
     void prefetch(const Rect& window) override { m_behind->prefetch(window); }
+    bool expect(const Rect& window) override { return m_behind->expect(window); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_behind->look_ahead(bytes, threads); }
 
   private:

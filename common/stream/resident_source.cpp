@@ -34,6 +34,7 @@ class ResidentSource::Reader final : public CubeReader {
     void prefetch(const Rect& window) override {
         if (m_behind) m_behind->prefetch(window);
     }
+    bool expect(const Rect& window) override { return m_behind && m_behind->expect(window); }
     uint64_t look_ahead(uint64_t bytes, int threads) override {
         return m_behind ? m_behind->look_ahead(bytes, threads) : 0;
     }

@@ -79,6 +79,12 @@ class StackedSource final : public CubeSource {
             for (const Part& p : parts)
                 p.reader->prefetch(window);
         }
+        bool expect(const Rect& window) override {
+            bool all = !parts.empty();
+            for (const Part& p : parts)
+                all = p.reader->expect(window) && all;
+            return all;
+        }
         uint64_t look_ahead(uint64_t bytes, int threads) override {
             uint64_t held = 0;
             for (const Part& p : parts)

@@ -87,6 +87,7 @@ class RangeWatch::Reader final : public CubeReader {
         }
     }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
+    bool expect(const Rect& window) override { return m_reader->expect(window); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:

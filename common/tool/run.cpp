@@ -248,6 +248,8 @@ void Run::Impl::warn_of_overflow(bool together) {
 }
 
 void Run::Impl::finish() {
+    for (const auto& file : watched)
+        file->check_unchanged();
     warn_of_overflow(true);
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     host.check_printed();
@@ -433,6 +435,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
                                    [&](const auto& other) { return other->path() == source->path(); });
     if (known) return;
     m->watched.push_back(source);
+    source->end_with(&m->host.cancel());
     const auto shape = source->shape();
     parallel::ranks().agree("scene",
                             std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + " pixels, " +
@@ -462,7 +465,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     m->kept.reset();
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
-    if (source->raw_access()) return source;
+    if (source->raw_access() && !source->is_remote()) return source;
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(), beside))
         return source;
     const auto kept = std::make_shared<stream::ResidentSource>(source);

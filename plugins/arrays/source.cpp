@@ -284,6 +284,9 @@ std::string RasterSource::product() const { return {}; }
 std::string RasterSource::type_name() const { return arrays::type_name(m->array.type); }
 bool RasterSource::raw_access() const { return true; }
 bool RasterSource::held_by_system() const { return true; }
+bool RasterSource::is_remote() const { return false; }
+void RasterSource::end_with(const CancelFlag* /*cancel*/) const {}
+void RasterSource::check_unchanged() const {}
 bool RasterSource::decodes_chunks() const { return false; }
 const char* RasterSource::access() const { return "raw"; }
 uint64_t RasterSource::take_memory(uint64_t, int) const { return 0; }

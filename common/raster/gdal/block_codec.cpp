@@ -11,6 +11,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -394,6 +395,8 @@ struct BlockCoder::Impl {
             lzw = std::make_unique<Lzw>();
             bound = Lzw::bound(bytes);
             break;
+        case BlockCoding::Codec::none:
+            throw std::logic_error("blocks are not to be packed by no codec");
         }
         samples = HostBuffer<char>(bytes);
         coded = HostBuffer<char>(bound);
@@ -476,6 +479,7 @@ struct BlockCoder::Impl {
             return pack(from, bytes, level);
         }
         case BlockCoding::Codec::lzw:
+        case BlockCoding::Codec::none:
             break;
         }
         return lzw->encode(reinterpret_cast<const unsigned char*>(from), bytes,
@@ -587,9 +591,10 @@ struct BlockDecoder::Impl {
             deflate.reset(libdeflate_alloc_decompressor());
         else if (coding.codec == BlockCoding::Codec::zstd)
             zstd.reset(ZSTD_createDCtx());
-        else
+        else if (coding.codec == BlockCoding::Codec::lzw)
             lzw = std::make_unique<Lzw>();
-        if (!deflate && !zstd && !lzw) throw Error("there is no memory for decoding");
+        if (!deflate && !zstd && !lzw && coding.codec != BlockCoding::Codec::none)
+            throw Error("there is no memory for decoding");
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
     }
@@ -606,6 +611,11 @@ struct BlockDecoder::Impl {
         if (lzw)
             return lzw->decode(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
                                reinterpret_cast<unsigned char*>(to), room);
+        if (!zstd) {
+            if (bytes.size() > room) return 0;
+            std::memcpy(to, bytes.data(), bytes.size());
+            return bytes.size();
+        }
         made = ZSTD_decompressDCtx(zstd.get(), to, room, bytes.data(), bytes.size());
         return ZSTD_isError(made) ? 0 : made;
     }

@@ -12,7 +12,7 @@ namespace hsi::raster {
 
 /// How the blocks of a file are compressed.
 struct BlockCoding {
-    enum class Codec : uint8_t { deflate, zstd, lzw };
+    enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder alone
     /// Of the tag Predictor: samples as they are; less the one before, of the same band; or, of floats, their
     /// bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3, 2005).
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };

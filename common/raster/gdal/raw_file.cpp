@@ -2,10 +2,12 @@
 #include "raster/gdal/raw_file.h"
 
 #include "core/error.h"
+#include "core/file_path.h"
 #include "raster/gdal/sample_convert.h"
 #include "raster/gdal/shown_envi.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -77,10 +79,12 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;
     if (dataset.GetRasterCount() == 1 && raw.band_step <= 0) raw.band_step = raw.sample_bytes;
+    if (!convertible(raw.type) || raw.pixel_step < raw.sample_bytes || raw.line_step <= 0 ||
+        raw.band_step <= 0)
+        return std::nullopt;
     struct stat info {};
-    if (!convertible(raw.type) || raw.path.rfind("/vsi", 0) == 0 || raw.pixel_step < raw.sample_bytes ||
-        raw.line_step <= 0 || raw.band_step <= 0 || ::stat(raw.path.c_str(), &info) != 0 ||
-        !S_ISREG(info.st_mode))
+    if (is_local(raw.path) ? ::stat(raw.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)
+                           : VSIIsLocal(raw.path.c_str()))
         return std::nullopt;
     for (int b = 1; b <= dataset.GetRasterCount(); ++b) {
         GDALRasterBand* const band = dataset.GetRasterBand(b);

@@ -57,7 +57,8 @@ struct RawLayout {
     }
 };
 
-/// What GDAL tells about a dataset's storage, when that is a plain uncompressed file on a local path.
+/// What GDAL tells about a dataset's storage, when that is a plain uncompressed file: on a local path, or of
+/// a server's (remote_file.h).
 std::optional<RawLayout> raw_layout(GDALDataset& dataset);
 
 /// Gathers pieces of a file, in ascending order, into as few preadv calls as there can be.

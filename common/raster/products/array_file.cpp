@@ -6,6 +6,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <algorithm>
 #include <charconv>
@@ -66,7 +67,10 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     try_hdf5(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
+    // netCDF's reads a server's file by catching page faults, and waits for ever when a request fails.
+    const bool far = !VSIIsLocal(path.c_str());
     for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
+        if (far && EQUAL(driver, "netCDF")) continue;
         DatasetHandle dataset = open_arrays(path, driver);
         if (!dataset) continue;
         auto root = dataset->GetRootGroup();
@@ -90,7 +94,8 @@ std::vector<GUInt64> ArrayFile::chunks(const std::string& name) const {
     const auto ours = array(name);
     if (!ours) return {};
     auto sizes = ours->GetBlockSize();
-    if (m_driver == "Zarr" || std::count(sizes.begin(), sizes.end(), 0U) == 0) return sizes;
+    if (m_driver == "Zarr" || std::count(sizes.begin(), sizes.end(), 0U) == 0 || !VSIIsLocal(m_path.c_str()))
+        return sizes;
     const GdalErrors quiet;
     const DatasetHandle other = open_arrays("NETCDF:\"" + m_path + "\"", "netCDF");
     const auto root = other ? other->GetRootGroup() : nullptr;

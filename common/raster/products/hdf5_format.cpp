@@ -36,7 +36,8 @@ size_t log2_of(uint64_t power) {
 }
 
 File::File(const std::string& path)
-    : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr), m_left(most_bytes) {
+    : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr),
+      m_far(!VSIIsLocal(path.c_str())), m_left(most_bytes) {
     if (m_file != nullptr && VSIFSeekL(m_file, 0, SEEK_END) == 0) m_size = VSIFTellL(m_file);
 }
 
@@ -71,7 +72,7 @@ Bytes File::read_checked(uint64_t address, uint64_t size) {
 }
 
 std::optional<uint64_t> find_begin(File& file) {
-    constexpr uint64_t last_place = uint64_t{1} << 30;
+    const uint64_t last_place = uint64_t{1} << (file.is_far() ? 14 : 30);
     for (uint64_t at = 0; at <= last_place; at = at == 0 ? 512 : 2 * at) {
         const Bytes begin = at < file.size() ? file.read_up_to(at, 8) : Bytes();
         if (begin.size() < 8) break;

@@ -74,6 +74,7 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool is_open() const { return m_file != nullptr; }
+    bool is_far() const { return m_far; } ///< each look at another place asks a server
     uint64_t size() const { return m_size; }
 
     /// Throws where the file ends before, and past some gigabyte in all: headers and heaps have some
@@ -91,10 +92,12 @@ class File {
 
   private:
     VSILFILE* const m_file;
+    const bool m_far;
     uint64_t m_size = 0, m_left;
 };
 
-/// Where the file's own bytes begin, perhaps behind a block of the user's.
+/// Where the file's own bytes begin, perhaps behind a block of the user's: of a server's file, one that is no
+/// larger than those of MATLAB's and other programs'.
 std::optional<uint64_t> find_begin(File& file);
 /// The address of the root group's header. Sets what the file says of addresses.
 uint64_t root_of(File& file, uint64_t begin);

@@ -114,6 +114,11 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
     return lease;
 }
 
+bool BlockStore::holds(const Block& block) {
+    const std::lock_guard lock(m_mutex);
+    return m_entries.count(block.name) > 0;
+}
+
 void BlockStore::keep(Entry& entry) {
     make_room(entry.bytes + entry_bytes);
     entry.kept = true;

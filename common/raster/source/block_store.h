@@ -100,6 +100,9 @@ class BlockStore {
     /// decoding it threw, whoever did that.
     Lease take(const Block& block, bool keep, bool wait, BlockHands& hands, char* own);
 
+    /// It is there, or being decoded.
+    bool holds(const Block& block);
+
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
     /// Starts threads that decode what is wanted soon, so many as `bytes` allow and `threads` at most, each
     /// with hands that hold `hands_bytes`; no block has more than `largest`. Of what share_memory() took they

@@ -35,11 +35,13 @@ uint64_t most_stored(uint64_t chunk_bytes) { return chunk_bytes + chunk_bytes / 
 
 } // namespace
 
-ChunkArrays::ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays)
+ChunkArrays::ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays,
+                         std::shared_ptr<RemoteFile> remote)
     : m_path(std::move(path)), m_names(std::move(names)), m_arrays(std::move(arrays)),
-      m_file(::open(m_path.c_str(), O_RDONLY | O_CLOEXEC)), m_store(std::make_unique<BlockStore>()) {
+      m_remote(std::move(remote)), m_file(m_remote ? -1 : ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC)),
+      m_store(std::make_unique<BlockStore>()) {
     struct stat info {};
-    if (!m_file || ::fstat(m_file.get(), &info) != 0)
+    if (!file() || ::fstat(file().get(), &info) != 0)
         throw Error("cannot open '" + m_path + "': " + std::strerror(errno));
     m_file_bytes = static_cast<uint64_t>(info.st_size);
     for (const Hdf5Chunks& array : m_arrays) {
@@ -61,6 +63,11 @@ uint64_t ChunkArrays::list_bytes() const {
     return bytes;
 }
 
+RemoteFile::Extent ChunkArrays::place(size_t part, size_t number) const {
+    const ChunkPlace& place = m_arrays[part].places[number];
+    return {place.offset, place.offset + place.bytes};
+}
+
 class ChunkArrays::Hands final : public BlockHands {
   public:
     explicit Hands(const ChunkArrays& arrays) : m_file(arrays), m_decoders(arrays.size()) {}
@@ -76,7 +83,9 @@ class ChunkArrays::Hands final : public BlockHands {
         if (place.offset > end || place.bytes > end - place.offset)
             fail("ends behind the file, which has " + counted(end, "byte"));
         const auto read = [&](char* to) {
-            const int reason = read_at(m_file.m_file.get(), to, place.bytes, place.offset);
+            const auto hold =
+                m_file.m_remote ? m_file.m_remote->need({m_file.place(part, number)}) : RemoteFile::Hold();
+            const int reason = read_at(m_file.file().get(), to, place.bytes, place.offset);
             if (reason != 0)
                 fail(reason > 0 ? std::string("cannot be read: ") + std::strerror(reason) : "is cut short");
         };
@@ -96,6 +105,7 @@ class ChunkArrays::Hands final : public BlockHands {
 
   private:
     [[noreturn]] void refuse(size_t part, uint32_t number, const std::string& what) const {
+        if (m_file.m_remote) m_file.m_remote->check_unchanged();
         const Hdf5Chunks& array = m_file.m_arrays[part];
         const ChunkPlace& place = array.places[number];
         std::string at;

@@ -5,6 +5,7 @@
 #include "core/host_memory.h"
 #include "raster/gdal/chunk_codec.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/gdal/remote_file.h"
 #include "raster/products/hdf5_chunks.h"
 #include "raster/source/block_store.h"
 
@@ -17,8 +18,10 @@ namespace hsi::raster {
 
 class ChunkArrays {
   public:
-    /// `names`: of the arrays, for messages. Throws Error when the file cannot be opened.
-    ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays);
+    /// `names`: of the arrays, for messages. `remote`: not null for a server's file. Throws Error when the
+    /// file cannot be opened.
+    ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays,
+                std::shared_ptr<RemoteFile> remote);
 
     const Hdf5Chunks& array(size_t part) const { return m_arrays[part]; }
     size_t size() const { return m_arrays.size(); }
@@ -32,6 +35,9 @@ class ChunkArrays {
     BlockStore::Block block(size_t part, size_t number) const {
         return {static_cast<uint64_t>(part) << 32 | number, m_arrays[part].chunk_bytes()};
     }
+    /// Of one that is written.
+    RemoteFile::Extent place(size_t part, size_t number) const;
+    RemoteFile* remote() const { return m_remote.get(); }
     /// They must not outlive the arrays.
     std::unique_ptr<BlockHands> make_hands() const;
 
@@ -40,11 +46,14 @@ class ChunkArrays {
 
   private:
     class Hands;
+    const FileHandle& file() const { return m_remote ? m_remote->local() : m_file; }
+
     const std::string m_path;
     const std::vector<std::string> m_names;
     const std::vector<Hdf5Chunks> m_arrays;
     uint64_t m_largest = 0, m_hands = 0, m_file_bytes = 0;
-    FileHandle m_file;
+    const std::shared_ptr<RemoteFile> m_remote;
+    FileHandle m_file;                   ///< where it is local
     std::unique_ptr<BlockStore> m_store; ///< its helpers use what is above
 };
 

@@ -38,14 +38,16 @@ class ChunkReader final : public stream::CubeReader {
         }
         for (auto& wanted : m_wanted)
             sort_bands_of(wanted);
+        if (m_arrays.remote()) m_far.emplace(*m_arrays.remote());
     }
     ~ChunkReader() override {
         if (m_helped) m_store.stop_helpers();
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        const Rect tile = in_file(window);
+        const Rect tile = m_source->in_file(window);
         const auto needed = chunks_of(tile);
+        if (m_far) announce(tile, needed);
         if (m_helped) {
             if (m_begun != tile) {
                 m_store.forget();
@@ -60,10 +62,18 @@ class ChunkReader final : public stream::CubeReader {
             if (!take(chunk, false, tile, dst)) later.push_back(&chunk);
         for (const NeededChunk* const chunk : later)
             take(*chunk, true, tile, dst);
+        if (m_far) m_arrays.remote()->done(key_of(tile));
         m_begun = std::exchange(m_next, std::nullopt);
     }
 
-    void prefetch(const Rect& window) override { m_next = in_file(window); }
+    void prefetch(const Rect& window) override { m_next = m_source->in_file(window); }
+
+    bool expect(const Rect& window) override {
+        if (!m_far || !m_arrays.remote()->has_room()) return false;
+        const Rect tile = m_source->in_file(window);
+        announce(tile, chunks_of(tile));
+        return true;
+    }
 
     uint64_t look_ahead(uint64_t bytes, int threads) override {
         const uint64_t taken =
@@ -74,8 +84,14 @@ class ChunkReader final : public stream::CubeReader {
     }
 
   private:
-    Rect in_file(const Rect& window) const {
-        return {window.x + m_source->window().x, window.y + m_source->window().y, window.w, window.h};
+    /// Has what the window needs fetched, but for chunks that are there.
+    void announce(const Rect& tile, const std::vector<NeededChunk>& chunks) {
+        if (m_arrays.remote()->is_announced(key_of(tile))) return;
+        RemoteFile::Extents extents;
+        for (const NeededChunk& chunk : chunks)
+            if (is_written(chunk) && !m_store.holds(m_arrays.block(chunk.part, chunk.number)))
+                extents.push_back(m_arrays.place(chunk.part, chunk.number));
+        m_arrays.remote()->announce(key_of(tile), extents);
     }
 
     /// Part by part, in the order of the array.
@@ -202,7 +218,8 @@ class ChunkReader final : public stream::CubeReader {
     BandRows m_rows;
     const std::unique_ptr<BlockHands> m_hands;
     HostBuffer<char> m_own;
-    bool m_helped = false;               ///< helpers decode ahead of this reader
+    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
+    bool m_helped = false;                   ///< helpers decode ahead of this reader
     std::optional<Rect> m_next, m_begun; ///< in the file: what is read soon, and what helpers know of already
 };
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -27,15 +28,16 @@ class GdalReader final : public stream::CubeReader {
           m_rows(*m_source), m_wide(m_source->wide()) {
         if (m_source->coding)
             m_tiff = std::make_unique<TiffDecoder>(*m_dataset, *m_source->coding,
-                                                   !m_source->band_interleaved_blocks, m_source->name());
+                                                   !m_source->band_interleaved_blocks, m_source->name(),
+                                                   m_source->remote);
+        if (m_source->remote) m_far.emplace(*m_source->remote);
     }
     ~GdalReader() override {
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
-                           window.h};
+        const Rect in_file = m_source->in_file(window);
         const GdalErrors errors;
         if (m_tiff)
             read_decoded(in_file, dst);
@@ -51,6 +53,12 @@ class GdalReader final : public stream::CubeReader {
             for (int k = 0; k < dst.bands; ++k)
                 apply_mask(m_bands[static_cast<size_t>(k)], k, 1, in_file, dst, errors);
         }
+    }
+
+    bool expect(const Rect& window) override {
+        if (!m_source->remote || !m_source->remote->has_room()) return false;
+        announce(m_source->in_file(window));
+        return true;
     }
 
   private:
@@ -91,30 +99,44 @@ class GdalReader final : public stream::CubeReader {
         size_t first, end;
     };
 
-    /// Through the store of the source's decoded blocks.
-    void read_decoded(const Rect& r, const CubeView<float>& dst) {
+    /// Calls f(NeededBlock) for each that a window of the file needs.
+    template <class F>
+    void for_blocks(const Rect& r, F&& f) const {
         const int64_t bx = m_tiff->block_samples(), by = m_tiff->block_lines();
         const Rect scene = m_source->window();
         const BlockRange columns = BlockRange::of(r.x, r.right(), bx, scene.right()),
                          rows = BlockRange::of(r.y, r.bottom(), by, scene.bottom());
         const bool together = !m_source->band_interleaved_blocks;
-        // Those that others decode at this moment come last.
-        std::vector<NeededBlock> later;
         for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
             next = together ? m_bands.size() : behind(k, m_bands.size());
             for (int64_t row = rows.first; row <= rows.last; ++row)
-                for (int64_t column = columns.first; column <= columns.last; ++column) {
-                    const NeededBlock needed{m_tiff->block(together ? 0 : m_bands[k] - 1, column, row),
-                                             column * bx,
-                                             row * by,
-                                             rows.keeps(row) || columns.keeps(column),
-                                             k,
-                                             next};
-                    if (!take(needed, false, r, dst)) later.push_back(needed);
-                }
+                for (int64_t column = columns.first; column <= columns.last; ++column)
+                    f(NeededBlock{m_tiff->block(together ? 0 : m_bands[k] - 1, column, row), column * bx,
+                                  row * by, rows.keeps(row) || columns.keeps(column), k, next});
         }
+    }
+
+    /// Has what the window needs fetched, but for blocks that are there.
+    void announce(const Rect& r) {
+        if (m_source->remote->is_announced(key_of(r))) return;
+        RemoteFile::Extents extents;
+        for_blocks(r, [&](const NeededBlock& needed) {
+            if (!m_source->blocks->holds(needed.block)) extents.push_back(m_tiff->place(needed.block.name));
+        });
+        m_source->remote->announce(key_of(r), extents);
+    }
+
+    /// Through the store of the source's decoded blocks.
+    void read_decoded(const Rect& r, const CubeView<float>& dst) {
+        if (m_source->remote) announce(r);
+        // Those that others decode at this moment come last.
+        std::vector<NeededBlock> later;
+        for_blocks(r, [&](const NeededBlock& needed) {
+            if (!take(needed, false, r, dst)) later.push_back(needed);
+        });
         for (const NeededBlock& needed : later)
             take(needed, true, r, dst);
+        if (m_source->remote) m_source->remote->done(key_of(r));
     }
 
     /// False when another thread decodes the block, unless `wait`.
@@ -280,8 +302,9 @@ class GdalReader final : public stream::CubeReader {
     std::vector<int> m_bands; ///< RasterIO wants it changeable
     DatasetHandle m_dataset;
     BandRows m_rows;
-    std::unique_ptr<TiffDecoder> m_tiff; ///< null: GDAL decodes the blocks
-    std::vector<WantedBand> m_wanted;    ///< of blocks of all bands
+    std::unique_ptr<TiffDecoder> m_tiff;     ///< null: GDAL decodes the blocks
+    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
+    std::vector<WantedBand> m_wanted;        ///< of blocks of all bands
     bool m_wide = false;
     std::vector<int> m_of_file; ///< bands that are read at once
     std::vector<char> m_scratch;

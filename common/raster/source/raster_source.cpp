@@ -213,7 +213,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
 
 /// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
-    if (!is_local(s.product->path)) return nullptr;
+    if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
     for (const CubePart& part : s.product->parts)
         names.push_back(part.array);
@@ -230,7 +230,10 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
         for (const ProductBand& band : s.product->bands)
             if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
     }
-    return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays));
+    auto remote = RemoteFile::open(s.product->path);
+    if (!remote && !is_local(s.product->path)) return nullptr;
+    return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays),
+                                         std::move(remote));
 }
 
 /// A row of the chunks that hold the kept bands, over all samples of the window.
@@ -272,6 +275,11 @@ void choose_arrays(SourceState& s) {
     s.chunks = chunk_arrays_of(s);
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
+    if (s.chunks) { // GDAL does not always tell
+        const auto& chunk = s.chunks->array(0).chunk;
+        s.block_samples = chunk[static_cast<size_t>(part.sample_axis)];
+        s.block_lines = chunk[static_cast<size_t>(part.line_axis)];
+    }
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
     if (s.chunks) return;
     uint64_t largest = 0;
@@ -300,16 +308,25 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     if (!s.half && !masks_itself &&
         (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
         s.coding = tiff_coding(dataset);
+    if (s.coding && !is_local(s.options.path)) {
+        s.remote = RemoteFile::open(s.options.path);
+        if (!s.remote) s.coding.reset();
+    }
     if (s.coding) s.blocks = std::make_shared<BlockStore>();
     if (s.mask != MaskKind::none || s.coding) return;
     s.raw = raw_layout(dataset);
     if (!s.raw) return;
-    FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
-    s.file = std::make_shared<const FileHandle>(std::move(file));
-    if (!lies_as_told(s, dataset)) {
+    if (is_local(s.raw->path)) {
+        FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
+        s.file = std::make_shared<const FileHandle>(std::move(file));
+    } else if ((s.remote = RemoteFile::open(s.raw->path))) {
+        s.file = {s.remote, &s.remote->local()};
+    }
+    if (!s.file || !lies_as_told(s, dataset)) {
         s.raw.reset();
         s.file.reset();
+        s.remote.reset();
         return;
     }
     s.block_samples = 0;
@@ -407,6 +424,8 @@ bool SourceState::wide() const {
 
 BlockStore* SourceState::store() const { return chunks ? &chunks->store() : blocks.get(); }
 
+RemoteFile* SourceState::server_file() const { return chunks ? chunks->remote() : remote.get(); }
+
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
     if (coding) return 2 * block; // as stored and decoded
@@ -433,6 +452,7 @@ RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)
 RasterSource::~RasterSource() = default;
 
 std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+    const RemoteOpening opening(options.path);
     auto s = std::make_shared<Impl>();
     s->options = options;
     // A driver or an open option that is asked for says how the file is to be seen.
@@ -593,13 +613,20 @@ const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
 bool RasterSource::decodes_chunks() const { return m->chunks != nullptr; }
+bool RasterSource::is_remote() const { return m->server_file() != nullptr; }
+void RasterSource::end_with(const CancelFlag* cancel) const {
+    if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
+}
+void RasterSource::check_unchanged() const {
+    if (const RemoteFile* const remote = m->server_file()) remote->check_unchanged();
+}
 const char* RasterSource::access() const {
     return raw_access() ? "raw" : decodes_chunks() ? "chunks" : "gdal";
 }
 
 bool RasterSource::held_by_system() const {
     constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
-    return m->raw && m->file->held_by_system(probes);
+    return m->raw && !m->remote && m->file->held_by_system(probes);
 }
 
 uint64_t RasterSource::shared_block_bytes() const {
@@ -626,12 +653,21 @@ uint64_t RasterSource::cache_bytes() const {
 
 uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
     BlockStore* const store = m->store();
-    if (store == nullptr) return 0;
     const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
     if (list >= most) return list;
+    uint64_t fetched = 0;
+    if (RemoteFile* const remote = m->server_file()) {
+        // What is stored is no more than the samples, as a rule.
+        const auto pixels = static_cast<uint64_t>(m->scene.window.w * m->scene.window.h);
+        fetched = remote->share_memory((most - list) / (store != nullptr ? 2 : 1),
+                                       pixels * stored_bytes_per_pixel());
+        most -= std::min(fetched, most - list);
+    }
+    if (store == nullptr) return fetched;
     const Rect w = m->scene.window;
-    return list + store->share_memory(most - list, m->chunks ? chunk_row(*m) : block_row(*m), w.y, w.bottom(),
-                                      lanes);
+    return list + fetched +
+           store->share_memory(most - list, m->chunks ? chunk_row(*m) : block_row(*m), w.y, w.bottom(),
+                               lanes);
 }
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }

@@ -9,6 +9,7 @@
 // RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
 #pragma once
 
+#include "core/cancel.h"
 #include "core/rect.h"
 #include "raster/source/band_choice.h"
 #include "stream/cube_source.h"
@@ -68,6 +69,12 @@ class RasterSource final : public stream::CubeSource {
     bool raw_access() const;       ///< pread instead of RasterIO
     bool decodes_chunks() const;   ///< of a product's arrays, past HDF5's library
     const char* access() const;    ///< "raw", "chunks" or "gdal"
+    /// A server holds the file, and readers fetch what they need of it themselves, by several connections.
+    bool is_remote() const;
+    /// Waits for a server end with Cancelled when the flag is set, which must outlive the source.
+    void end_with(const CancelFlag* cancel) const;
+    /// \throws Error when a server has another file now than when this was opened.
+    void check_unchanged() const;
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -32,12 +33,22 @@ class RawReader final : public stream::CubeReader {
                                     [&](const NodataMatch& n) { return n == m_source->nodata.front(); });
         // Bands inside the pixel: BIP, also one with gaps.
         m_pixel_interleaved = m_highest > m_lowest && m_raw.band_step < m_raw.pixel_step;
-        m_in_memory = m_source->file->held_by_system(64);
+        if (m_source->remote)
+            m_far.emplace(*m_source->remote);
+        else
+            m_in_memory = m_source->file->held_by_system(64);
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
-                           window.h};
+        const Rect in_file = m_source->in_file(window);
+        RemoteFile::Hold hold;
+        if (m_far) {
+            const RemoteFile::Extents extents = extents_of(in_file);
+            m_source->remote->announce(key_of(in_file),
+                                       extents); // for several connections, one after another
+            hold = m_source->remote->need(extents);
+            m_source->remote->done(key_of(in_file));
+        }
         try {
             if (m_pixel_interleaved)
                 read_pixels(in_file, dst);
@@ -50,8 +61,15 @@ class RawReader final : public stream::CubeReader {
         }
     }
 
+    bool expect(const Rect& window) override {
+        if (!m_far || !m_source->remote->has_room()) return false;
+        const Rect r = m_source->in_file(window);
+        m_source->remote->announce(key_of(r), extents_of(r));
+        return true;
+    }
+
     void prefetch(const Rect& window) override {
-        if (m_in_memory) return; // asking for what is there costs a walk over its pages
+        if (m_far || m_in_memory) return; // asking for what is there costs a walk over its pages
         const int64_t x = window.x + m_source->window().x, y = window.y + m_source->window().y;
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
@@ -68,6 +86,32 @@ class RawReader final : public stream::CubeReader {
     }
 
   private:
+    /// What the window needs of the file.
+    RemoteFile::Extents extents_of(const Rect& r) const {
+        RemoteFile::Extents extents;
+        const auto add = [&](int64_t first_band, int64_t last_band, int64_t first_line, int64_t last_line) {
+            extents.push_back(
+                {static_cast<uint64_t>(m_raw.at(first_band, first_line, r.x)),
+                 static_cast<uint64_t>(m_raw.at(last_band, last_line, r.right() - 1) + m_raw.sample_bytes)});
+        };
+        // Lines of which the window has all are one stretch.
+        const bool whole = r.w == m_source->file_samples;
+        if (m_raw.band_step > m_raw.line_step) {
+            for (const size_t k : m_order)
+                for (int64_t line = r.y; line < r.bottom(); line = whole ? r.bottom() : line + 1)
+                    add(m_source->bands[k] - 1, m_source->bands[k] - 1, line, whole ? r.bottom() - 1 : line);
+        } else {
+            for (int64_t line = r.y; line < r.bottom(); ++line) {
+                if (m_pixel_interleaved)
+                    add(m_lowest, m_highest, line, line);
+                else
+                    for (const size_t k : m_order)
+                        add(m_source->bands[k] - 1, m_source->bands[k] - 1, line, line);
+            }
+        }
+        return extents;
+    }
+
     bool in_parts() const { return !m_source->parts.empty(); }
 
     /// Calls f(index of the kept band, line of the window) in ascending file order.
@@ -222,7 +266,8 @@ class RawReader final : public stream::CubeReader {
     std::vector<size_t> m_order;         ///< kept bands by place in the file
     int64_t m_lowest = 0, m_highest = 0; ///< file bands from 0
     bool m_same_nodata = true, m_pixel_interleaved = false;
-    bool m_in_memory = false; ///< the file, by a sample of its pages
+    bool m_in_memory = false;                ///< the file, by a sample of its pages
+    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
     std::vector<char> m_scratch;
     std::vector<float> m_floats;
     std::vector<float*> m_rows;

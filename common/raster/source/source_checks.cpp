@@ -255,6 +255,7 @@ bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
     constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
     const bool known = keeps_order(s.scene.driver);
     if (known) check_raw_span(s); // GDAL reads 0 past the end
+    if (s.remote) return known;   // each look would be a request
     const int64_t block = std::max<int64_t>(s.block_samples, 1) * s.block_lines * s.raw->sample_bytes;
     if ((s.band_interleaved_blocks ? block : block * s.scene.file_bands) > most) return known;
     // An order is proved by samples that differ from those in their mirror images: by some of the whole file,

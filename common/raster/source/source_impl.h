@@ -5,6 +5,7 @@
 #include "raster/gdal/block_codec.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/gdal/remote_file.h"
 #include "raster/gdal/sample_convert.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/source/raster_source.h"
@@ -75,8 +76,11 @@ struct SourceState {
     std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers
     /// Of decoded blocks, or of chunks; null: there is none.
     BlockStore* store() const;
+    /// That readers of the source fetch; null: it is local, or GDAL's.
+    RemoteFile* server_file() const;
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
+    std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
@@ -94,6 +98,8 @@ struct SourceState {
     }
 
     Rect window() const { return scene.window; }
+    /// A window of the scene as one of the file.
+    Rect in_file(const Rect& r) const { return {r.x + scene.window.x, r.y + scene.window.y, r.w, r.h}; }
     /// Bytes of one block of the file: of all bands where they are stored together.
     uint64_t block_bytes() const;
     /// Some values must be compared with nodata before they become floats, or are read in parts.
@@ -118,6 +124,9 @@ uint64_t product_reader_bytes(const Product& product); ///< what such a reader h
 /// For a source with chunks.
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
 uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
+
+/// A window of the file as a reader of a server's file announces it.
+inline RemoteFile::Key key_of(const Rect& window) { return {window.x, window.y, window.w, window.h}; }
 
 /// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,

@@ -5,9 +5,11 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,6 +30,12 @@ BlockForm form_of(GDALDataset& dataset, bool together) {
     return {across * step, down, step, GDALGetDataTypeSizeBytes(band->GetRasterDataType()), false};
 }
 
+bool is_tiled(GDALDataset& dataset) {
+    int across = 0, down = 0;
+    dataset.GetRasterBand(1)->GetBlockSize(&across, &down);
+    return across != dataset.GetRasterXSize();
+}
+
 /// The bits of a byte the other way round.
 char turned(char byte) {
     auto v = static_cast<uint8_t>(byte);
@@ -46,13 +54,15 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
     const std::string path = dataset.GetDescription(), codec = item("COMPRESSION"),
                       predictor = item("PREDICTOR");
     if (dataset.GetDriver() == nullptr || !EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") ||
-        !is_local(path))
+        (!is_local(path) && VSIIsLocal(path.c_str())))
         return std::nullopt;
     BlockCoding coding;
     if (codec == "ZSTD")
         coding.codec = BlockCoding::Codec::zstd;
     else if (codec == "LZW")
         coding.codec = BlockCoding::Codec::lzw;
+    else if (codec.empty() && !is_local(path) && is_tiled(dataset))
+        coding.codec = BlockCoding::Codec::none; // else GDAL would fetch it, on one thread
     else if (codec != "DEFLATE")
         return std::nullopt;
     if (predictor == "2" || predictor == "3")
@@ -68,18 +78,17 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
             (bits != nullptr && std::atoi(bits) != GDALGetDataTypeSizeBits(type)))
             return std::nullopt;
     }
-    const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    char order[2];
-    constexpr char here = std::endian::native == std::endian::little ? 'I' : 'M';
-    if (!file || ::pread(file.get(), order, 2, 0) != 2 || order[0] != here || order[1] != here)
-        return std::nullopt;
+    constexpr const char* here = std::endian::native == std::endian::little ? "II" : "MM";
+    if (beginning_of_file(path, 2) != here) return std::nullopt;
     return coding;
 }
 
-TiffDecoder::TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name)
-    : m_dataset(dataset), m_name(std::move(name)),
-      m_file(::open(dataset.GetDescription(), O_RDONLY | O_CLOEXEC)), m_form(form_of(dataset, together)),
-      m_lzw(coding.codec == BlockCoding::Codec::lzw), m_decoder(coding, m_form) {
+TiffDecoder::TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name,
+                         std::shared_ptr<RemoteFile> remote)
+    : m_dataset(dataset), m_name(std::move(name)), m_remote(std::move(remote)),
+      m_file(m_remote ? -1 : ::open(dataset.GetDescription(), O_RDONLY | O_CLOEXEC)),
+      m_form(form_of(dataset, together)), m_lzw(coding.codec == BlockCoding::Codec::lzw),
+      m_decoder(coding, m_form) {
     m_across = (dataset.GetRasterXSize() + block_samples() - 1) / block_samples();
     m_down = (dataset.GetRasterYSize() + block_lines() - 1) / block_lines();
 }
@@ -88,22 +97,35 @@ void TiffDecoder::decode(uint64_t block, char* samples) {
     const auto number = static_cast<int64_t>(block);
     const int64_t column = number % m_across, row = number / m_across % m_down;
     const auto band = static_cast<int>(number / m_across / m_down);
-    if (!decode_here(band, column, row, samples)) decode_there(band, column, row, samples);
+    if (!decode_here(block, band, column, row, samples)) decode_there(band, column, row, samples);
 }
 
-bool TiffDecoder::decode_here(int band, int64_t column, int64_t row, char* samples) {
+RemoteFile::Extent TiffDecoder::place(uint64_t block) const {
+    const auto number = static_cast<int64_t>(block);
+    const auto column = static_cast<int>(number % m_across),
+               row = static_cast<int>(number / m_across % m_down),
+               band = static_cast<int>(number / m_across / m_down);
     GDALRasterBand& of = *m_dataset.GetRasterBand(band + 1);
+    // No CPLSPrintf(): GDAL writes over its texts when the first question leads it to look for other files.
+    const std::string where = "_" + std::to_string(column) + "_" + std::to_string(row);
     const auto fact = [&](const char* name) -> int64_t {
-        const char* const text = of.GetMetadataItem(
-            CPLSPrintf("%s_%d_%d", name, static_cast<int>(column), static_cast<int>(row)), "TIFF");
+        const char* const text = of.GetMetadataItem((name + where).c_str(), "TIFF");
         return text != nullptr ? std::atoll(text) : 0;
     };
     const int64_t at = fact("BLOCK_OFFSET"), size = fact("BLOCK_SIZE");
     // No codec makes more of noise; a size that is wrong must not take memory.
-    if (!m_file || at <= 0 || size <= 0 || size > m_form.bytes() + m_form.bytes() / 2 + 4096) return false;
+    if (at <= 0 || size <= 0 || size > m_form.bytes() + m_form.bytes() / 2 + 4096) return {};
+    return {static_cast<uint64_t>(at), static_cast<uint64_t>(at + size)};
+}
+
+bool TiffDecoder::decode_here(uint64_t block, int band, int64_t column, int64_t row, char* samples) {
+    const RemoteFile::Extent extent = place(block);
+    const auto at = static_cast<int64_t>(extent.begin), size = static_cast<int64_t>(extent.end) - at;
+    if (size == 0 || (!m_remote && !m_file)) return false;
     m_bytes.resize(std::max(m_bytes.size(), static_cast<size_t>(size)));
     const std::span<char> stored(m_bytes.data(), static_cast<size_t>(size));
     const auto refuse = [&](const std::string& what) {
+        if (m_remote) m_remote->check_unchanged();
         throw Error("cannot read " + m_name + ": the block of " +
                         (m_form.step > 1 ? std::string("all bands") : "band " + std::to_string(band + 1)) +
                         " at sample " + std::to_string(column * block_samples()) + ", line " +
@@ -111,7 +133,11 @@ bool TiffDecoder::decode_here(int band, int64_t column, int64_t row, char* sampl
                         std::to_string(at) + " of the file) " + what,
                     "The file is damaged: fetch or copy it again.");
     };
-    if (::pread(m_file.get(), stored.data(), stored.size(), at) != size) refuse("ends behind the file");
+    {
+        const auto hold = m_remote ? m_remote->need({extent}) : RemoteFile::Hold();
+        const FileHandle& file = m_remote ? m_remote->local() : m_file;
+        if (::pread(file.get(), stored.data(), stored.size(), at) != size) refuse("ends behind the file");
+    }
     const int64_t lines = std::min(m_form.lines, m_dataset.GetRasterYSize() - row * m_form.lines);
     if (m_decoder.decode(stored, lines, samples)) return true;
     // The tag FillOrder may say that the bits of each byte stand the other way round.

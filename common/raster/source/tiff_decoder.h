@@ -5,6 +5,7 @@
 #include "raster/gdal/block_codec.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/gdal/remote_file.h"
 #include "raster/source/block_store.h"
 
 #include <cstdint>
@@ -16,7 +17,8 @@
 namespace hsi::raster {
 
 /// How a dataset's blocks are compressed; nothing where GDAL alone reads them: other codecs and formats,
-/// files that are not local, in the other byte order, or with samples of odd numbers of bits.
+/// files that are neither local nor a server's, in the other byte order, or with samples of odd numbers of
+/// bits.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
 /// Blocks are numbered (band * down + row) * across + column, from 0; those of all bands together have band
@@ -24,8 +26,9 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 class TiffDecoder final : public BlockHands {
   public:
     /// `dataset`: of the caller's thread, and stays. `together`: all bands in each block. `name`: for
-    /// messages.
-    TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name);
+    /// messages. `remote`: not null for a server's file.
+    TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name,
+                std::shared_ptr<RemoteFile> remote);
 
     int64_t across() const { return m_across; }
     int64_t down() const { return m_down; }
@@ -38,17 +41,20 @@ class TiffDecoder final : public BlockHands {
                 static_cast<uint64_t>(m_form.bytes())};
     }
 
+    /// Where it lies in the file; empty when it was never written.
+    RemoteFile::Extent place(uint64_t block) const;
     /// Line after line, the bands of a pixel together where they share a block. A block that was never
     /// written, and whatever else is out of the ordinary, is GDAL's. Throws Error for one that is damaged.
     void decode(uint64_t block, char* samples) override;
 
   private:
-    bool decode_here(int band, int64_t column, int64_t row, char* samples);
+    bool decode_here(uint64_t block, int band, int64_t column, int64_t row, char* samples);
     void decode_there(int band, int64_t column, int64_t row, char* samples);
 
     GDALDataset& m_dataset;
     const std::string m_name;
-    FileHandle m_file;
+    const std::shared_ptr<RemoteFile> m_remote;
+    FileHandle m_file; ///< where it is local
     BlockForm m_form;
     int64_t m_across = 0, m_down = 0;
     const bool m_lzw;

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""Scenes that a server holds: the results are those of local files, bit for bit; each byte is fetched once, by several
+connections; what fails for a while is asked for again; and what goes wrong for good is an error without an output."""
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from conftest import assert_untouched, cube, first_error, gdal, run, start, succeed, write_scene
+from http_server import Server
+
+SAMPLES, LINES, BANDS = 150, 120, 40
+PAGE = 16 << 10  # of GDAL's own cache, through which it reads what is no pixel
+TIFF = {
+    "tiles": ["COMPRESS=DEFLATE", "PREDICTOR=2", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=48", "INTERLEAVE=BAND"],
+    "pixel tiles": ["COMPRESS=ZSTD", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=48", "INTERLEAVE=PIXEL"],
+    "strips": ["COMPRESS=LZW", "BLOCKYSIZE=7", "INTERLEAVE=BAND"],
+    "plain": ["INTERLEAVE=BAND"],
+    "plain pixels": ["INTERLEAVE=PIXEL", "TILED=YES"],
+}
+ENVI = ["BSQ", "BIL", "BIP"]
+KINDS = [*TIFF, "cog", *ENVI, "hdf5"]
+
+
+def values(samples=SAMPLES, lines=LINES, bands=BANDS):
+    data = cube(samples, lines, bands, seed=5, noise=0.2)
+    return data.astype("i2")
+
+
+def make(folder, kind, data=None):
+    data = values() if data is None else data
+    if kind in TIFF:
+        return write_scene(folder / "scene.tif", data, driver="GTiff", dtype="i2", options=TIFF[kind])
+    if kind in ENVI:
+        return write_scene(folder / "scene.img", data, dtype="i2", options=[f"INTERLEAVE={kind}"])
+    if kind == "cog":
+        write_scene(folder / "stage.tif", data, driver="GTiff", dtype="i2")
+        gdal.Translate(str(folder / "scene.tif"), str(folder / "stage.tif"), format="COG",
+                       creationOptions=["COMPRESS=DEFLATE", "PREDICTOR=YES", "BLOCKSIZE=128"])
+        (folder / "stage.tif").unlink()
+        return str(folder / "scene.tif")
+    h5py = pytest.importorskip("h5py")
+    if gdal.GetDriverByName("HDF5") is None:
+        pytest.skip("this GDAL has no HDF5")
+    path = folder / "scene.h5"
+    with h5py.File(path, "w") as h:
+        group = h.create_group("SITE/Reflectance")
+        group.create_dataset("Reflectance_Data", data=np.moveaxis(data, 0, 2), chunks=(16, 25, 10), compression="gzip", shuffle=True)
+        spectral = group.create_group("Metadata/Spectral_Data")
+        spectral["Wavelength"] = np.linspace(400, 2400, len(data))
+        spectral["FWHM"] = np.full(len(data), 10.)
+        place = group.create_group("Metadata/Coordinate_System")
+        place["Map_Info"] = np.bytes_("UTM, 1.000, 1.000, 300000.000, 4000000.000, 1.0, 1.0, 11, North, WGS-84, units=Meters, 0")
+        place["EPSG Code"] = np.bytes_("32611")
+    return str(path)
+
+
+@pytest.fixture
+def there(tmp_path):
+    """The server's folder."""
+    folder = tmp_path / "there"
+    folder.mkdir()
+    return folder
+
+
+def environment(**more):
+    return {**os.environ, "no_proxy": "127.0.0.1", **more}
+
+
+def spp(*args, **kwargs):
+    kwargs.setdefault("env", environment())
+    kwargs.setdefault("timeout", 300)
+    return run("gdal_hsi_spp", "-device", "cpu", "-q", "-overwrite", "-of", "ENVI", *args, **kwargs)
+
+
+def twice(requests, name):
+    """Bytes of the file that were sent more than once, and the bytes that were sent at all."""
+    sent = sorted((r.first, r.first + r.sent) for r in requests if r.method == "GET" and r.path == name and r.first is not None)
+    end = again = every = 0
+    for first, last in sent:
+        every += max(0, last - max(first, end))
+        again += max(0, min(last, end) - first)
+        end = max(end, last)
+    return again, every
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_and_bytes(tmp_path, there, kind):
+    scene = make(there, kind)
+    name = os.path.basename(scene)
+    with Server(there, latency=0.01) as server:
+        for words in (["-threads", 1], ["-threads", 3], ["-threads", 2, "-tile", 50, 30]):
+            outputs = []
+            for src in (scene, server.vsicurl(name)):
+                succeed(spp("-ws", 5, *words, src, tmp_path / "out.img"))
+                outputs.append((tmp_path / "out.img").read_bytes())
+            assert outputs[0] == outputs[1], words
+            again, every = twice(server.take(), name)
+            assert again <= 4 * PAGE, (words, again, every)
+            assert every >= os.path.getsize(scene) * 0.6 and not kind == "cog" or every > 0  # a COG has overviews
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_passes(tmp_path, there, kind):
+    """Several passes: what was fetched for the first is there for the others."""
+    scene = make(there, kind)
+    name = os.path.basename(scene)
+    outputs = []
+    with Server(there) as server:
+        for src in (scene, server.vsicurl(name)):
+            succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-device", "cpu", "-of", "ENVI", "-nc", 3, src, tmp_path / "out.img", env=environment()))
+            outputs.append((tmp_path / "out.img").read_bytes())
+        assert outputs[0] == outputs[1]
+        again, every = twice(server.take(), name)
+        assert again <= 4 * PAGE, (again, every)
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "BIP", "tiles"])
+def test_several_connections(tmp_path, there, kind):
+    scene = make(there, kind, values(400, 300, 40))
+    with Server(there, latency=0.1) as server:
+        succeed(spp("-threads", 1, server.vsicurl(os.path.basename(scene)), tmp_path / "out.img"))
+        assert 3 <= server.most_at_once <= 9
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "BIL"])
+def test_little_memory(tmp_path, there, kind):
+    """More than memory holds: once a pass all the same, the lines that two tiles need as well."""
+    scene = make(there, kind, values(400, 700, 64))  # 36 MB, of which 16 may lie in memory
+    outputs = []
+    with Server(there) as server:
+        for src in (scene, server.vsicurl("scene.img")):
+            succeed(spp("-ws", 7, "-memory", "64MB", "-threads", 2, "-report", tmp_path / "r.json", src, tmp_path / "out.img"))
+            outputs.append((tmp_path / "out.img").read_bytes())
+        assert outputs[0] == outputs[1]
+        passes = len(json.loads((tmp_path / "r.json").read_text())["passes"])
+        again, every = twice(server.take(), "scene.img")
+        assert passes == 2 and every == os.path.getsize(scene) and again <= every + 4 * PAGE
+
+
+def test_some_bands_and_a_window(tmp_path, there):
+    scene = make(there, "BSQ", values(400, 300, 40))
+    words = ["-b", "3,17,18", "-srcwin", 40, 60, 300, 100]
+    outputs = []
+    with Server(there) as server:
+        for src in (scene, server.vsicurl("scene.img")):
+            succeed(spp(*words, src, tmp_path / "out.img"))
+            outputs.append((tmp_path / "out.img").read_bytes())
+        assert outputs[0] == outputs[1]
+        _, every = twice(server.take(), "scene.img")
+        assert every < 0.2 * os.path.getsize(scene)
+
+
+def test_s3(tmp_path, there):
+    (there / "bucket").mkdir()
+    scene = make(there / "bucket", "cog")
+    succeed(spp(scene, tmp_path / "a.img"))
+    with Server(there) as server:
+        env = environment(AWS_S3_ENDPOINT=server.url("").split("//")[1].strip("/"), AWS_HTTPS="NO", AWS_VIRTUAL_HOSTING="FALSE",
+                          AWS_NO_SIGN_REQUEST="YES", AWS_REGION="us-east-1")
+        succeed(spp("/vsis3/bucket/scene.tif", tmp_path / "b.img", env=env))
+        again, _ = twice(server.take(), "bucket/scene.tif")
+    assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+    assert again <= 4 * PAGE
+
+
+def is_of_pixels(request):
+    """Not one of GDAL's own, which come in pages, and few of them."""
+    if request.first is None or request.first == 0:
+        return False
+    return request.first % PAGE != 0 or request.last + 1 - request.first > 8 * PAGE
+
+
+class Faults:
+    """The first `count` answers with pixels go wrong."""
+
+    def __init__(self, what, count):
+        self.what, self.left, self.hit = what, count, 0
+
+    def __call__(self, request):
+        if self.left == 0 or not is_of_pixels(request):
+            return None
+        self.left -= 1
+        self.hit += 1
+        return self.what
+
+
+@pytest.mark.parametrize("what", [404, 429, 500, 503, "cut", "stall"])
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
+def test_failures_that_pass(tmp_path, there, kind, what):
+    scene = make(there, kind)
+    succeed(spp(scene, tmp_path / "a.img"))
+    faults = Faults(what, 3)
+    with Server(there, fault=faults) as server:
+        succeed(spp(server.vsicurl(os.path.basename(scene)), tmp_path / "b.img", env=environment(GDAL_HTTP_LOW_SPEED_TIME="1")))
+    assert faults.left == 0
+    assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+
+
+@pytest.mark.parametrize("what", [404, 500, "whole", "stall"])
+@pytest.mark.parametrize("kind", ["BIL", "cog", "hdf5"])
+def test_failures_that_stay(tmp_path, there, kind, what):
+    scene = make(there, kind)
+    out = tmp_path / "out"
+    out.mkdir()
+    with Server(there, fault=Faults(what, -1)) as server, assert_untouched(out):
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img",
+                     env=environment(GDAL_HTTP_MAX_RETRY="1", GDAL_HTTP_LOW_SPEED_TIME="1"))
+        asked = len(server.take())
+    assert result.code == 1
+    error = first_error(result)
+    assert "cannot fetch" in error and os.path.basename(scene) in error
+    if what == "whole":
+        assert "sends the whole file" in error
+    else:
+        assert "(2 tries)" in error
+    assert asked < 80
+
+
+def change_after(folder, name, count, change):
+    """A fault that never fails, and changes the file when so many ranges were asked for."""
+    left = [count]
+
+    def fault(request):
+        if is_of_pixels(request):
+            left[0] -= 1
+            if left[0] == 0:
+                change(folder / name)
+        return None
+    return fault
+
+
+def other_values(path):
+    bytes = path.read_bytes()
+    new = path.with_name("new")
+    new.write_bytes(bytes[:len(bytes) // 2] + bytes[:len(bytes) - len(bytes) // 2])
+    os.utime(new, (1e9, 1e9))
+    os.replace(new, path)
+
+
+def shorter(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("change", [other_values, shorter])
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
+def test_file_that_changes(tmp_path, there, kind, change):
+    scene = make(there, kind)
+    name, out = os.path.basename(scene), tmp_path / "out"
+    out.mkdir()
+    for tags, dated in ((True, True), (False, True), (True, False)):
+        before = open(scene, "rb").read()
+        with Server(there, fault=change_after(there, name, 1, change), tags=tags, dated=dated) as server, assert_untouched(out):
+            result = spp("-threads", 2, server.vsicurl(name), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+        assert result.code == 1
+        assert "has changed while it was read" in first_error(result)
+        open(scene, "wb").write(before)
+
+
+def test_interrupt(tmp_path, there):
+    """A signal while the server says nothing."""
+    scene = make(there, "BIL")
+    out = tmp_path / "out"
+    out.mkdir()
+    faults = Faults("stall", -1)
+    with Server(there, fault=faults) as server, assert_untouched(out):
+        process = start("gdal_hsi_spp", "-device", "cpu", "-q", server.vsicurl(os.path.basename(scene)), out / "out.img",
+                        env=environment(GDAL_HTTP_LOW_SPEED_TIME="3"))
+        while not faults.hit:
+            time.sleep(0.05)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=300)
+    assert process.returncode == 130
+
+
+def test_info(there):
+    scene = make(there, "tiles")
+    with Server(there) as server:
+        facts = json.loads(succeed(run("gdal_hsi_info", "-json", server.vsicurl(os.path.basename(scene)), env=environment())).out)
+    assert facts["size"] == [SAMPLES, LINES, BANDS]
