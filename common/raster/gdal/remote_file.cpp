@@ -67,16 +67,24 @@ void look_for_neighbours(const std::string& path, bool tiff) {
         names.push_back(path + behind);
     for (const char* behind : {".aux", ".AUX", ".hdr"})
         names.push_back(base + behind);
-    if (tiff)
+    if (tiff) {
+        for (const char* other : {"METADATA.DIM", "metadata.dim", "summary.txt", "SUMMARY.TXT"})
+            names.push_back(join_path(folder_of(path), other));
+        const std::string stem = CPLGetBasename(name.c_str());
+        for (const char* kind : {"HDR", "RPC"})
+            for (const char* extension : {".txt", ".TXT"})
+                if (stem.size() > 3)
+                    names.push_back(join_path(folder_of(path), kind + stem.substr(3) + extension));
         for (const char* behind :
              {".XML",     ".xml",     ".IMD",          ".imd",          ".RPB",          ".rpb",
               ".PVL",     ".pvl",     "_rpc.txt",      "_RPC.TXT",      "_metadata.txt", "_METADATA.txt",
               "_MTL.txt", "_MTL.TXT", "_metadata.xml", "_METADATA.XML", ".TXT",          ".txt",
               ".RPC",     ".rpc",     ".pass",         ".PASS"})
             names.push_back(base + behind);
-    else
+    } else {
         for (const std::string& other : {path + ".hdr", path + ".HDR", base + ".sta"})
             names.push_back(other);
+    }
     constexpr int at_once = 16;
     parallel::for_each(static_cast<int64_t>(names.size()), at_once, nullptr, [&](int64_t k, int) {
         const GdalErrors errors;
@@ -512,21 +520,22 @@ void RemoteFile::fetch(const Extent& extent) {
         const GdalErrors errors;
         const size_t wanted = extent.end - at;
         const size_t got = handle(m_file.get()).PRead(to.data() + (at - extent.begin), wanted, at);
-        if (got > 0 && got <= wanted) { // of a connection that breaks there is a part
-            at += got;
-            tries = 0;
-            continue;
-        }
+        const bool some = got > 0 && got <= wanted; // -1: none
+        if (some) at += got;
+        if (some && got == wanted) return;
         const std::string said = errors.text("");
-        const std::string what = "cannot fetch " + counted(wanted, "byte") + " at byte " +
+        const std::string what = "cannot fetch " + counted(extent.end - at, "byte") + " at byte " +
                                  std::to_string(at) + " of '" + m_path + "': ";
         if (said.find(whole_file) != std::string::npos)
             throw Error(what + "the server sends the whole file when it is asked for a part",
                         "Fetch the file first: curl -O URL.");
         if (++tries >= most_tries) {
             check_unchanged();
-            throw Error(what + (said.empty() ? "the server does not answer, or with an error" : said) + " (" +
-                            counted(tries, "try", "tries") + ")",
+            throw Error(what +
+                            (!said.empty() ? said
+                             : some        ? "the connection breaks"
+                                           : "the server does not answer, or with an error") +
+                            " (" + counted(tries, "try", "tries") + ")",
                         "Try again later; GDAL_HTTP_MAX_RETRY=N tries N times more.");
         }
         if (!wait_before_trying_again(tries)) throw Cancelled();
