@@ -12,6 +12,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
 #include <utility>
 
 namespace hsi::arrays {
@@ -56,6 +59,8 @@ class Driver {
     Function<void*> stream_wait = nullptr;
     Function<void*, void**> stream_context = nullptr;
     Function<const Copy2D*> copy = nullptr;
+    Function<void**, size_t, unsigned> host_allocate = nullptr;
+    Function<void*> host_free = nullptr;
     Function<int, const char**> name_of = nullptr;
 
   private:
@@ -76,6 +81,8 @@ class Driver {
         load(stream_wait, "cuStreamSynchronize");
         load(stream_context, "cuStreamGetCtx");
         load(copy, "cuMemcpy2DUnaligned_v2");
+        load(host_allocate, "cuMemHostAlloc");
+        load(host_free, "cuMemFreeHost");
         load(name_of, "cuGetErrorName");
     }
     bool m_there = false;
@@ -112,6 +119,39 @@ class ContextGuard {
     }
     ContextGuard(const ContextGuard&) = delete;
     ContextGuard& operator=(const ContextGuard&) = delete;
+};
+
+/// Pinned blocks that wait for the next call. Never destroyed: the driver may end before it.
+class Pool {
+  public:
+    static Pool& instance() {
+        static Pool* const one = new Pool;
+        return *one;
+    }
+    /// A block of `bytes` or somewhat more, which it then says; null where there is none.
+    void* take(size_t& bytes) {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_blocks.lower_bound(bytes);
+        if (found == m_blocks.end() || found->first > 2 * bytes) return nullptr;
+        void* const block = found->second;
+        bytes = found->first;
+        m_bytes -= bytes;
+        m_blocks.erase(found);
+        return block;
+    }
+    bool keep(void* block, size_t bytes) {
+        constexpr size_t most = size_t{1} << 30;
+        const std::lock_guard lock(m_mutex);
+        if (m_bytes + bytes > most) return false;
+        m_blocks.emplace(bytes, block);
+        m_bytes += bytes;
+        return true;
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::multimap<size_t, void*> m_blocks;
+    size_t m_bytes = 0;
 };
 
 /// One end of a copy: rows of bytes.
@@ -153,6 +193,20 @@ std::array<int, 3> axes_by_step(const hsi_array& array) {
         return std::abs(array.strides[a]) > std::abs(array.strides[b]);
     });
     return axes;
+}
+
+/// Rows of floats from the device into packed host memory.
+void copy_packed(const CubeView<float>& to, const CubeView<float>& from) {
+    const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
+    const auto at = [](float* p) { return reinterpret_cast<char*>(p); };
+    const bool runs = from.line_stride == from.samples;
+    if (runs || to.lines == 1) // a band is one row
+        return copy_rows({at(to.data), bytes(to.band_stride), false},
+                         {at(from.data), bytes(from.band_stride), true}, bytes(to.lines * to.samples),
+                         to.bands);
+    for (int b = 0; b < to.bands; ++b)
+        copy_rows({at(to.row(b, 0)), bytes(to.line_stride), false},
+                  {at(from.row(b, 0)), bytes(from.line_stride), true}, bytes(to.samples), to.lines);
 }
 
 } // namespace
@@ -217,15 +271,50 @@ void copy_array(int device, const hsi_array& to, const hsi_array& from) {
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from) {
     const ContextGuard guard(device);
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
-    const bool runs = to.line_stride == to.samples && from.line_stride == from.samples;
-    const auto at = [](float* p) { return reinterpret_cast<char*>(p); };
-    if (runs || to.lines == 1) // a band is one row
-        return copy_rows({at(to.data), bytes(to.band_stride), false},
-                         {at(from.data), bytes(from.band_stride), true}, bytes(to.lines * to.samples),
-                         to.bands);
-    for (int b = 0; b < to.bands; ++b)
-        copy_rows({at(to.row(b, 0)), bytes(to.line_stride), false},
-                  {at(from.row(b, 0)), bytes(from.line_stride), true}, bytes(to.samples), to.lines);
+    int of = -1;
+    const bool pinned_there = Driver::instance().pointer_attribute(&of, attribute_ordinal,
+                                                                   reinterpret_cast<uintptr_t>(to.data)) == 0;
+    if (pinned_there && (to.line_stride == to.samples || to.lines == 1)) return copy_packed(to, from);
+    // Else by pinned memory, in the layout that is wanted.
+    const PinnedMemory pinned(device, static_cast<size_t>(bytes(int64_t{to.bands} * to.lines * to.samples)));
+    const auto packed =
+        CubeView<float>::packed(reinterpret_cast<float*>(pinned.data()), to.bands, to.lines, to.samples);
+    copy_packed(packed, from);
+    const auto row = static_cast<size_t>(bytes(to.samples));
+    for (int b = 0; b < to.bands; ++b) {
+        if (to.line_stride == to.samples) {
+            std::memcpy(to.row(b, 0), packed.row(b, 0), row * static_cast<size_t>(to.lines));
+            continue;
+        }
+        for (int64_t y = 0; y < to.lines; ++y)
+            std::memcpy(to.row(b, y), packed.row(b, y), row);
+    }
+}
+
+PinnedMemory::PinnedMemory(int device, size_t bytes) : m_bytes(bytes) {
+    constexpr size_t least = size_t{64} << 10;
+    constexpr unsigned portable = 1; // CU_MEMHOSTALLOC_PORTABLE
+    m_bytes = std::max(m_bytes, least);
+    m_device = device;
+    if (void* const kept = Pool::instance().take(m_bytes)) {
+        m_data = static_cast<char*>(kept);
+        return;
+    }
+    const ContextGuard guard(device);
+    void* made = nullptr;
+    if (Driver::instance().host_allocate(&made, m_bytes, portable) != 0) {
+        made = ::operator new(m_bytes);
+        m_device = -1;
+    }
+    m_data = static_cast<char*>(made);
+}
+
+PinnedMemory::~PinnedMemory() {
+    if (m_data == nullptr) return;
+    if (m_device < 0)
+        ::operator delete(m_data);
+    else if (!Pool::instance().keep(m_data, m_bytes))
+        Driver::instance().host_free(m_data);
 }
 
 HostArray::HostArray(const hsi_array& like) : array(like) {
@@ -237,8 +326,8 @@ HostArray::HostArray(const hsi_array& like) : array(like) {
         array.strides[axes[k]] = step;
         step *= like.shape[axes[k]];
     }
-    memory = std::make_unique<char[]>(static_cast<size_t>(step));
-    array.data = memory.get();
+    memory = PinnedMemory(like.device, static_cast<size_t>(step));
+    array.data = memory.data();
 }
 
 const hsi_array& HostCopy::array() const {

@@ -6,11 +6,11 @@
 #include "arrays/hsi.h"
 #include "core/cube_view.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace hsi::arrays {
 
@@ -25,12 +25,35 @@ void copy_array(int device, const hsi_array& to, const hsi_array& from);
 /// Rows of floats from the device to the host.
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from);
 
-/// Elements of a shape and type packed in host memory, axes in the order that `like` has them.
+/// Pinned host memory for copies, of which the library keeps up to 1 GB from one call to the next: pages that
+/// are new, or that the driver has to pin, take several times as long as the copy.
+class PinnedMemory {
+  public:
+    PinnedMemory() = default;
+    /// Ordinary memory where no more can be pinned.
+    PinnedMemory(int device, size_t bytes);
+    ~PinnedMemory();
+    PinnedMemory(PinnedMemory&& o) noexcept { *this = std::move(o); }
+    PinnedMemory& operator=(PinnedMemory&& o) noexcept {
+        std::swap(m_data, o.m_data);
+        std::swap(m_bytes, o.m_bytes);
+        std::swap(m_device, o.m_device);
+        return *this;
+    }
+    char* data() const { return m_data; }
+
+  private:
+    char* m_data = nullptr;
+    size_t m_bytes = 0;
+    int m_device = -1; ///< -1: not pinned
+};
+
+/// Elements of a shape and type packed in host memory, axes in the order that `like`, of a device, has them.
 struct HostArray {
     HostArray() = default;
     explicit HostArray(const hsi_array& like);
     hsi_array array = HSI_ARRAY; ///< as `like`, but for data, strides and device
-    std::unique_ptr<char[]> memory;
+    PinnedMemory memory;
 };
 
 /// An array of a device in host memory, copied when it is first asked for. Thread-safe. The array must

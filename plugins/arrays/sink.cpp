@@ -220,7 +220,7 @@ std::optional<double> RasterSink::nodata() const {
 }
 
 void RasterSink::commit() {
-    if (m->host.memory) arrays::copy_array(m->array.device, m->array, m->host.array);
+    if (m->host.memory.data() != nullptr) arrays::copy_array(m->array.device, m->array, m->host.array);
     const int64_t moved = m->rule.moved();
     if (moved == 0 || !m->options.run) return;
     char text[96];

@@ -35,13 +35,11 @@ gpu::Core core_of(const Tile& tile) {
 }
 
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
-    cuda::copy_cube(CubeView<float>::packed(to, in.bands, in.lines, in.samples), in,
-                    stream);
+    cuda::copy_cube(CubeView<float>::packed(to, in.bands, in.lines, in.samples), in, stream);
 }
 
 void copy_out(const CubeView<float>& out, float* from, cudaStream_t stream) {
-    cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples),
-                    stream);
+    cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples), stream);
 }
 
 /// Planes, mask and gradients of one window.

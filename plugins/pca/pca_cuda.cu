@@ -34,8 +34,8 @@ static_assert(gpu::block_samples == block_shape.samples && gpu::block_lines == b
 class Results {
   public:
     Results(int bands, Statistics what, size_t blocks)
-        : m_differences(what == Statistics::differences), m_means(what == Statistics::means), m_bands(static_cast<size_t>(bands)),
-          m_blocks(blocks) {}
+        : m_differences(what == Statistics::differences), m_means(what == Statistics::means),
+          m_bands(static_cast<size_t>(bands)), m_blocks(blocks) {}
     size_t bytes() const { return m_blocks * ((m_differences ? 2 : 1) * lower() * 8 + m_bands * 16 + 8); }
     gpu::BlockResults at(unsigned char* memory) const {
         gpu::BlockResults r;

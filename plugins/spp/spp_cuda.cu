@@ -31,9 +31,10 @@ class DisplacementWorker final : public stream::Worker {
           m_out(options.cube ? count_of(m_bands, limits.core_samples, limits.core_lines) : 0),
           m_alpha(count_of(limits.core_samples, limits.core_lines)),
           m_rho(options.rho ? count_of(limits.core_samples, limits.core_lines) : 0),
-          m_scale(count_of(limits.core_samples, limits.core_lines)), m_inverse(m_sizes.inverse), m_inverse_single(m_sizes.inverse),
-          m_angles(m_sizes.angles), m_numerator(m_sizes.sums), m_denominator(m_sizes.sums),
-          m_list(m_sizes.list), m_count(1), m_weights(m_sizes.weights), m_centroid(centroid.size()) {
+          m_scale(count_of(limits.core_samples, limits.core_lines)), m_inverse(m_sizes.inverse),
+          m_inverse_single(m_sizes.inverse), m_angles(m_sizes.angles), m_numerator(m_sizes.sums),
+          m_denominator(m_sizes.sums), m_list(m_sizes.list), m_count(1), m_weights(m_sizes.weights),
+          m_centroid(centroid.size()) {
         const std::vector<double> weights = gpu::half_window_weights(options.window);
         const std::vector<float2> parts = gpu::split_centroid(centroid);
         m_weights.upload(weights.data(), weights.size(), m_stream.get());

@@ -7,8 +7,8 @@
 // bound of zero are listed and evaluated by the processor, in LIBSVM's own order of operations.
 #include "core/error.h"
 #include "core/valid_pixel.h"
-#include "cuda/cublas.h"
 #include "cuda/copy.h"
+#include "cuda/cublas.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/exp.cuh"
@@ -526,7 +526,8 @@ class CudaWorker final : public stream::Worker {
 
     /// All features of a pixel, from wherever the tile lies.
     static void load_pixel(const CubeView<float>& in, bool device, int64_t at, std::vector<float>& to) {
-        const auto line = static_cast<ptrdiff_t>(at / in.samples), sample = static_cast<ptrdiff_t>(at % in.samples);
+        const auto line = static_cast<ptrdiff_t>(at / in.samples),
+                   sample = static_cast<ptrdiff_t>(at % in.samples);
         const float* const from = in.data + line * in.line_stride + sample;
         if (device)
             HSI_CUDA_CHECK(cudaMemcpy2D(to.data(), sizeof(float), from,
