@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/cube_view.h"
+#include "core/process_owner.h"
 #include "cuda/check.h"
 #include "cuda/device_buffer.h"
 
@@ -37,11 +38,17 @@ inline bool on_device(const CubeView<float>& cube) {
     return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged;
 }
 
+/// The buffer of a lane's tiles as the lane starts. In a library tiles may lie on the device already: it
+/// makes the buffer when one is needed, of memory that it keeps.
+inline DeviceBuffer<float> first_tile_buffer(size_t most) {
+    return process_is_ours() ? DeviceBuffer<float>(most) : DeviceBuffer<float>();
+}
+
 /// The tiles of a lane on its device: where they lie there, packed, or in a buffer.
 class TileInput {
   public:
     /// most: floats of a tile.
-    explicit TileInput(size_t most) : m_most(most) {}
+    explicit TileInput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
     /// The tile's values, packed.
     const float* packed(const CubeView<float>& in, cudaStream_t stream) {
         if (in.is_packed() && on_device(in)) return in.data;
@@ -59,7 +66,7 @@ class TileInput {
 class TileOutput {
   public:
     /// most: floats of a tile; 0: there is no such output.
-    explicit TileOutput(size_t most) : m_most(most) {}
+    explicit TileOutput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
     /// Where kernels put the output of this tile, packed.
     float* begin(const CubeView<float>& out) {
         m_out = out;

@@ -440,10 +440,11 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.device_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    // Nothing has to be copied beside what is computed: a scene that fits is one tile, whose inputs and
-    // outputs lie as kernels want them. What scans gather is added up by several lanes.
+    // Where nothing has to be copied beside what is computed, a scene that fits is one tile, whose inputs and
+    // outputs lie as kernels want them. What the host adds up or looks at is shared by several lanes.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
-    if (there && !outputs.empty() && options.tile_samples == 0 && options.tile_lines == 0 &&
+    if (there && !outputs.empty() && operation.puts_on() == source.device() && options.tile_samples == 0 &&
+        options.tile_lines == 0 &&
         fits(request.lane_bytes(shape.samples, shape.lines, shape.samples, shape.lines), options.memory) &&
         fits(request.device_bytes(shape.samples, shape.lines, shape.samples, shape.lines),
              options.device_memory)) {

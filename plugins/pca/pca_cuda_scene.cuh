@@ -45,7 +45,8 @@ struct HeldScene {
 class LaneTile {
   public:
     LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
-        : m_scene(std::move(scene)), m_most(static_cast<size_t>(bands) * window_pixels(l)), m_bands(bands) {}
+        : m_scene(std::move(scene)), m_most(static_cast<size_t>(bands) * window_pixels(l)),
+          m_own(m_scene ? cuda::DeviceBuffer<float>() : cuda::first_tile_buffer(m_most)), m_bands(bands) {}
     static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
         return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
     }
@@ -73,8 +74,8 @@ class LaneTile {
 
   private:
     const std::shared_ptr<HeldScene> m_scene;
-    cuda::DeviceBuffer<float> m_own;
     const size_t m_most;
+    cuda::DeviceBuffer<float> m_own;
     const int m_bands;
 };
 
