@@ -56,8 +56,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
-        const auto operation =
-            tools::make_scan(run, computing, scene.shape(), stream::Statistics::covariance);
+        const auto operation = tools::make_scan(run, computing, scene.shape(), stream::Statistics::covariance,
+                                                source->device() >= 0);
         tools::print_scan_plan(run, computing, *source, *operation,
                                tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
         return tools::print_projection_plan(run, computing, *source, nc);

@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "raster/files/side_files.h"
 #include "raster/sink/output_set.h"
+#include "shared/components.h"
 #include "spp/spp.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
@@ -149,16 +150,25 @@ void run_spp(tool::Run& run, Settings settings) {
     tool::Computing<spp::Backend> computing(
         run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
+    // The mean of an array on a device is made there.
+    std::optional<tools::PcaComputing> there;
+    if (scene.raster()->device() >= 0 && computing.on_devices())
+        there.emplace(run, "pca", computing.devices(), pca::simd_target(), pca::make_cpu_backend, false);
     const auto statistics_scan = [&] {
-        return std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
+        return there ? tools::make_scan(run, *there, scene.shape(), stream::Statistics::means, true)
+                     : std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
+    };
+    const auto statistics_pass = [&](bool again) {
+        const double share = again ? 0.0 : 0.3;
+        return there ? there->pass("centroid", share) : run.pass("centroid", share);
     };
     if (run.options().dry_run) {
-        tool::print_plan(run, scene.cube(), *statistics_scan(), run.pass("centroid", 0.3));
+        tool::print_plan(run, scene.cube(), *statistics_scan(), statistics_pass(false));
         const std::vector<double> any(static_cast<size_t>(scene.shape().bands));
         const auto operation = computing->make_displacement(settings.spp, any);
         return tool::print_plan(run, scene.cube(), *operation, computing.pass("displacement", 0.7));
     }
-    const auto statistics = scene.scan("centroid", 0.3, statistics_scan);
+    const auto statistics = scene.scan(statistics_scan, statistics_pass);
     check_window(scene.shape(), settings.spp.window);
     const bool holes = statistics.invalid_pixels > 0;
     auto outputs = outputs_of(run, settings, *scene.raster(), holes);

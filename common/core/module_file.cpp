@@ -2,6 +2,7 @@
 #include "core/module_file.h"
 
 #include "core/error.h"
+#include "core/process_owner.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -65,6 +66,10 @@ void check_module(void* handle, const std::string& file) {
                     std::getenv("HSI_MODULE_PATH") != nullptr
                         ? "Install tools and modules from the same build, or unset HSI_MODULE_PATH."
                         : "Install tools and modules from the same build.");
+    // A module has a state of its own.
+    if (!process_is_ours())
+        if (const auto share = reinterpret_cast<void (*)()>(dlsym(handle, "hsi_module_share_process")))
+            share();
 }
 
 std::string module_places() {

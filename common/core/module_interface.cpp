@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Part of every module: what check_module() asks of it.
+// Part of every module: what check_module() asks of it, and tells it.
+#include "core/process_owner.h"
 
 extern "C" const char* hsi_interface_id(); // made from all headers, see cmake/HsiInterface.cmake
 
 extern "C" __attribute__((visibility("default"))) const char* hsi_module_interface();
 extern "C" const char* hsi_module_interface() { return hsi_interface_id(); }
+
+extern "C" __attribute__((visibility("default"))) void hsi_module_share_process();
+extern "C" void hsi_module_share_process() { hsi::share_process(); }

@@ -2,16 +2,18 @@
 #pragma once
 
 #include "core/cube_view.h"
+#include "core/process_owner.h"
 #include "cuda/check.h"
+#include "cuda/device_buffer.h"
 
 #include <cstddef>
 
 namespace hsi::cuda {
 
-/// Copies a cube between host and device, any strides on both sides; asynchronous when the host's memory is
-/// pinned. Where whole lines follow one another, a band is one run.
-inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cudaMemcpyKind kind,
-                      cudaStream_t stream) {
+/// Copies a cube between host and device, or on the device, any strides on both sides; asynchronous when the
+/// host's memory is pinned. Where whole lines follow one another, a band is one run.
+inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cudaStream_t stream) {
+    constexpr cudaMemcpyKind kind = cudaMemcpyDefault;
     if (from.bands == 0 || from.lines == 0 || from.samples == 0) return;
     const auto packed_lines = [](const CubeView<float>& v) { return v.line_stride == v.samples; };
     const auto bytes = [](int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); };
@@ -28,5 +30,66 @@ inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cu
                                          from.row(static_cast<int>(b), 0), bytes(from.line_stride),
                                          bytes(from.samples), lines, kind, stream));
 }
+
+/// Whether a cube lies in the memory of a device.
+inline bool on_device(const CubeView<float>& cube) {
+    cudaPointerAttributes known{};
+    HSI_CUDA_CHECK(cudaPointerGetAttributes(&known, cube.data));
+    return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged;
+}
+
+/// The buffer of a lane's tiles as the lane starts. In a library tiles may lie on the device already: it
+/// makes the buffer when one is needed, of memory that it keeps.
+inline DeviceBuffer<float> first_tile_buffer(size_t most) {
+    return process_is_ours() ? DeviceBuffer<float>(most) : DeviceBuffer<float>();
+}
+
+/// The tiles of a lane on its device: where they lie there, packed, or in a buffer.
+class TileInput {
+  public:
+    /// most: floats of a tile.
+    explicit TileInput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
+    /// The tile's values, packed.
+    const float* packed(const CubeView<float>& in, cudaStream_t stream) {
+        if (in.is_packed() && on_device(in)) return in.data;
+        if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
+        copy_cube(CubeView<float>::packed(m_buffer.data(), in.bands, in.lines, in.samples), in, stream);
+        return m_buffer.data();
+    }
+
+  private:
+    size_t m_most;
+    DeviceBuffer<float> m_buffer;
+};
+
+/// One output of a lane on its device: where it has to be there, packed, or a buffer.
+class TileOutput {
+  public:
+    /// most: floats of a tile; 0: there is no such output.
+    explicit TileOutput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
+    /// Where kernels put the output of this tile, packed.
+    float* begin(const CubeView<float>& out) {
+        m_out = out;
+        m_there = out.is_packed() && on_device(out);
+        return m_there ? out.data : scratch();
+    }
+    /// A place that is no output.
+    float* scratch() {
+        if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
+        return m_buffer.data();
+    }
+    /// Once the kernels are launched: copies what is not where it has to be.
+    void end(cudaStream_t stream) {
+        if (m_there) return;
+        copy_cube(m_out, CubeView<float>::packed(m_buffer.data(), m_out.bands, m_out.lines, m_out.samples),
+                  stream);
+    }
+
+  private:
+    size_t m_most;
+    DeviceBuffer<float> m_buffer;
+    CubeView<float> m_out;
+    bool m_there = false;
+};
 
 } // namespace hsi::cuda

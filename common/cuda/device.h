@@ -3,6 +3,7 @@
 
 #include "core/cuda_module.h"
 #include "cuda/check.h"
+#include "cuda/kept_memory.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -29,12 +30,12 @@ class DeviceGuard {
     bool m_changed = false;
 };
 
-/// Bytes that are free on the device now.
+/// Bytes that are free on the device now, those that wait for the next call among them.
 inline uint64_t free_memory(int ordinal) {
     const DeviceGuard guard(ordinal);
     size_t available = 0, total = 0;
     HSI_CUDA_CHECK(cudaMemGetInfo(&available, &total));
-    return available;
+    return available + KeptDeviceMemory::instance().bytes(ordinal);
 }
 
 /// Of the device that has least.

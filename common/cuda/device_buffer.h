@@ -2,12 +2,37 @@
 #pragma once
 
 #include "cuda/check.h"
+#include "cuda/kept_memory.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <type_traits>
 #include <utility>
 
 namespace hsi::cuda {
+
+/// Device memory of the current device; in a library what an earlier call has left.
+inline void* take_device_memory(int device, size_t bytes) {
+    auto& kept = KeptDeviceMemory::instance();
+    if (void* const block = kept.take(device, bytes)) return block;
+    void* made = nullptr;
+    cudaError_t status = cudaMalloc(&made, bytes);
+    if (status == cudaErrorMemoryAllocation &&
+        kept.clear(device, [](void* block, size_t) { cudaFree(block); })) {
+        cudaGetLastError();
+        status = cudaMalloc(&made, bytes);
+    }
+    HSI_CUDA_CHECK(status);
+    return made;
+}
+
+inline void give_back_device_memory(int device, void* block, size_t bytes) noexcept {
+    // A quarter of an ordinary device; and where something failed, kernels may still be at work on it.
+    constexpr uint64_t most = uint64_t{8} << 30;
+    if (std::uncaught_exceptions() > 0 || !KeptDeviceMemory::instance().keep(device, block, bytes, most))
+        cudaFree(block);
+}
 
 /// One owner of `size()` elements of T in the memory of the device that was current when it was made.
 /// Contents start undefined. Empty buffers allocate nothing.
@@ -18,17 +43,21 @@ class DeviceBuffer {
   public:
     DeviceBuffer() = default;
     explicit DeviceBuffer(size_t count) : m_count(count) {
-        if (count) HSI_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&m_data), count * sizeof(T)));
+        if (count == 0) return;
+        HSI_CUDA_CHECK(cudaGetDevice(&m_device));
+        m_data = static_cast<T*>(take_device_memory(m_device, count * sizeof(T)));
     }
     DeviceBuffer(DeviceBuffer&& o) noexcept
-        : m_count(std::exchange(o.m_count, 0)), m_data(std::exchange(o.m_data, nullptr)) {}
+        : m_count(std::exchange(o.m_count, 0)), m_data(std::exchange(o.m_data, nullptr)),
+          m_device(o.m_device) {}
     DeviceBuffer& operator=(DeviceBuffer&& o) noexcept {
         std::swap(m_count, o.m_count);
         std::swap(m_data, o.m_data);
+        std::swap(m_device, o.m_device);
         return *this;
     }
     ~DeviceBuffer() {
-        if (m_data) cudaFree(m_data);
+        if (m_data) give_back_device_memory(m_device, m_data, bytes());
     }
     T* data() const { return m_data; }
     size_t size() const { return m_count; }
@@ -49,6 +78,7 @@ class DeviceBuffer {
   private:
     size_t m_count = 0;
     T* m_data = nullptr;
+    int m_device = 0;
 };
 
 } // namespace hsi::cuda

@@ -78,6 +78,8 @@ class LaneOperation : public Base {
     /// Of a tile's window.
     virtual int64_t most_pixels() const { return std::numeric_limits<int>::max() / 2; }
     const std::vector<CudaDevice>& devices() const { return m_devices; }
+    /// The only device, for takes_from() and puts_on(); -1 where there are several.
+    int only_device() const { return m_devices.size() == 1 ? m_devices.front().ordinal : -1; }
 
   private:
     const std::vector<CudaDevice> m_devices;

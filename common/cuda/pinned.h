@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/host_memory.h"
 #include "cuda/device.h"
+#include "cuda/kept_memory.h"
 
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@ class PinnedAllocator final : public HostAllocator {
     /// `ordinal`: a device whose context may be used; the memory serves all devices.
     explicit PinnedAllocator(int ordinal) : m_ordinal(ordinal), m_pages(paged_allocator()) {}
     void* allocate(size_t bytes) override {
+        if (void* const kept = Kept::instance().take(anywhere, bytes)) return kept;
         const DeviceGuard guard(m_ordinal);
         void* const p = m_pages->allocate(bytes);
         constexpr size_t page = 4096;
@@ -35,11 +37,18 @@ class PinnedAllocator final : public HostAllocator {
         return nullptr;
     }
     void release(void* p, size_t bytes) noexcept override {
+        // A ring for the calls of a library: to pin memory takes as long as to copy it several times.
+        constexpr uint64_t most = uint64_t{1} << 30;
+        if (Kept::instance().keep(anywhere, p, bytes, most)) return;
         cudaHostUnregister(p);
         m_pages->release(p, bytes);
     }
 
   private:
+    struct PinnedKind;
+    using Kept = KeptMemory<PinnedKind>;
+    static constexpr int anywhere = -1;
+
     const int m_ordinal;
     const std::shared_ptr<HostAllocator> m_pages;
 };

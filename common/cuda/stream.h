@@ -3,7 +3,10 @@
 #pragma once
 
 #include "cuda/check.h"
+#include "cuda/kept_memory.h"
 
+#include <cstdint>
+#include <exception>
 #include <utility>
 
 namespace hsi::cuda {
@@ -39,17 +42,26 @@ class Event {
     cudaEvent_t m_event = nullptr;
 };
 
-/// A stream of the current device that does not wait for the default stream.
+/// A stream of the current device that does not wait for the default stream. In a library it stays for the
+/// next call.
 class Stream {
   public:
-    Stream() { HSI_CUDA_CHECK(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)); }
-    Stream(Stream&& o) noexcept : m_stream(std::exchange(o.m_stream, nullptr)) {}
+    Stream() {
+        HSI_CUDA_CHECK(cudaGetDevice(&m_device));
+        m_stream = static_cast<cudaStream_t>(Kept::instance().take(m_device, 1));
+        if (m_stream == nullptr) HSI_CUDA_CHECK(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking));
+    }
+    Stream(Stream&& o) noexcept : m_stream(std::exchange(o.m_stream, nullptr)), m_device(o.m_device) {}
     Stream& operator=(Stream&& o) noexcept {
         std::swap(m_stream, o.m_stream);
+        std::swap(m_device, o.m_device);
         return *this;
     }
     ~Stream() {
-        if (m_stream) cudaStreamDestroy(m_stream);
+        constexpr uint64_t most = 64;
+        if (m_stream == nullptr) return;
+        if (std::uncaught_exceptions() > 0 || !Kept::instance().keep(m_device, m_stream, 1, most))
+            cudaStreamDestroy(m_stream);
     }
     cudaStream_t get() const { return m_stream; }
     void synchronize() { HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); }
@@ -57,7 +69,10 @@ class Stream {
     void wait_for(const Event& event) { HSI_CUDA_CHECK(cudaStreamWaitEvent(m_stream, event.get(), 0)); }
 
   private:
+    struct StreamKind;
+    using Kept = KeptMemory<StreamKind>;
     cudaStream_t m_stream = nullptr;
+    int m_device = 0;
 };
 
 } // namespace hsi::cuda

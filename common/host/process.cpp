@@ -6,6 +6,7 @@
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
+#include <ogr_srs_api.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,6 +21,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -87,6 +90,18 @@ void open_standard_descriptors() {
         const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
         if (file > number) ::close(file);
     }
+}
+
+void keep_to_own_data() {
+    std::error_code ec;
+    const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
+    const auto own = exe.parent_path().parent_path() / "share" / "hsi";
+    const std::string gdal = own / "gdal", proj = own / "proj";
+    if (ec || !std::filesystem::is_directory(gdal, ec) || !std::filesystem::is_directory(proj, ec)) return;
+    CPLSetConfigOption("GDAL_DATA", gdal.c_str());
+    CPLSetConfigOption("GDAL_DRIVER_PATH", "disable");
+    const std::array<const char*, 2> folders{proj.c_str(), nullptr};
+    OSRSetPROJSearchPaths(folders.data());
 }
 
 void check_standard_output() {

@@ -15,6 +15,11 @@ namespace hsi::host {
 /// with them what is printed. Reading and writing them still fails, as it should.
 void open_standard_descriptors();
 
+/// Where GDAL's and PROJ's data lie in share/hsi beside the executable's folder (a wheel of Python's), GDAL
+/// is the executable's own: it takes these data, and no plugins, whatever the environment says of another
+/// GDAL (GDAL_DATA, GDAL_DRIVER_PATH, PROJ_DATA, PROJ_LIB). Before GDAL registers its drivers.
+void keep_to_own_data();
+
 /// Throws Error when something that was printed did not get to the standard output.
 void check_standard_output();
 

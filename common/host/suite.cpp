@@ -88,6 +88,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
 
 int run_suite(const Tools& tools, int argc, char** argv) {
     open_standard_descriptors();
+    keep_to_own_data();
     restart_without_stuck_blas_threads(argv);
     end_idle_blas_threads();
     ask_for_few_cuda_queues();

@@ -48,6 +48,11 @@ class CubeReader {
     /// `window` where it lies in memory already, as read() would give it, for readers only; it stays there as
     /// long as the source. None where it has to be read.
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
+    /// `window` in the memory of this CUDA device, as read() would give it, where it lies there already; for
+    /// readers only. None where it has to be read.
+    virtual std::optional<CubeView<float>> view_on(int /*device*/, const Rect& /*window*/) {
+        return std::nullopt;
+    }
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
     /// `window` will be read in this pass, by this reader or another one of its source, after those that were
@@ -67,6 +72,8 @@ class CubeSource {
     virtual BlockLayout layout() const = 0;
     /// Thread-safe.
     virtual std::unique_ptr<CubeReader> open_reader() const = 0;
+    /// The CUDA device in whose memory view_on() has every window; -1: none.
+    virtual int device() const { return -1; }
     /// Host bytes that one reader holds beside the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }
     /// Bytes in the file behind one pixel of all bands: for the report's "bytes read".
@@ -81,6 +88,11 @@ class CubeSink {
     /// True: write() may be called from several threads at once, in any order. False: the pipeline calls it
     /// from one thread at a time, tiles in order.
     virtual bool concurrent() const = 0;
+    /// Where this tile is to be put in the memory of this CUDA device, and is then not written. None: write()
+    /// takes it. All tiles are treated alike.
+    virtual std::optional<CubeView<float>> place_on(int /*device*/, const Rect& /*core*/) {
+        return std::nullopt;
+    }
     /// Blocks that tiles should be made of where memory allows: those of a file that cannot take parts of a
     /// block cheaply. block_samples = 0: no wish.
     virtual BlockLayout layout() const { return {}; }

@@ -55,6 +55,12 @@ class Operation {
     /// True: process() takes a tile with any strides and leaves it as it is, so that one which lies in memory
     /// needs no copy (CubeReader::view()).
     virtual bool reads_in_place() const { return false; }
+    /// The CUDA device in whose memory process() takes tiles as they lie there, with any strides, beside
+    /// those in host memory; -1: none.
+    virtual int takes_from() const { return -1; }
+    /// The CUDA device into whose memory process() puts outputs, with any strides, beside host memory; -1:
+    /// none.
+    virtual int puts_on() const { return -1; }
     /// Where the lanes' tile buffers come from: pinned memory for a GPU.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
     /// Thread-safe: lanes start at the same time.

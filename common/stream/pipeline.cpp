@@ -46,6 +46,11 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
     return bytes;
 }
 
+/// Whether tiles are taken where they lie in the memory of a device.
+bool lies_on_device(const CubeSource& source, const Operation& operation) {
+    return source.device() >= 0 && source.device() == operation.takes_from();
+}
+
 /// Lets tiles through in order, one at a time.
 class Turnstile {
   public:
@@ -200,8 +205,10 @@ class PassRun {
         for (size_t k = 0; k < m_sinks.size(); ++k) {
             // All ranks have gone through all tiles: one of them writes.
             if (!m_divided && !m_ranks.root() && is_shared(m_sinks[k])) continue;
+            const int device = m_operation.puts_on();
             try {
-                m_sinks[k]->write(tile.core, views[k]);
+                if (device < 0 || !m_sinks[k]->place_on(device, tile.core))
+                    m_sinks[k]->write(tile.core, views[k]);
             } catch (const Error& e) {
                 throw Error(std::string(e.what()) + ", " + where(tile.core), e.advice());
             }
@@ -257,11 +264,9 @@ class PassRun {
         const auto allocator = m_operation.allocator();
         const bool in_place = m_operation.reads_in_place();
         const size_t in_size = bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines);
-        HostBuffer<float> in(allocator, in_place ? 0 : in_size);
-        std::vector<HostBuffer<float>> out;
-        for (int b : m_outputs)
-            out.emplace_back(allocator, static_cast<size_t>(b) *
-                                            static_cast<size_t>(m_limits.core_samples * m_limits.core_lines));
+        const bool there_already = in_place || lies_on_device(m_source, m_operation);
+        HostBuffer<float> in(allocator, there_already ? 0 : in_size);
+        std::vector<HostBuffer<float>> out(m_outputs.size());
         auto& worker = m_workers[static_cast<size_t>(lane)];
         worker = m_operation.start(lane, m_limits);
 
@@ -278,7 +283,9 @@ class PassRun {
             auto t0 = Clock::now();
             CubeView<float> in_view;
             try {
-                const auto there = in_place ? reader->view(tile.window) : std::nullopt;
+                const int device = m_operation.takes_from();
+                auto there = device >= 0 ? reader->view_on(device, tile.window) : std::nullopt;
+                if (!there && in_place) there = reader->view(tile.window);
                 if (!there && in.size() < in_size) in = HostBuffer<float>(allocator, in_size);
                 in_view = there ? *there
                                 : CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h,
@@ -294,7 +301,7 @@ class PassRun {
 
             t0 = Clock::now();
             for (size_t k = 0; k < out.size(); ++k)
-                out_views[k] = CubeView<float>::packed(out[k].data(), m_outputs[k], tile.core.h, tile.core.w);
+                out_views[k] = output_place(k, tile, allocator, out[k]);
             worker->process(tile, in_view, out_views);
             mine.compute_seconds += seconds_since(t0);
 
@@ -311,6 +318,18 @@ class PassRun {
         m_report.read_seconds += mine.read_seconds;
         m_report.compute_seconds += mine.compute_seconds;
         m_report.write_seconds += mine.write_seconds;
+    }
+
+    /// Where an output of a tile is put: where it has to be in the end, or a buffer.
+    CubeView<float> output_place(size_t output, const Tile& tile,
+                                 const std::shared_ptr<HostAllocator>& allocator, HostBuffer<float>& buffer) {
+        const int bands = m_outputs[output], device = m_operation.puts_on();
+        if (device >= 0)
+            if (const auto place = m_sinks[output]->place_on(device, tile.core)) return *place;
+        const size_t size =
+            static_cast<size_t>(bands) * static_cast<size_t>(m_limits.core_samples * m_limits.core_lines);
+        if (buffer.size() < size) buffer = HostBuffer<float>(allocator, size);
+        return CubeView<float>::packed(buffer.data(), bands, tile.core.h, tile.core.w);
     }
 
     Tile tile_at(int64_t position) const {
@@ -422,16 +441,30 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.line_share = operation.line_share();
     request.forced_samples = options.tile_samples;
     request.forced_lines = options.tile_lines;
+    const bool there = lies_on_device(source, operation);
     const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
     request.ranks = ranks;
     request.lane_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl, ranks};
-        return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
+        return reader + buffer_bytes(there ? CubeShape{} : shape, outputs, limits) +
+               operation.scratch_bytes(limits);
     };
     request.device_budget = options.device_memory;
     request.device_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
+    // Where nothing has to be copied beside what is computed, a scene that fits is one tile, whose inputs and
+    // outputs lie as kernels want them. What the host adds up or looks at is shared by several lanes.
+    const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
+    if (there && !outputs.empty() && operation.puts_on() == source.device() && options.tile_samples == 0 &&
+        options.tile_lines == 0 &&
+        fits(request.lane_bytes(shape.samples, shape.lines, shape.samples, shape.lines), options.memory) &&
+        fits(request.device_bytes(shape.samples, shape.lines, shape.samples, shape.lines),
+             options.device_memory)) {
+        request.forced_samples = shape.samples;
+        request.forced_lines = shape.lines;
+        request.lanes = 1;
+    }
     return request;
 }
 
@@ -458,7 +491,9 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {
     const TileLimits limits = limits_of(plan);
     return static_cast<uint64_t>(plan.lanes()) *
-           (source.reader_bytes() + buffer_bytes(source.shape(), operation.output_bands(), limits) +
+           (source.reader_bytes() +
+            buffer_bytes(lies_on_device(source, operation) ? CubeShape{} : source.shape(),
+                         operation.output_bands(), limits) +
             operation.scratch_bytes(limits));
 }
 

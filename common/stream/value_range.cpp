@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace hsi::stream {
@@ -68,6 +69,28 @@ class RangeWatch::Reader final : public CubeReader {
 
     void read(const Rect& window, const CubeView<float>& dst) override {
         m_reader->read(window, dst);
+        look_around(window, [&](int64_t y) { look_at(dst, y - window.y); });
+    }
+    /// Of a tile in the memory of a device the lines of the grid alone are read.
+    std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
+        auto there = m_reader->view_on(device, window);
+        if (!there) return there;
+        m_line.resize(m_minimum.size() * static_cast<size_t>(window.w));
+        const auto line = CubeView<float>::packed(m_line.data(), there->bands, 1, window.w);
+        look_around(window, [&](int64_t y) {
+            m_reader->read({window.x, y, window.w, 1}, line);
+            look_at(line, 0);
+        });
+        return there;
+    }
+    void prefetch(const Rect& window) override { m_reader->prefetch(window); }
+    bool expect(const Rect& window) override { return m_reader->expect(window); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
+
+  private:
+    /// look(y) for every line of a window that has pixels of the grid which nobody has seen: m_places.
+    template <class Look>
+    void look_around(const Rect& window, const Look& look) {
         const int64_t step = m_owner.m_step, first = m_owner.m_first;
         const auto next = [&](int64_t from) { // the first place of the grid at `from` or behind it
             return from <= first ? first : first + (from - first + step - 1) / step * step;
@@ -83,14 +106,9 @@ class RangeWatch::Reader final : public CubeReader {
                     m_indices.push_back(static_cast<size_t>(index));
                 }
             }
-            if (!m_places.empty()) look_at(dst, y - window.y);
+            if (!m_places.empty()) look(y);
         }
     }
-    void prefetch(const Rect& window) override { m_reader->prefetch(window); }
-    bool expect(const Rect& window) override { return m_reader->expect(window); }
-    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
-
-  private:
     /// The pixels at m_places of a line.
     void look_at(const CubeView<float>& tile, int64_t line) {
         const size_t count = m_places.size(), bands = m_minimum.size();
@@ -137,6 +155,7 @@ class RangeWatch::Reader final : public CubeReader {
     std::unique_ptr<CubeReader> m_reader;
     std::vector<int64_t> m_places;
     std::vector<size_t> m_indices; ///< of the places, in the grid
+    std::vector<float> m_line;     ///< of a device
     std::vector<float> m_values;   ///< [band][place]
     PixelRow m_pixels;
     std::vector<int32_t> m_faint, m_outside;

@@ -40,6 +40,7 @@ class RangeWatch final : public CubeSource {
     CubeShape shape() const override { return m_from.shape(); }
     BlockLayout layout() const override { return m_from.layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
+    int device() const override { return m_from.device(); }
     uint64_t reader_bytes() const override { return m_from.reader_bytes(); }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 

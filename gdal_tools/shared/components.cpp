@@ -42,16 +42,21 @@ stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOpt
 }
 
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
-                                                  const stream::CubeShape& scene, stream::Statistics what) {
-    // None may be kept where the projection takes other pixels than the statistics.
-    const uint64_t to_keep = run.masks_statistics() ? 0 : computing.device_memory();
+                                                  const stream::CubeShape& scene, stream::Statistics what,
+                                                  bool on_device) {
+    // None may be kept where the projection takes other pixels than the statistics, and need be where it lies
+    // on the device.
+    const uint64_t to_keep = run.masks_statistics() || on_device ? 0 : computing.device_memory();
     return computing->make_scan(scene, what, to_keep);
 }
 
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
     scene.watch_values();
     return scene.scan(
-        [&] { return make_scan(scene.run(), computing, scene.shape(), stream::Statistics::covariance); },
+        [&] {
+            return make_scan(scene.run(), computing, scene.shape(), stream::Statistics::covariance,
+                             scene.raster()->device() >= 0);
+        },
         [&](bool again) {
             return without_held_memory(computing, computing.pass("covariance", again ? 0.0 : share));
         });

@@ -37,10 +37,11 @@ int component_count(int asked, bool given, int bands);
 /// A pass's device memory without what the backend keeps there.
 stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass);
 
-/// The scan of the backend, covariance or differences; a device keeps what it reads for the projection if it
-/// can.
+/// The scan of the backend; a device keeps what it reads for the projection if it can and the scene does not
+/// lie `on_device` anyway.
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
-                                                  const stream::CubeShape& scene, stream::Statistics what);
+                                                  const stream::CubeShape& scene, stream::Statistics what,
+                                                  bool on_device = false);
 
 /// One pass over the scene; the extremes of its bands are looked at, too.
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share);

@@ -46,6 +46,8 @@ class TalliedOperation final : public stream::Operation {
     }
     uint64_t preferred_bytes() const override { return m_operation.preferred_bytes(); }
     double line_share() const override { return m_operation.line_share(); }
+    /// Outputs go past the tally, in host memory.
+    int takes_from() const override { return m_operation.takes_from(); }
     bool reads_in_place() const override { return m_operation.reads_in_place(); }
     std::shared_ptr<HostAllocator> allocator() const override { return m_operation.allocator(); }
     /// Reads of m_sum alone: lanes start at the same time.

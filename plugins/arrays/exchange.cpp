@@ -24,10 +24,6 @@ void check_array(const std::string& role, const hsi_array& array) {
         throw UsageError(role + ": the array's member 'size' is " + std::to_string(array.size) + ", not " +
                              std::to_string(sizeof(hsi_array)),
                          "Initialise it with HSI_ARRAY of this library's hsi.h.");
-    if (array.device >= 0)
-        throw UsageError(role + " is in the memory of CUDA device " + std::to_string(array.device) +
-                             ": this library takes arrays in host memory",
-                         "Copy it to the host.");
     if (type_name(array.type) == nullptr)
         throw UsageError(role + ": " + std::to_string(array.type) + " is no type of values",
                          "Types are HSI_UINT8 to HSI_INT8 of hsi.h: real numbers of up to 8 bytes.");
@@ -116,6 +112,9 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         m_read[role] = extent_of_array(array);
         if (array.mask != nullptr)
             m_read[role + "'s mask"] = extent_of(array.mask, array.shape + 1, array.mask_strides, 2, 1);
+        if (array.device < 0) continue;
+        take_device(role, array);
+        m_copies[role] = std::make_shared<const HostCopy>(array);
     }
     for (size_t k = 0; k < output_count; ++k) {
         const hsi_output& output = outputs[k];
@@ -131,7 +130,25 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         const Extent extent = extent_of_array(*output.array);
         check_overlaps(role, extent);
         m_written[role] = extent;
+        if (output.array->device < 0) continue;
+        if (m_device < 0)
+            throw UsageError(role + " is in the memory of a CUDA device, and no input is",
+                             "Give it host memory, or the inputs on that device.");
+        take_device(role, *output.array);
     }
+}
+
+/// A call works on one device.
+void Exchange::take_device(const std::string& role, const hsi_array& array) {
+    if (m_device >= 0 && array.device != m_device)
+        throw UsageError(role + " is on CUDA device " + std::to_string(array.device) + ", and " +
+                             m_on_device + " on CUDA device " + std::to_string(m_device),
+                         "Copy one of them: all arrays of a call lie on one device, or in host memory.");
+    check_on_device(role, array);
+    if (m_device >= 0) return;
+    m_device = array.device;
+    m_stream = array.stream;
+    m_on_device = role;
 }
 
 void Exchange::check_overlaps(const std::string& role, const Extent& extent) const {
@@ -156,6 +173,17 @@ const hsi_array& Exchange::array(const std::string& role) const {
     if (found->second.array == nullptr)
         throw UsageError(role + " is a text, and an array is needed", "Give an array.");
     return *found->second.array;
+}
+
+std::shared_ptr<const HostCopy> Exchange::host_copy(const std::string& role) const {
+    const auto found = m_copies.find(role);
+    return found != m_copies.end() ? found->second : nullptr;
+}
+
+const hsi_array& Exchange::host_array(const std::string& role) const {
+    const hsi_array& given = array(role);
+    const auto copy = host_copy(role);
+    return copy ? copy->array() : given;
 }
 
 const char* Exchange::text(const std::string& role) const {
@@ -188,6 +216,8 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
     } else {
         std::copy_n(sizes, 3, made.shape);
         made.type = type;
+        made.device = m_device;
+        made.stream = m_stream;
         if (m_hooks == nullptr || m_hooks->allocate == nullptr)
             throw UsageError(role + " has no memory", "Set its data, or the hook 'allocate'.");
         const std::string info = m_descriptions.value(role, OrderedJson::object()).dump();
@@ -196,6 +226,7 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
                             format_byte_size(
                                 static_cast<uint64_t>(sizes[0] * sizes[1] * sizes[2] * type_bytes(type))),
                         "Free some, or work on a part of the scene.");
+        if (made.device >= 0) check_on_device(role, made);
         if (overlaps_itself(made)) throw UsageError(role + ": elements of the output share memory");
         check_overlaps(role, extent_of_array(made));
         m_written[role] = extent_of_array(made);

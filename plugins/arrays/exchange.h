@@ -4,6 +4,7 @@
 // the thread that runs the tool.
 #pragma once
 
+#include "arrays/device_memory.h"
 #include "arrays/hsi.h"
 #include "core/json.h"
 #include "core/rect.h"
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +31,9 @@ Extent extent_of(const void* data, const int64_t* sizes, const int64_t* strides,
 
 class Exchange {
   public:
-    /// Checks what was given. Inputs, outputs and hooks must outlive this. \throws UsageError for an array
-    /// that is none, two of one role, and an output that overlaps anything.
+    /// Checks what was given, and waits for the streams of arrays on a device. Inputs, outputs and hooks must
+    /// outlive this. \throws UsageError for an array that is none, two of one role, arrays on two devices,
+    /// and an output that overlaps anything.
     Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs, size_t output_count,
              const hsi_hooks* hooks);
 
@@ -50,8 +53,16 @@ class Exchange {
 
     const std::map<std::string, hsi_input>& inputs() const { return m_inputs; }
     const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
-    /// The array of a role. \throws Error when a text was given for it.
+    /// The array of a role, as it was given. \throws Error when a text was given for it.
     const hsi_array& array(const std::string& role) const;
+    /// The same where it can be read: in host memory, to which an array of a device is copied.
+    const hsi_array& host_array(const std::string& role) const;
+    /// What copies that array when it is needed; null for one in host memory.
+    std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
+    /// The CUDA device of arrays on one, and of the results then; -1: all are in host memory.
+    int device() const { return m_device; }
+    /// The role that says so.
+    const std::string& role_on_device() const { return m_on_device; }
     /// The text of a role; null when an array was given.
     const char* text(const std::string& role) const;
 
@@ -68,11 +79,16 @@ class Exchange {
 
   private:
     void check_overlaps(const std::string& role, const Extent& extent) const;
+    void take_device(const std::string& role, const hsi_array& array);
 
     std::map<std::string, hsi_input> m_inputs;
     std::map<std::string, hsi_output> m_outputs;
     std::map<std::string, Extent> m_read, m_written;
     const hsi_hooks* m_hooks;
+    int m_device = -1;
+    void* m_stream = nullptr;
+    std::string m_on_device;
+    std::map<std::string, std::shared_ptr<const HostCopy>> m_copies;
     OrderedJson m_descriptions = OrderedJson::object();
     std::map<std::string, std::string> m_texts;
 };

@@ -127,6 +127,21 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
         give(one.first, false);
 }
 
+/// Arrays on a device are computed with there.
+void choose_device(tool::Call& call, const Exchange& exchange) {
+    if (exchange.device() < 0) return;
+    const std::string number = std::to_string(exchange.device()), &name = call.definition().name,
+                      there = exchange.role_on_device() + " is in the memory of CUDA device " + number;
+    const tool::Argument* const argument = call.find("device");
+    if (argument == nullptr)
+        throw UsageError(name + " computes on the CPU, and " + there, "Copy it to the host.");
+    if (!call.given("device")) return call.give("device", {"cuda:" + number});
+    const DeviceChoice said = parse_device(argument->words.front());
+    if (said.kind != DeviceChoice::Kind::cuda || said.devices != std::vector<int>{exchange.device()})
+        throw UsageError("device: " + argument->words.front() + " is asked for, and " + there,
+                         "Leave device out, or copy the array.");
+}
+
 std::string json_of(const Exchange& exchange, const ArrayHost& host, const Json& report) {
     OrderedJson json;
     json["outputs"] = exchange.descriptions();
@@ -153,6 +168,7 @@ void call_tool(hsi_result& result, bool plan, const char* algorithm, const char*
     tool::Call call(definition_of(algorithm));
     if (options != nullptr && *options != 0) give_options(call, options);
     give_roles(call, exchange);
+    choose_device(call, exchange);
     if (plan) {
         if (call.find("dry-run") == nullptr)
             throw UsageError(std::string(call.definition().name) + " has no plan");

@@ -61,6 +61,10 @@ enum {
 /* An array of somebody else's. Element (b, l, s) lies strides[0] * b + strides[1] * l + strides[2] * s bytes
  * behind `data`: any order of axes, strides may be negative, or 0 in an input. Inputs are never written.
  *
+ * All arrays on a device are on one, and results then are there, too: the call waits for the inputs' streams,
+ * computes on that device and has ended when it returns. Texts, labels and masks may be in host memory beside
+ * them.
+ *
  * A scene has shape {bands, lines, samples}; labels and masks have one band; a spectral library has shape
  * {bands, 1, spectra}. */
 typedef struct hsi_array {
@@ -70,10 +74,11 @@ typedef struct hsi_array {
     int64_t strides[3]; /* bytes */
     int32_t type;       /* HSI_FLOAT32 ... */
     int32_t device;     /* -1: host memory; n: memory of CUDA device n */
-    void* stream;       /* of CUDA, in which a device array is ready */
+    void* stream;       /* of CUDA, in which a device array is ready; NULL: the default one */
 
     /* Of inputs: */
-    const void* mask; /* NULL, or bytes of lines x samples: pixels where it is 0 have no value */
+    /* NULL, or bytes of lines x samples in host memory: pixels where it is 0 have no value */
+    const void* mask;
     int64_t mask_strides[2];
     int32_t has_nodata; /* 1: values equal to `nodata` are none. NaN never is one. */
     double nodata;      /* of outputs, when the call has ended: what stands for no value, if has_nodata */
@@ -124,8 +129,9 @@ typedef struct hsi_hooks {
     /* The share that is done, 0 to 1. From any thread, one at a time. Returns 0 to go on, else the call ends.
      */
     int (*progress)(void* user, double done);
-    /* Memory for an output, on the calling thread: type and shape of the array are set, data and strides are
-     * to be. info: what hsi_result_json() says of the output. Returns 0, or anything else when there is none.
+    /* Memory for an output, on the calling thread: type, shape and device of the array are set, data and
+     * strides are to be. info: what hsi_result_json() says of the output. Returns 0, or anything else when
+     * there is none.
      */
     int (*allocate)(void* user, const char* role, const char* info, hsi_array* array);
     /* What the user should know (warning = 1) or may want to (0). From any thread. */

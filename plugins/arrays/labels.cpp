@@ -48,7 +48,7 @@ double number_at(const char* p, int32_t type) {
 class ArrayLabels final : public NumberedLabels {
   public:
     ArrayLabels(const LabelOptions& options, const Grid* grid)
-        : m_array(arrays::Exchange::current().array(options.path)) {
+        : m_array(arrays::Exchange::current().host_array(options.path)) {
         m_path = options.path;
         m_mask = options.mask;
         if (m_array.shape[0] != 1)

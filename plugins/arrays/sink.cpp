@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 namespace hsi::raster {
@@ -24,10 +25,24 @@ struct RasterSink::Impl {
     std::optional<NodataValue> nodata;
     StoreRule rule;
     hsi_array array;
+    std::once_flag once;
+    arrays::HostArray host; ///< for an array on a device: made when something is written
 
-    char* at(int band, int64_t line, int64_t sample) const {
-        return static_cast<char*>(array.data) + band * array.strides[0] + line * array.strides[1] +
-               sample * array.strides[2];
+    /// Where values are stored, in host memory. Thread-safe.
+    const hsi_array& store() {
+        if (array.device < 0) return array;
+        std::call_once(once, [this] { host = arrays::HostArray(array); });
+        return host.array;
+    }
+    static char* at(const hsi_array& a, int band, int64_t line, int64_t sample) {
+        return static_cast<char*>(a.data) + band * a.strides[0] + line * a.strides[1] + sample * a.strides[2];
+    }
+    /// Whether floats can be put there as they are.
+    bool is_view() const {
+        const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
+        return type == GDT_Float32 && (!nodata || std::isnan(nodata->as_double())) &&
+               array.strides[2] == static_cast<int64_t>(sizeof(float)) && whole(array.strides[0]) &&
+               whole(array.strides[1]) && reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0;
     }
 };
 
@@ -155,31 +170,43 @@ void store_row(const StoreRule& rule, const CubeView<float>& src, int band, int6
 
 } // namespace
 
+std::optional<CubeView<float>> RasterSink::place_on(int device, const Rect& core) {
+    if (m->array.device != device || !m->is_view()) return std::nullopt;
+    const auto step = [](int64_t bytes) {
+        return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
+    };
+    return CubeView<float>(reinterpret_cast<float*>(Impl::at(m->array, 0, core.y, core.x)),
+                           m->spec.shape.bands, core.h, core.w, step(m->array.strides[1]),
+                           step(m->array.strides[0]));
+}
+
 void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     const auto bytes = static_cast<int64_t>(m->rule.sample_bytes());
-    const auto& strides = m->array.strides;
+    const hsi_array& to = m->store();
+    const auto& strides = to.strides;
     const bool pixels = src.bands > 1 && strides[0] == bytes && strides[2] == src.bands * bytes &&
-                        reinterpret_cast<uintptr_t>(m->array.data) % static_cast<size_t>(bytes) == 0 &&
+                        reinterpret_cast<uintptr_t>(to.data) % static_cast<size_t>(bytes) == 0 &&
                         strides[1] % bytes == 0;
     StoreRule::Scratch scratch;
     std::vector<double> row;
     for (int64_t line = 0; line < core.h; ++line) {
         if (pixels) {
-            m->rule.store_pixels(src, line, 0, static_cast<size_t>(core.w), m->at(0, core.y + line, core.x),
-                                 scratch);
+            m->rule.store_pixels(src, line, 0, static_cast<size_t>(core.w),
+                                 Impl::at(to, 0, core.y + line, core.x), scratch);
             continue;
         }
         for (int band = 0; band < src.bands; ++band)
-            store_row(m->rule, src, band, line, m->at(band, core.y + line, core.x), strides[2], row);
+            store_row(m->rule, src, band, line, Impl::at(to, band, core.y + line, core.x), strides[2], row);
     }
 }
 
 bool RasterSink::takes_bands() const { return true; }
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    const hsi_array& to = m->store();
     std::vector<double> row;
     for (int64_t line = 0; line < core.h; ++line)
-        store_row(m->rule, src, 0, line, m->at(band, core.y + line, core.x), m->array.strides[2], row);
+        store_row(m->rule, src, 0, line, Impl::at(to, band, core.y + line, core.x), to.strides[2], row);
 }
 
 uint64_t RasterSink::stored_bytes_per_pixel() const {
@@ -193,6 +220,7 @@ std::optional<double> RasterSink::nodata() const {
 }
 
 void RasterSink::commit() {
+    if (m->host.memory.data() != nullptr) arrays::copy_array(m->array.device, m->array, m->host.array);
     const int64_t moved = m->rule.moved();
     if (moved == 0 || !m->options.run) return;
     char text[96];

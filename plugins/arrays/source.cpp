@@ -24,6 +24,7 @@ namespace hsi::raster {
 /// What a source knows; the array and all that it points to are the caller's.
 struct RasterSource::Impl {
     hsi_array array;
+    std::shared_ptr<const arrays::HostCopy> copy; ///< of an array on a device
     std::string path;
     GDALDataType type = GDT_Unknown;
     std::vector<int> bands;               ///< of the array, 1-based; with parts each several times
@@ -38,8 +39,35 @@ struct RasterSource::Impl {
     std::vector<std::string> notes;
 
     const char* at(int band, int64_t line, int64_t sample) const {
-        return static_cast<const char*>(array.data) + (band - 1) * array.strides[0] +
-               (window.y + line) * array.strides[1] + (window.x + sample) * array.strides[2];
+        return at(copy ? copy->array() : array, band, line, sample);
+    }
+    const char* at(const hsi_array& a, int band, int64_t line, int64_t sample) const {
+        return static_cast<const char*>(a.data) + (band - 1) * a.strides[0] +
+               (window.y + line) * a.strides[1] + (window.x + sample) * a.strides[2];
+    }
+    /// Bands from one kept band to the next of evenly spaced ones; 0: they are not.
+    int band_step() const {
+        const int step = bands.size() > 1 ? bands[1] - bands[0] : 1;
+        for (size_t k = 1; k < bands.size(); ++k)
+            if (bands[k] - bands[k - 1] != step) return 0;
+        return step;
+    }
+    /// Whether the values are rows of floats that need nothing but to be taken where they lie.
+    bool is_view() const {
+        const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
+        return type == GDT_Float32 && parts.empty() &&
+               array.strides[2] == static_cast<int64_t>(sizeof(float)) &&
+               reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0 && whole(array.strides[0]) &&
+               whole(array.strides[1]) && band_step() != 0 && !match.active && array.mask == nullptr;
+    }
+    /// That view; of memory which nobody may write.
+    CubeView<float> view(const Rect& part) const {
+        const auto step = [](int64_t bytes) {
+            return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
+        };
+        auto* const first = reinterpret_cast<float*>(const_cast<char*>(at(array, bands[0], part.y, part.x)));
+        return CubeView<float>(first, static_cast<int>(bands.size()), part.h, part.w, step(array.strides[1]),
+                               step(band_step() * array.strides[0]));
     }
     bool has_value(int64_t line, int64_t sample) const {
         return static_cast<const unsigned char*>(array.mask)[(window.y + line) * array.mask_strides[0] +
@@ -68,6 +96,35 @@ class ArrayReader final : public stream::CubeReader {
   public:
     explicit ArrayReader(std::shared_ptr<const Impl> source) : m(std::move(source)) {
         const hsi_array& a = m->array;
+        m_view = m->is_view();
+        if (m_view && a.device >= 0) return; // nothing else is asked for
+        choose(m->copy ? m->copy->array() : a);
+    }
+
+    std::optional<CubeView<float>> view(const Rect& window) override {
+        if (!m_view || m->array.device >= 0) return std::nullopt;
+        return m->view(window);
+    }
+
+    std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
+        if (!m_view || m->array.device != device) return std::nullopt;
+        return m->view(window);
+    }
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        if (m_view && m->array.device >= 0)
+            return arrays::copy_to_host(m->array.device, dst, m->view(window));
+        if (m_pixels)
+            read_pixels(window, dst);
+        else
+            read_rows(window, dst);
+        if (m->array.mask != nullptr) apply_mask(window, dst);
+    }
+
+  private:
+    /// How the values of this array in host memory are read.
+    void choose(const hsi_array& a) {
+        m_strides = a.strides;
         const auto bytes = static_cast<int64_t>(arrays::type_bytes(a.type));
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         m_floats = m->type == GDT_Float32 && m->parts.empty();
@@ -78,38 +135,11 @@ class ArrayReader final : public stream::CubeReader {
         m_pixels = !m_rows && a.strides[0] == bytes && rising && m->parts.empty();
         m_aligned = reinterpret_cast<uintptr_t>(a.data) % alignof(float) == 0 && whole(a.strides[0]) &&
                     whole(a.strides[1]) && whole(a.strides[2]);
-        // Evenly spaced bands of rows of floats are a view.
-        bool even = true;
-        m_step = m->bands.size() > 1 ? m->bands[1] - m->bands[0] : 1;
-        for (size_t k = 1; k < m->bands.size(); ++k)
-            even = even && m->bands[k] - m->bands[k - 1] == m_step;
-        m_view = m_floats && m_rows && m_aligned && even && !m->match.active && a.mask == nullptr;
     }
 
-    std::optional<CubeView<float>> view(const Rect& window) override {
-        if (!m_view) return std::nullopt;
-        const auto step = [](int64_t bytes) {
-            return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
-        };
-        // For readers only, as CubeReader has it.
-        auto* const first =
-            reinterpret_cast<float*>(const_cast<char*>(m->at(m->bands[0], window.y, window.x)));
-        return CubeView<float>(first, static_cast<int>(m->bands.size()), window.h, window.w,
-                               step(m->array.strides[1]), step(m_step * m->array.strides[0]));
-    }
-
-    void read(const Rect& window, const CubeView<float>& dst) override {
-        if (m_pixels)
-            read_pixels(window, dst);
-        else
-            read_rows(window, dst);
-        if (m->array.mask != nullptr) apply_mask(window, dst);
-    }
-
-  private:
     void read_rows(const Rect& window, const CubeView<float>& dst) const {
         const auto count = static_cast<size_t>(window.w);
-        const auto stride = static_cast<ptrdiff_t>(m->array.strides[2]);
+        const auto stride = static_cast<ptrdiff_t>(m_strides[2]);
         for (int k = 0; k < dst.bands; ++k)
             for (int64_t line = 0; line < window.h; ++line) {
                 const char* const from = m->at(m->bands[static_cast<size_t>(k)], window.y + line, window.x);
@@ -134,7 +164,7 @@ class ArrayReader final : public stream::CubeReader {
     /// The bands of a pixel lie side by side: some pixels at a time are turned around.
     void read_pixels(const Rect& window, const CubeView<float>& dst) {
         const auto bands = static_cast<size_t>(dst.bands);
-        const auto step = static_cast<ptrdiff_t>(m->array.strides[2]);
+        const auto step = static_cast<ptrdiff_t>(m_strides[2]);
         const auto bytes = static_cast<ptrdiff_t>(arrays::type_bytes(m->array.type));
         const bool as_is = m_floats && m_aligned && !m->match.active && step > 0;
         const size_t across = static_cast<size_t>(window.w),
@@ -171,8 +201,8 @@ class ArrayReader final : public stream::CubeReader {
     }
 
     const std::shared_ptr<const Impl> m;
-    bool m_floats, m_rows, m_pixels, m_aligned, m_view;
-    int m_step;
+    bool m_view = false, m_floats = false, m_rows = false, m_pixels = false, m_aligned = false;
+    const int64_t* m_strides = nullptr;
     std::vector<float> m_scratch;
     std::vector<float*> m_targets;
 };
@@ -223,6 +253,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     auto s = std::make_shared<Impl>();
     s->path = options.path;
     s->array = arrays::Exchange::current().array(options.path);
+    s->copy = arrays::Exchange::current().host_copy(options.path);
     s->type = s->part_type = static_cast<GDALDataType>(s->array.type);
     s->window = {0, 0, s->array.shape[2], s->array.shape[1]};
     if (options.window) {
@@ -246,6 +277,7 @@ stream::CubeShape RasterSource::shape() const {
     return {m->window.w, m->window.h, static_cast<int>(m->bands.size())};
 }
 stream::BlockLayout RasterSource::layout() const { return {}; }
+int RasterSource::device() const { return m->is_view() && !m->scaled && !m->counted ? m->array.device : -1; }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader<Impl>>(m);

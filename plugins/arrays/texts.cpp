@@ -149,7 +149,8 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t) {
     const char* const text = exchange.text(path);
     if (text == nullptr && exchange.array(path).shape[1] != 1)
         throw UsageError(path + ": an array of spectra has the shape bands x 1 x spectra");
-    SpectralLibrary library = text != nullptr ? library_in(path, text) : library_of(exchange.array(path));
+    SpectralLibrary library =
+        text != nullptr ? library_in(path, text) : library_of(exchange.host_array(path));
     if (library.spectra.empty() || library.spectra.front().empty())
         throw Error(path + " has no spectra", "Give one at least.");
     const size_t bands = library.bands();

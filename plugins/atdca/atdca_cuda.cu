@@ -6,6 +6,7 @@
 #include "atdca/ending.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -37,6 +38,7 @@ class Upload final : public stream::Operation {
     Upload(int ordinal, const gpu::SearchWork& work, int64_t scene_samples)
         : m_ordinal(ordinal), m_work(work), m_scene_samples(scene_samples),
           m_allocator(std::make_shared<cuda::PinnedAllocator>(ordinal)) {}
+    int takes_from() const override { return m_ordinal; }
     uint64_t preferred_bytes() const override { return tile_bytes; }
     std::shared_ptr<HostAllocator> allocator() const override { return m_allocator; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -50,23 +52,19 @@ class Upload final : public stream::Operation {
         void process(const Tile& tile, const CubeView<float>& in,
                      const std::vector<CubeView<float>>&) override {
             const DeviceGuard guard(upload.m_ordinal);
-            const auto samples = static_cast<size_t>(in.samples), rows = static_cast<size_t>(in.lines);
-            const size_t needed = samples * rows * static_cast<size_t>(in.bands);
-            if (staging.size() < needed) staging = DeviceBuffer<float>(needed);
-            if (in.line_stride == in.samples && in.band_stride == in.samples * in.lines)
-                HSI_CUDA_CHECK(cudaMemcpyAsync(staging.data(), in.row(0, 0), needed * sizeof(float),
-                                               cudaMemcpyHostToDevice, stream.get()));
-            else
-                for (int b = 0; b < in.bands; ++b)
-                    HSI_CUDA_CHECK(cudaMemcpy2DAsync(
-                        staging.data() + static_cast<size_t>(b) * samples * rows, samples * sizeof(float),
-                        in.row(b, 0), static_cast<size_t>(in.line_stride) * sizeof(float),
-                        samples * sizeof(float), rows, cudaMemcpyHostToDevice, stream.get()));
+            auto from = in;
+            if (!cuda::on_device(in)) {
+                const auto needed = static_cast<size_t>(in.samples * in.lines * in.bands);
+                if (staging.size() < needed) staging = DeviceBuffer<float>(needed);
+                from = CubeView<float>::packed(staging.data(), in.bands, in.lines, in.samples);
+                cuda::copy_cube(from, in, stream.get());
+            }
             gpu::PrepareTile t;
-            t.data = staging.data();
-            t.line_stride = t.samples = in.samples;
-            t.lines = in.lines;
-            t.band_stride = in.samples * in.lines;
+            t.data = from.data;
+            t.samples = from.samples;
+            t.lines = from.lines;
+            t.line_stride = from.line_stride;
+            t.band_stride = from.band_stride;
             t.x = tile.window.x;
             t.y = tile.window.y;
             t.scene_samples = upload.m_scene_samples;

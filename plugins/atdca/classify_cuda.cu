@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -102,9 +103,9 @@ class ClassifyLane final : public stream::Worker {
     /// Made while `ordinal` is the current device.
     ClassifyLane(int ordinal, const Classifier& classifier, std::shared_ptr<const DeviceTargets> targets,
                  const TileLimits& limits)
-        : m_ordinal(ordinal), m_classifier(classifier), m_targets(std::move(targets)) {
+        : m_ordinal(ordinal), m_classifier(classifier), m_targets(std::move(targets)),
+          m_x(count_of(limits.core_samples * limits.core_lines, classifier.bands)) {
         const int64_t pixels = limits.core_samples * limits.core_lines;
-        m_x = DeviceBuffer<float>(count_of(pixels, classifier.bands));
         if (classifier.options.map) m_map = DeviceBuffer<float>(count_of(pixels));
         if (classifier.has_scores()) m_scores = DeviceBuffer<float>(count_of(pixels, classifier.targets));
     }
@@ -113,16 +114,15 @@ class ClassifyLane final : public stream::Worker {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         ClassifyWork w;
-        w.pixels = in.lines * in.samples; // packed, and the window is the core
+        w.pixels = in.lines * in.samples; // the window is the core
         w.bands = m_classifier.bands;
         w.targets = m_classifier.targets;
         w.units = m_targets->units.data();
         w.weights = m_targets->weights.data();
         w.max_angle = m_classifier.options.max_angle;
-        w.x = m_x.data();
+        w.x = m_x.packed(in, stream);
         w.map = m_map.data();
         w.scores = m_scores.data();
-        m_x.upload(in.data, count_of(w.pixels, w.bands), stream);
         classify<<<static_cast<unsigned>((w.pixels + threads - 1) / threads), threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("classify");
         size_t next = 0;
@@ -136,7 +136,8 @@ class ClassifyLane final : public stream::Worker {
     const Classifier& m_classifier;
     const std::shared_ptr<const DeviceTargets> m_targets;
     cuda::Stream m_stream;
-    DeviceBuffer<float> m_x, m_map, m_scores;
+    cuda::TileInput m_x;
+    DeviceBuffer<float> m_map, m_scores;
 };
 
 class CudaClassification final : public stream::Operation {

@@ -40,24 +40,19 @@ class CudaWorker : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        cuda::copy_cube(CubeView<float>::packed(m_raw.data(), in.bands, in.lines, in.samples), in,
-                        cudaMemcpyHostToDevice, stream);
+        m_raw = m_input.packed(in, stream);
         m_device_counts.clear(stream);
         m_begin.record(stream);
         gpu::Output to;
-        to.scores = m_scores.data();
-        to.map = m_map.data();
+        to.scores = m_scores.begin(out[0]);
+        to.map = m_decision.map ? m_map.begin(out[1]) : nullptr;
         to.has_threshold = m_decision.threshold.has_value();
         to.threshold = m_decision.threshold.value_or(0);
         to.counts = m_device_counts.data();
         launch(tile, in, to, stream);
         m_end.record(stream);
-        cuda::copy_cube(out[0],
-                        CubeView<float>::packed(m_scores.data(), out[0].bands, out[0].lines, out[0].samples),
-                        cudaMemcpyDeviceToHost, stream);
-        if (m_decision.map)
-            cuda::copy_cube(out[1], CubeView<float>::packed(m_map.data(), 1, out[1].lines, out[1].samples),
-                            cudaMemcpyDeviceToHost, stream);
+        m_scores.end(stream);
+        if (m_decision.map) m_map.end(stream);
         m_device_counts.download(m_host_counts.data(), count_kinds, stream);
         m_stream.synchronize();
         for (size_t i = 0; i < count_kinds; ++i)
@@ -71,7 +66,7 @@ class CudaWorker : public stream::Worker {
   protected:
     /// Made while `ordinal` is the current device.
     CudaWorker(int ordinal, int bands, int scores, const Decision& decision, const TileLimits& l)
-        : m_raw(static_cast<size_t>(bands) * window_pixels(l)), m_ordinal(ordinal), m_decision(decision),
+        : m_ordinal(ordinal), m_decision(decision), m_input(static_cast<size_t>(bands) * window_pixels(l)),
           m_scores(static_cast<size_t>(scores) * core_pixels(l)), m_map(decision.map ? core_pixels(l) : 0),
           m_device_counts(count_kinds),
           m_host_counts(std::make_shared<cuda::PinnedAllocator>(ordinal), count_kinds) {}
@@ -84,13 +79,14 @@ class CudaWorker : public stream::Worker {
     virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
                         cudaStream_t stream) = 0;
 
-    DeviceBuffer<float> m_raw;
+    const float* m_raw = nullptr; ///< packed
     cuda::Stream m_stream;
 
   private:
     const int m_ordinal;
     const Decision m_decision;
-    DeviceBuffer<float> m_scores, m_map;
+    cuda::TileInput m_input;
+    cuda::TileOutput m_scores, m_map;
     DeviceBuffer<unsigned long long> m_device_counts;
     HostBuffer<unsigned long long> m_host_counts;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
@@ -176,7 +172,7 @@ class ScoreWorker final : public CudaWorker {
         const auto pixels = static_cast<size_t>(in.lines * in.samples);
         gpu::ScoreWork w;
         w.kind = m_parts.kind();
-        w.raw = m_raw.data();
+        w.raw = m_raw;
         w.pixels = static_cast<int>(pixels);
         w.bands = in.bands;
         w.used_count = static_cast<int>(m_parts.detector.used.size());
@@ -259,8 +255,8 @@ class LocalWorker final : public CudaWorker {
                         m_plan.ring.mask->at(tile.window.y + y, tile.window.x + x);
             m_mask.upload(m_host_mask.data(), static_cast<size_t>(pixels), stream);
         }
-        gpu::launch_states(m_raw.data(), m_plan.bands, pixels, m_mask.data(), m_state.data(), stream);
-        gpu::launch_spectra(m_raw.data(), m_plan.bands, pixels, m_state.data(), m_spectra.data(), stream);
+        gpu::launch_states(m_raw, m_plan.bands, pixels, m_mask.data(), m_state.data(), stream);
+        gpu::launch_spectra(m_raw, m_plan.bands, pixels, m_state.data(), m_spectra.data(), stream);
         gpu::LocalTile t;
         t.spectra = m_spectra.data();
         t.state = m_state.data();
@@ -304,6 +300,8 @@ class LocalWorker final : public CudaWorker {
 
 class CudaDetection : public cuda::LaneOperation<Detection> {
   public:
+    int takes_from() const override { return only_device(); }
+    int puts_on() const override { return only_device(); }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const CudaWorker&>(worker);
         m_valid += w.counts[0];

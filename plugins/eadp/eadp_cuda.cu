@@ -35,13 +35,11 @@ gpu::Core core_of(const Tile& tile) {
 }
 
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
-    cuda::copy_cube(CubeView<float>::packed(to, in.bands, in.lines, in.samples), in, cudaMemcpyHostToDevice,
-                    stream);
+    cuda::copy_cube(CubeView<float>::packed(to, in.bands, in.lines, in.samples), in, stream);
 }
 
 void copy_out(const CubeView<float>& out, float* from, cudaStream_t stream) {
-    cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples),
-                    cudaMemcpyDeviceToHost, stream);
+    cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples), stream);
 }
 
 /// Planes, mask and gradients of one window.
@@ -500,7 +498,7 @@ class CudaKeptOutput final : public stream::Operation {
                             .cut(core.x, core.y, core.w, core.h);
             from.data += component * kept.copies * from.band_stride;
             from.bands = kept.copies;
-            cuda::copy_cube(to, from, cudaMemcpyDeviceToHost, stream.get());
+            cuda::copy_cube(to, from, stream.get());
         }
         void finish() override {
             const DeviceGuard guard(ordinal);

@@ -103,8 +103,8 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Of a scene of this shape, its covariance or its differences. A device keeps the scene that the scan
-    /// reads when it takes no more than half of `device_memory`.
+    /// Of a scene of this shape, its means, its covariance or its differences. A device keeps the scene that
+    /// the scan reads when it takes no more than half of `device_memory`.
     virtual std::unique_ptr<stream::StatisticsScan>
     make_scan(const stream::CubeShape& scene, stream::Statistics what, uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;

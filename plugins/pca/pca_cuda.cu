@@ -34,24 +34,25 @@ static_assert(gpu::block_samples == block_shape.samples && gpu::block_lines == b
 class Results {
   public:
     Results(int bands, Statistics what, size_t blocks)
-        : m_differences(what == Statistics::differences), m_bands(static_cast<size_t>(bands)),
-          m_blocks(blocks) {}
+        : m_differences(what == Statistics::differences), m_means(what == Statistics::means),
+          m_bands(static_cast<size_t>(bands)), m_blocks(blocks) {}
     size_t bytes() const { return m_blocks * ((m_differences ? 2 : 1) * lower() * 8 + m_bands * 16 + 8); }
     gpu::BlockResults at(unsigned char* memory) const {
         gpu::BlockResults r;
         r.scatter = reinterpret_cast<double*>(memory);
         r.sum = r.scatter + m_blocks * lower();
         if (m_differences) r.differences = std::exchange(r.sum, r.sum + m_blocks * lower());
+        if (m_means) r.scatter = nullptr;
         r.centre = reinterpret_cast<float*>(r.sum + m_blocks * m_bands);
         r.finite = reinterpret_cast<int*>(r.centre + m_blocks * m_bands);
         r.count = r.finite + m_blocks * m_bands;
         r.pairs = r.count + m_blocks;
         return r;
     }
-    size_t lower() const { return gpu::lower_size(static_cast<int>(m_bands)); }
+    size_t lower() const { return m_means ? 0 : gpu::lower_size(static_cast<int>(m_bands)); }
 
   private:
-    bool m_differences;
+    bool m_differences, m_means;
     size_t m_bands, m_blocks;
 };
 
@@ -74,9 +75,7 @@ class ScanWorker final : public stream::StatisticsWorker {
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const auto place = m_tile.place(tile.window);
-        cuda::copy_cube(place, in, cudaMemcpyHostToDevice, stream);
-        const auto view = LaneTile::view(place);
+        const auto view = m_tile.taken(tile.window, in, stream);
         gpu::launch_valid(view, true, m_valid.data(), stream);
         const auto blocks = static_cast<size_t>(gpu::block_count(view));
         const Results results(m_bands, sums.what, blocks);
@@ -104,6 +103,10 @@ class ScanWorker final : public stream::StatisticsWorker {
             if (r.count[k] == 0) continue;
             const float* const centre = r.centre + k * bands;
             const double* const sum = r.sum + k * bands;
+            if (r.scatter == nullptr) {
+                sums.add_sums(sum);
+                continue;
+            }
             const stream::LowerRows scatter{r.scatter + k * results.lower(), 0};
             if (r.differences == nullptr) {
                 sums.add_block(r.count[k], centre, sum, scatter);
@@ -121,7 +124,7 @@ class ScanWorker final : public stream::StatisticsWorker {
     stream::BorderPairs& m_borders;
     cuda::Stream m_stream;
     cuda::Event m_done;
-    const LaneTile m_tile;
+    LaneTile m_tile;
     DeviceBuffer<uint8_t> m_valid;
     DeviceBuffer<unsigned char> m_results;
     HostBuffer<unsigned char> m_host;
@@ -140,6 +143,11 @@ class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
     uint64_t device_bytes(const TileLimits& l) const override {
         return ScanWorker::device_bytes(m_scene != nullptr, bands(), what(), l);
     }
+    /// Differences are counted across the borders of blocks on the host.
+    int takes_from() const override { return what() == Statistics::differences ? -1 : only_device(); }
+    // The device's blocks are the same for means.
+    int64_t align_samples() const override { return block_shape.samples; }
+    int64_t align_lines() const override { return block_shape.lines; }
     /// A rank that keeps the scene wants all of it.
     bool divides() const override { return m_scene == nullptr; }
 
@@ -173,14 +181,12 @@ class TransformWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const auto place = m_tile.place(tile.window);
-        if (!m_held) cuda::copy_cube(place, in, cudaMemcpyHostToDevice, stream);
-        const auto view = LaneTile::view(place);
+        const auto view =
+            m_held ? LaneTile::view(m_tile.place(tile.window)) : m_tile.taken(tile.window, in, stream);
         gpu::launch_valid(view, m_transform.zero_is_invalid, m_valid.data(), stream);
         gpu::launch_transform(view, m_matrix.data(), m_offset.data(), m_transform.outputs, m_valid.data(),
-                              m_out.data(), stream);
-        const auto made = CubeView<float>::packed(m_out.data(), m_transform.outputs, in.lines, in.samples);
-        cuda::copy_cube(out[0], made, cudaMemcpyDeviceToHost, stream);
+                              m_out.begin(out[0]), stream);
+        m_out.end(stream);
         m_done.record(stream);
         m_done.wait();
     }
@@ -191,9 +197,9 @@ class TransformWorker final : public stream::Worker {
     const bool m_held;
     cuda::Stream m_stream;
     cuda::Event m_done;
-    const LaneTile m_tile;
+    LaneTile m_tile;
     DeviceBuffer<uint8_t> m_valid;
-    DeviceBuffer<float> m_out;
+    cuda::TileOutput m_out;
     DeviceBuffer<double> m_matrix, m_offset;
 };
 
@@ -203,6 +209,8 @@ class CudaTransform final : public cuda::LaneOperation<stream::Operation> {
         : LaneOperation(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}
     bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
+    int takes_from() const override { return only_device(); }
+    int puts_on() const override { return only_device(); }
     uint64_t device_bytes(const TileLimits& l) const override {
         return TransformWorker::device_bytes(m_scene != nullptr, m_transform, l);
     }
@@ -222,7 +230,7 @@ class CudaBackend final : public Backend {
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
     std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& scene, Statistics what,
                                                       uint64_t device_memory) override {
-        if (what != Statistics::covariance && what != Statistics::differences)
+        if (what != Statistics::covariance && what != Statistics::differences && what != Statistics::means)
             throw Error("internal: no such scan on devices");
         hold(scene, device_memory);
         return std::make_unique<CudaScan>(m_devices, scene, what, m_scene);

@@ -30,7 +30,8 @@ __host__ __device__ constexpr size_t lower_size(int n) {
 /// What a tile's blocks say, one block after another. A pair is a pixel with its right neighbour in the same
 /// block, both valid.
 struct BlockResults {
-    double* scatter = nullptr; ///< lower_size(bands) each: sum of (x_a - c_a)(x_b - c_b) of the valid pixels
+    /// lower_size(bands) each: sum of (x_a - c_a)(x_b - c_b) of the valid pixels; null where sums are all.
+    double* scatter = nullptr;
     double* differences = nullptr; ///< as many: sum of d_a d_b of the pairs; null where they are not wanted
     double* sum = nullptr;         ///< a band each, of the valid pixels: sum of x; with differences of x - c
     float* centre = nullptr;       ///< a band each: c, the mean in single precision

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "cuda/copy.h"
 #include "cuda/device_buffer.h"
 #include "pca/pca_cuda_kernels.cuh"
 #include "stream/operation.h"
@@ -44,15 +45,23 @@ struct HeldScene {
 class LaneTile {
   public:
     LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
-        : m_scene(std::move(scene)), m_own(m_scene ? 0 : static_cast<size_t>(bands) * window_pixels(l)),
-          m_bands(bands) {}
+        : m_scene(std::move(scene)), m_most(static_cast<size_t>(bands) * window_pixels(l)),
+          m_own(m_scene ? cuda::DeviceBuffer<float>() : cuda::first_tile_buffer(m_most)), m_bands(bands) {}
     static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
         return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
     }
     /// On the device, of any contents.
-    CubeView<float> place(const Rect& window) const {
+    CubeView<float> place(const Rect& window) {
+        if (!m_scene && m_own.size() == 0) m_own = cuda::DeviceBuffer<float>(m_most);
         return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
                        : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
+    }
+    /// A tile on the device: where it lies there already, unless it is kept, or copied to its place().
+    gpu::TileView taken(const Rect& window, const CubeView<float>& in, cudaStream_t stream) {
+        if (!m_scene && cuda::on_device(in)) return view(in);
+        const auto to = place(window);
+        cuda::copy_cube(to, in, stream);
+        return view(to);
     }
     static gpu::TileView view(const CubeView<float>& v) {
         return {v.data,
@@ -65,7 +74,8 @@ class LaneTile {
 
   private:
     const std::shared_ptr<HeldScene> m_scene;
-    const cuda::DeviceBuffer<float> m_own;
+    const size_t m_most;
+    cuda::DeviceBuffer<float> m_own;
     const int m_bands;
 };
 

@@ -313,6 +313,7 @@ void launch_statistics(const TileView& tile, const uint8_t* valid, const BlockRe
     } else {
         sums_kernel<false><<<blocks * bands, threads, 0, stream>>>(tile, valid, out);
         HSI_CUDA_LAUNCHED("sums_kernel<false>");
+        if (out.scatter == nullptr) return;
         single::products_kernel<<<panels, threads, 0, stream>>>(tile, valid, pairs, out);
         HSI_CUDA_LAUNCHED("single::products_kernel");
     }

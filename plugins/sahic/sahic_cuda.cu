@@ -3,6 +3,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "cuda/copy.h"
 #include "cuda/cublas.h"
 #include "cuda/cusolver.h"
 #include "cuda/device.h"
@@ -107,7 +108,7 @@ class SpectralWorker final : public stream::Worker {
                    const TileLimits& l)
         : by_class(model->classes.size(), 0), m_ordinal(ordinal), m_model(std::move(model)),
           m_options(options), m_device(std::move(device)), m_samples(samples), m_lines(lines),
-          m_cublas(m_stream.get()), m_raw(count_of(m_model->features(), l.window_samples, l.window_lines)),
+          m_cublas(m_stream.get()), m_input(count_of(m_model->features(), l.window_samples, l.window_lines)),
           m_valid(count_of(l.window_samples, l.window_lines)),
           m_x(count_of(m_device->products.features, m_device->products.pixels)),
           m_x2(count_of(m_device->products.pixels)),
@@ -141,10 +142,10 @@ class SpectralWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const int bands = m_model->features();
         const int64_t window = in.lines * in.samples, core = tile.core.area();
-        m_raw.upload(in.data, count_of(bands, window), stream); // packed
+        m_raw = m_input.packed(in, stream);
         m_counts.clear(stream);
         m_begin.record(stream);
-        gpu::launch_valid(m_raw.data(), window, bands, m_valid.data(), stream);
+        gpu::launch_valid(m_raw, window, bands, m_valid.data(), stream);
         const int64_t origin = (tile.core.y - tile.window.y) * in.samples + tile.core.x - tile.window.x;
         for (int64_t first = 0; first < core; first += m_device->products.pixels)
             product(tile, in, origin, first);
@@ -175,7 +176,7 @@ class SpectralWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const gpu::Products& p = m_device->products;
         gpu::ScaleWork scale;
-        scale.raw = m_raw.data();
+        scale.raw = m_raw;
         scale.valid = m_valid.data();
         scale.window_samples = in.samples;
         scale.window_pixels = in.samples * in.lines;
@@ -234,7 +235,7 @@ class SpectralWorker final : public stream::Worker {
 
     void weigh(const Tile& tile, const CubeView<float>& in, int64_t origin) {
         gpu::WeightWork w;
-        w.raw = m_raw.data();
+        w.raw = m_raw;
         w.valid = m_valid.data();
         w.bands = m_model->features();
         w.window_samples = in.samples;
@@ -263,7 +264,8 @@ class SpectralWorker final : public stream::Worker {
     cuda::Stream m_stream;
     cuda::Cublas m_cublas;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on}, m_done;
-    DeviceBuffer<float> m_raw;
+    cuda::TileInput m_input;
+    const float* m_raw = nullptr; ///< the tile, packed
     DeviceBuffer<unsigned char> m_valid;
     DeviceBuffer<double> m_x, m_x2, m_product, m_sums;
     DeviceBuffer<int> m_counts;
@@ -277,6 +279,7 @@ class CudaSpectralPass final : public cuda::LaneOperation<SpectralPass> {
                      const SpectralOptions& options, int64_t samples, int64_t lines, double& kernel_seconds)
         : LaneOperation(std::move(devices), std::move(model), options, samples, lines),
           m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {}
+    int takes_from() const override { return only_device(); }
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return SpectralWorker::device_bytes(*m_model, m_options, l) + DeviceModel::bytes(*m_model);

@@ -2,6 +2,7 @@
 // hsi_cuda_spp.so: displacement on GPUs. A lane is a stream with its own device buffers, made once; lanes
 // take turns on the devices, so copies of one lane overlap the kernels of another.
 #include "core/error.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/lane_operation.h"
@@ -19,33 +20,6 @@ using stream::TileLimits;
 
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
 
-/// Copies `in` (any strides) to packed device memory.
-void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
-    const auto lines = static_cast<size_t>(in.lines), row = static_cast<size_t>(in.samples) * sizeof(float);
-    if (in.is_packed()) {
-        HSI_CUDA_CHECK(cudaMemcpyAsync(to, in.data, static_cast<size_t>(in.bands) * lines * row,
-                                       cudaMemcpyHostToDevice, stream));
-        return;
-    }
-    for (int b = 0; b < in.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(to + count_of(b, in.lines, in.samples), row, in.row(b, 0),
-                                         static_cast<size_t>(in.line_stride) * sizeof(float), row, lines,
-                                         cudaMemcpyHostToDevice, stream));
-}
-
-void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream) {
-    const auto lines = static_cast<size_t>(out.lines), row = static_cast<size_t>(out.samples) * sizeof(float);
-    if (out.is_packed()) {
-        HSI_CUDA_CHECK(cudaMemcpyAsync(out.data, from, static_cast<size_t>(out.bands) * lines * row,
-                                       cudaMemcpyDeviceToHost, stream));
-        return;
-    }
-    for (int b = 0; b < out.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
-                                         from + count_of(b, out.lines, out.samples), row, row, lines,
-                                         cudaMemcpyDeviceToHost, stream));
-}
-
 class DisplacementWorker final : public stream::Worker {
   public:
     /// Made while `ordinal` is the current device.
@@ -55,10 +29,12 @@ class DisplacementWorker final : public stream::Worker {
           m_sizes(sizes(options, limits)),
           m_cube(count_of(m_bands, limits.window_samples, limits.window_lines)),
           m_out(options.cube ? count_of(m_bands, limits.core_samples, limits.core_lines) : 0),
-          m_alpha(count_of(limits.core_samples, limits.core_lines)), m_rho(options.rho ? m_alpha.size() : 0),
-          m_scale(m_alpha.size()), m_inverse(m_sizes.inverse), m_inverse_single(m_sizes.inverse),
-          m_angles(m_sizes.angles), m_numerator(m_sizes.sums), m_denominator(m_sizes.sums),
-          m_list(m_sizes.list), m_count(1), m_weights(m_sizes.weights), m_centroid(centroid.size()) {
+          m_alpha(count_of(limits.core_samples, limits.core_lines)),
+          m_rho(options.rho ? count_of(limits.core_samples, limits.core_lines) : 0),
+          m_scale(count_of(limits.core_samples, limits.core_lines)), m_inverse(m_sizes.inverse),
+          m_inverse_single(m_sizes.inverse), m_angles(m_sizes.angles), m_numerator(m_sizes.sums),
+          m_denominator(m_sizes.sums), m_list(m_sizes.list), m_count(1), m_weights(m_sizes.weights),
+          m_centroid(centroid.size()) {
         const std::vector<double> weights = gpu::half_window_weights(options.window);
         const std::vector<float2> parts = gpu::split_centroid(centroid);
         m_weights.upload(weights.data(), weights.size(), m_stream.get());
@@ -77,9 +53,8 @@ class DisplacementWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        copy_in(m_cube.data(), in, stream);
         gpu::AlphaWork work;
-        work.cube = m_cube.data();
+        work.cube = m_cube.packed(in, stream);
         work.bands = m_bands;
         work.shape.samples = static_cast<int>(tile.window.w);
         work.shape.lines = static_cast<int>(tile.window.h);
@@ -88,8 +63,10 @@ class DisplacementWorker final : public stream::Worker {
         work.shape.core_samples = static_cast<int>(tile.core.w);
         work.shape.core_lines = static_cast<int>(tile.core.h);
         work.window = m_options.window;
-        work.alpha = m_alpha.data();
-        work.rho = m_rho.data();
+        size_t k = 0;
+        float* const displaced = m_options.cube ? m_out.begin(out[k++]) : nullptr;
+        work.alpha = m_options.alpha ? m_alpha.begin(out[k++]) : m_alpha.scratch();
+        work.rho = m_options.rho ? m_rho.begin(out[k++]) : nullptr;
         work.scale = m_scale.data();
         work.inverse = m_inverse.data();
         work.inverse_single = m_inverse_single.data();
@@ -100,14 +77,13 @@ class DisplacementWorker final : public stream::Worker {
         work.count = m_count.data();
         work.weights = m_weights.data();
         gpu::launch_alpha(work, stream);
-        size_t k = 0;
         if (m_options.cube) {
-            gpu::launch_displacement(work.cube, m_bands, work.shape, work.scale, m_centroid.data(),
-                                     m_out.data(), stream);
-            copy_out(out[k++], m_out.data(), stream);
+            gpu::launch_displacement(work.cube, m_bands, work.shape, work.scale, m_centroid.data(), displaced,
+                                     stream);
+            m_out.end(stream);
         }
-        if (m_options.alpha) copy_out(out[k++], m_alpha.data(), stream);
-        if (m_options.rho) copy_out(out[k++], m_rho.data(), stream);
+        if (m_options.alpha) m_alpha.end(stream);
+        if (m_options.rho) m_rho.end(stream);
         m_done.record(stream);
         m_done.wait();
     }
@@ -124,7 +100,9 @@ class DisplacementWorker final : public stream::Worker {
     cuda::Stream m_stream;
     cuda::Event m_done;
     gpu::AlphaSizes m_sizes;
-    DeviceBuffer<float> m_cube, m_out, m_alpha, m_rho, m_scale;
+    cuda::TileInput m_cube;
+    cuda::TileOutput m_out, m_alpha, m_rho;
+    DeviceBuffer<float> m_scale;
     DeviceBuffer<double> m_inverse;
     DeviceBuffer<float> m_inverse_single, m_angles;
     DeviceBuffer<double> m_numerator, m_denominator;
@@ -146,6 +124,8 @@ class Displacement final : public cuda::LaneOperation<stream::Operation> {
         if (m_options.rho) bands.push_back(1);
         return bands;
     }
+    int takes_from() const override { return only_device(); }
+    int puts_on() const override { return only_device(); }
     uint64_t device_bytes(const TileLimits& l) const override {
         return DisplacementWorker::device_bytes(m_options, static_cast<int>(m_centroid.size()), l);
     }

@@ -7,6 +7,7 @@
 // bound of zero are listed and evaluated by the processor, in LIBSVM's own order of operations.
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "cuda/copy.h"
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -393,16 +394,16 @@ class CudaWorker final : public stream::Worker {
         const int n = model.features(), k = model.class_count();
         const Batches& b = m_device->batches;
         const auto l = model.vector_count();
-        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
+        const int64_t pixels = in.lines * in.samples; // the window is the core
         const int64_t padded = padded_to(pixels, b.product);
         // The next product is made on one stream while the sums over this one are taken on the other: the one
         // is bound by the matrix units and memory, the other by arithmetic.
         const auto products = m_product_stream.get();
-        m_raw.upload(in.data, count_of(pixels, n), stream);
+        const float* const raw = m_raw.packed(in, stream);
         HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
 
         m_begin.record(stream);
-        scale<<<blocks(padded), threads, 0, stream>>>(m_raw.data(), pixels, padded, n, b.features, b.product,
+        scale<<<blocks(padded), threads, 0, stream>>>(raw, pixels, padded, n, b.features, b.product,
                                                       m_device->minimum.data(), m_device->factor.data(),
                                                       m_x.data(), m_x2.data(), m_valid.data());
         HSI_CUDA_LAUNCHED("scale");
@@ -523,17 +524,32 @@ class CudaWorker final : public stream::Worker {
         HSI_CUDA_LAUNCHED("estimate");
     }
 
+    /// All features of a pixel, from wherever the tile lies.
+    static void load_pixel(const CubeView<float>& in, bool device, int64_t at, std::vector<float>& to) {
+        const auto line = static_cast<ptrdiff_t>(at / in.samples),
+                   sample = static_cast<ptrdiff_t>(at % in.samples);
+        const float* const from = in.data + line * in.line_stride + sample;
+        if (device)
+            HSI_CUDA_CHECK(cudaMemcpy2D(to.data(), sizeof(float), from,
+                                        static_cast<size_t>(in.band_stride) * sizeof(float), sizeof(float),
+                                        to.size(), cudaMemcpyDeviceToHost));
+        else
+            for (size_t f = 0; f < to.size(); ++f)
+                to[f] = from[static_cast<ptrdiff_t>(f) * in.band_stride];
+    }
+
     /// The pixels that the device was not sure of.
     void repeat(const CubeView<float>& in, int64_t pixels, int count, float* labels, float* probabilities,
                 float* confidence) {
         const Model& model = *m_model;
         const int n = model.features();
+        const bool device = count > 0 && cuda::on_device(in);
         std::vector<float> x(count_of(n));
         for (int u = 1; u <= count; ++u) {
             const int64_t at = m_host_unsure[count_of(u)];
+            load_pixel(in, device, at, x);
             for (int f = 0; f < n; ++f)
-                x[count_of(f)] =
-                    scaled(in.data[f * in.band_stride + at], model.minimum[count_of(f)], model.factor(f));
+                x[count_of(f)] = scaled(x[count_of(f)], model.minimum[count_of(f)], model.factor(f));
             const Prediction exact = predict_exactly(model, x.data());
             const auto label = count_of(exact.label);
             labels[at] = static_cast<float>(model.classes[label].value);
@@ -571,7 +587,7 @@ class CudaWorker final : public stream::Worker {
     std::array<cuda::Event, 2> m_multiplied, m_summed;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
     int64_t m_pixels, m_padded;
-    DeviceBuffer<float> m_raw;
+    cuda::TileInput m_raw;
     DeviceBuffer<double> m_x, m_x2;
     DeviceBuffer<unsigned char> m_valid;
     std::array<DeviceBuffer<double>, 2> m_product;
@@ -594,6 +610,7 @@ class CudaClassification final : public cuda::LaneOperation<Classification> {
         if (m_model->vector_count() > std::numeric_limits<int>::max() / 2)
             throw Error("the model has too many support vectors for the GPU", "Use -device cpu.");
     }
+    int takes_from() const override { return only_device(); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
         return 4 * (count_of(l.core_samples, l.core_lines) + 1) + 4 * 65536;

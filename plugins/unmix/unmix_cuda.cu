@@ -6,6 +6,7 @@
 // where that does not hold them, in the device's.
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/lane_operation.h"
@@ -242,9 +243,8 @@ class CudaWorker final : public stream::Worker {
     CudaWorker(int ordinal, std::shared_ptr<const DeviceMixture> mixture, int bands, bool rmse,
                const TileLimits& limits)
         : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse),
-          m_warps(size()) {
+          m_warps(size()), m_x(count_of(limits.core_samples * limits.core_lines, bands)) {
         const int64_t pixels = limits.core_samples * limits.core_lines, p = size();
-        m_x = DeviceBuffer<float>(count_of(pixels, bands));
         m_products = DeviceBuffer<double>(count_of(pixels, p));
         m_squared = DeviceBuffer<double>(count_of(pixels));
         m_abundances = DeviceBuffer<float>(count_of(pixels, p));
@@ -262,12 +262,12 @@ class CudaWorker final : public stream::Worker {
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
-        m_x.upload(in.data, count_of(pixels, m_bands), stream);
+        const int64_t pixels = in.lines * in.samples; // the window is the core
+        const float* const x = m_x.packed(in, stream);
         m_begin.record(stream);
         multiply<<<dim3(static_cast<unsigned>(blocks(pixels)),
                         static_cast<unsigned>(cuda::row_chunks(size()))),
-                   threads, 0, stream>>>(m_x.data(), pixels, m_bands, size(), m_mixture->spectra.data(),
+                   threads, 0, stream>>>(x, pixels, m_bands, size(), m_mixture->spectra.data(),
                                          m_products.data(), m_squared.data());
         HSI_CUDA_LAUNCHED("multiply");
         solve({pixels, m_products.data(), m_squared.data(), m_abundances.data(),
@@ -311,7 +311,8 @@ class CudaWorker final : public stream::Worker {
     const Warps m_warps;
     cuda::Stream m_stream;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
-    DeviceBuffer<float> m_x, m_abundances, m_rmse;
+    cuda::TileInput m_x;
+    DeviceBuffer<float> m_abundances, m_rmse;
     DeviceBuffer<double> m_products, m_squared;
     DeviceBuffer<unsigned char> m_numbers;
 };
@@ -328,6 +329,7 @@ class CudaUnmixing final : public cuda::LaneOperation<Unmixing> {
         }
     }
     std::vector<int> output_bands() const override { return bands_of(size(), m_rmse); }
+    int takes_from() const override { return only_device(); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return CudaWorker::device_bytes(bands(), size(), m_rmse, m_numbers, l);

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 
+from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import UsageError
 from ._library import TYPES, Cube
 
@@ -31,14 +32,19 @@ def _module_of(value):
     return type(value).__module__.split(".")[0]
 
 
+def as_values(value, name):
+    """The values where they lie: a NumPy array, or a DeviceArray."""
+    data = value.data if is_data_array(value) else value
+    return as_device_array(data, name, TYPES) if is_on_device(data) else as_numpy(value, name)
+
+
 def as_numpy(value, name):
-    """The values where they lie, of a type that the library takes; copied where NumPy has no other way."""
+    """The values in host memory, where they lie, of a type that the library takes; copied where NumPy has no other way."""
     if is_data_array(value):
         value = value.data
+    if is_on_device(value):
+        value = as_device_array(value, name, TYPES).on_host()
     device = getattr(value, "__dlpack_device__", None)
-    if (device is not None and device()[0] not in (1, 3)) or hasattr(value, "__cuda_array_interface__"):
-        raise UsageError(f"{name} is an array on a device, and this library takes arrays in host memory",
-                         "Copy it to the host: x.cpu() of PyTorch, cupy.asnumpy(x).")
     if getattr(value, "requires_grad", False):
         value = value.detach()
     if isinstance(value, np.ma.MaskedArray):
@@ -72,7 +78,7 @@ class Layout:
         if is_data_array(value):
             self.dims = tuple(str(d) for d in value.dims)
             axes = _named_axes(self.dims, rank, name)
-        self.values = as_numpy(value, name)
+        self.values = as_values(value, name)
         if self.values.ndim != rank:
             raise UsageError(f"{name} has {self.values.ndim} axes, and {rank} are needed",
                              ROLE[0].upper() + ROLE[1:] + "." if rank == 3 else "Lines x samples, without bands.")
@@ -99,10 +105,12 @@ class Layout:
     def empty(self, shape, dtype):
         """A new array for a result of shape (bands, lines, samples), in memory as the argument's axes have it; seen as
         (bands, lines, samples)."""
+        empty = self.values.empty if isinstance(self.values, DeviceArray) else np.empty
+        shape = tuple(int(n) for n in shape)
         if len(self.axes) != 3:
-            return np.empty(shape, dtype)
+            return empty(shape, dtype)
         back = np.argsort(self.axes)
-        return np.empty(tuple(np.take(shape, back)), dtype).transpose(self.axes)
+        return empty(tuple(shape[a] for a in back), dtype).transpose(self.axes)
 
     def given_back(self, array, flat):
         """A result (bands, lines, samples) in the argument's order of axes; flat: of its only band, without that axis."""
@@ -303,6 +311,9 @@ def of_same_kind(array, layout, flat, info):
     """A result (bands, lines, samples) as the argument's kind of array."""
     values = layout.given_back(array, flat)
     like = layout.like
+    if isinstance(values, DeviceArray):
+        values = values.owner
+        return _data_array(values, layout, flat, info) if is_data_array(like) else values
     if is_data_array(like):
         return _data_array(values, layout, flat, info)
     if isinstance(like, np.ma.MaskedArray):

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _errors, _files
 from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of
+from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
 from ._library import TYPES, call
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
@@ -153,10 +154,15 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
         given[roles[0]] = further["out"]
     outputs = {role: _target(given[role], layout, role) if role in given else None for role in roles}
 
+    current = layout.values.stream()[1] if layout is not None and isinstance(layout.values, DeviceArray) else None
+
     def allocate(role, info, shape, dtype):
-        if layout is None or len(layout.axes) != 3:
+        if layout is None:
             return np.empty(shape, dtype)
-        return layout.empty(shape, dtype)
+        if current is None:
+            return layout.empty(shape, dtype)
+        with current():  # whose memory it is: this may be another thread
+            return layout.empty(shape, dtype)
 
     progress, end = _bar(further["progress"], signature.name)
     try:
@@ -167,6 +173,11 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
 
 
 def _target(out, layout, role):
+    if is_on_device(out):
+        out = as_device_array(out, "out", TYPES)
+        if out.ndim == 2:
+            return out[None]
+        return out.transpose(layout.axes) if out.ndim == 3 and layout is not None and len(layout.axes) == 3 else out
     if not isinstance(out, np.ndarray):
         raise UsageError("out is no NumPy array", "Leave it out: the result is then a new array.")
     if not out.flags.writeable:

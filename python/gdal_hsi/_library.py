@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 
+from ._devices import DeviceArray
 from ._errors import Cancelled, Error, UsageError
 
 TYPES = {  # hsi.h's numbers
@@ -103,9 +104,15 @@ def _doubles(values):
     return None if values is None else (ctypes.c_double * len(values))(*values)
 
 
+def _address(values):
+    return values.pointer if isinstance(values, DeviceArray) else values.ctypes.data
+
+
 def _described(cube, keep):
     """The C structure; `keep` gets what has to live as long."""
-    array = _Array(size=ctypes.sizeof(_Array), data=cube.values.ctypes.data, type=TYPES[cube.values.dtype.name], device=-1)
+    array = _Array(size=ctypes.sizeof(_Array), data=_address(cube.values), type=TYPES[cube.values.dtype.name], device=-1)
+    if isinstance(cube.values, DeviceArray):
+        array.device, array.stream = cube.values.device, cube.values.stream()[0]
     array.shape[:] = cube.values.shape
     array.strides[:] = cube.values.strides
     keep.append(cube.values)
@@ -162,7 +169,10 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
             role = role.decode()
             shape = tuple(array.contents.shape)
             made[role] = allocate(role, json.loads(info), shape, DTYPES[array.contents.type])
-            array.contents.data = made[role].ctypes.data
+            if isinstance(made[role], DeviceArray) != (array.contents.device >= 0):
+                raise UsageError("the first argument is in host memory, and another one on a device",
+                                 "Copy one of them.")
+            array.contents.data = _address(made[role])
             array.contents.strides[:] = made[role].strides
             return 0
         except MemoryError:

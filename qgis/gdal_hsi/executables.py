@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Finds the executable gdal_hsi and asks it for its tools. Knows no QGIS."""
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -19,18 +20,29 @@ class NotUsable(Exception):
 
 
 def find(folder):
-    """The path of gdal_hsi: in the folder of the setting (which may be the file itself), or else on PATH."""
+    """The path of gdal_hsi: in the folder of the setting (which may be the file itself), or else on PATH, or else that
+    of a wheel that QGIS's Python has."""
     if folder:
         path = folder if os.path.isfile(folder) else shutil.which(PROGRAM, path=folder)
         if path and os.access(path, os.X_OK):
             return path
         raise NotUsable("The folder '%s' holds no executable %s. Correct it in Settings > Options > Processing > "
                         "Providers > GDAL-HSI; left empty, PATH is searched." % (folder, PROGRAM))
-    path = shutil.which(PROGRAM)
+    path = shutil.which(PROGRAM) or in_wheel()
     if path:
         return path
     raise NotUsable("The executable %s is not on PATH. Install the gdal-hsi suite, or name the folder of its "
                     "executables in Settings > Options > Processing > Providers > GDAL-HSI." % PROGRAM)
+
+
+def in_wheel():
+    """Where pip has put it, which need not be on the PATH of a desktop; None where it has not. The package is asked for
+    by its metadata: to this Python gdal_hsi is the plugin."""
+    try:
+        path = str(importlib.metadata.distribution("gdal-hsi").locate_file("gdal_hsi/bin/" + PROGRAM))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return path if os.access(path, os.X_OK) else None
 
 
 def ask(path):

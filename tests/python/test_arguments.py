@@ -165,8 +165,11 @@ def test_what_others_export():
     np.testing.assert_array_equal(hsi.spp(Exports()), hsi.spp(X))
 
     class OnDevice:
-        __cuda_array_interface__ = {"shape": X.shape, "typestr": "<f4", "data": (0, True), "version": 3}
-    refused("on a device", lambda: hsi.spp(OnDevice()))
+        __cuda_array_interface__ = {"shape": X.shape, "typestr": "<f4", "data": (X.ctypes.data, True), "version": 3}
+
+        def transpose(self, axes):
+            return self
+    refused("in the memory of CUDA device 0", lambda: hsi.spp(OnDevice()))
 
 
 class Tensor:

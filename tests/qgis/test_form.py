@@ -323,6 +323,26 @@ def test_finds_the_folder_the_file_and_path(tmp_path, monkeypatch):
         executables.find(str(program))
 
 
+def test_finds_what_pip_has_installed(tmp_path, monkeypatch):
+    """By the metadata of the wheel, which lies on the path of QGIS's Python; PATH goes first."""
+    (tmp_path / "site" / "gdal_hsi" / "bin").mkdir(parents=True)
+    program = make_program(tmp_path / "site" / "gdal_hsi" / "bin", "true\n")
+    (tmp_path / "site" / "gdal_hsi-9.dist-info").mkdir()
+    (tmp_path / "site" / "gdal_hsi-9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: gdal-hsi\nVersion: 9\n")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(executables.NotUsable):
+        executables.find("")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert executables.find("") == str(program)
+    first = make_program(tmp_path, "true\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert executables.find("") == str(first)
+    first.unlink()
+    program.chmod(0o644)
+    with pytest.raises(executables.NotUsable):
+        executables.find("")
+
+
 @pytest.mark.parametrize("text, message", [
     ("echo \"ERROR: unknown option '--json-usage'\" >&2; exit 2",
      "does not tell its tools .ERROR: unknown option.*older than this plugin"),

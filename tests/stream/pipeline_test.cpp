@@ -10,10 +10,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 namespace hsi::test {
 namespace {
@@ -235,6 +238,115 @@ TEST(Pipeline, GivesTilesThatLieInMemoryAsTheyAreToThoseWhoAsk) {
     for (const Cube& result : results)
         EXPECT_TRUE(identical(result, results.front()));
     EXPECT_EQ(results.front().at(1, 29, 39), 2 * scene.at(1, 29, 39));
+}
+
+/// A scene and an output "in the memory of device 3", and an operation there; all of it is this process's.
+class DeviceSource final : public stream::CubeSource {
+  public:
+    explicit DeviceSource(const Cube& cube) : m_cube(cube) {}
+    stream::CubeShape shape() const override { return m_cube.shape; }
+    stream::BlockLayout layout() const override { return {}; }
+    int device() const override { return 3; }
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        return std::make_unique<Reader>(*this);
+    }
+    mutable std::atomic<int> reads{0};
+
+  private:
+    struct Reader final : stream::CubeReader {
+        explicit Reader(const DeviceSource& s) : source(s) {}
+        void read(const Rect& r, const CubeView<float>& dst) override {
+            ++source.reads;
+            const auto from = source.view(r);
+            for (int b = 0; b < dst.bands; ++b)
+                for (int64_t l = 0; l < r.h; ++l)
+                    std::copy_n(from.row(b, l), r.w, dst.row(b, l));
+        }
+        std::optional<CubeView<float>> view_on(int device, const Rect& r) override {
+            return device == 3 ? std::optional(source.view(r)) : std::nullopt;
+        }
+        const DeviceSource& source;
+    };
+    CubeView<float> view(const Rect& r) const {
+        return const_cast<Cube&>(m_cube).view().cut(r.x, r.y, r.w, r.h);
+    }
+    const Cube& m_cube;
+};
+
+class DeviceSink final : public stream::CubeSink {
+  public:
+    explicit DeviceSink(const stream::CubeShape& s) : cube(s.samples, s.lines, s.bands, -12345.0f) {}
+    stream::CubeShape shape() const override { return cube.shape; }
+    bool concurrent() const override { return true; }
+    std::optional<CubeView<float>> place_on(int device, const Rect& r) override {
+        if (device != 3) return std::nullopt;
+        return cube.view().cut(r.x, r.y, r.w, r.h);
+    }
+    void write(const Rect& r, const CubeView<float>& src) override {
+        ++writes;
+        for (int b = 0; b < src.bands; ++b)
+            for (int64_t l = 0; l < r.h; ++l)
+                std::copy_n(src.row(b, l), r.w, cube.view().row(b, r.y + l) + r.x);
+    }
+    Cube cube;
+    std::atomic<int> writes{0};
+};
+
+class OnDevice final : public stream::Operation {
+  public:
+    OnDevice(int takes, int puts, uint64_t bytes) : m_takes(takes), m_puts(puts), m_bytes(bytes) {}
+    int64_t halo() const override { return 1; }
+    std::vector<int> output_bands() const override { return {2, 1}; }
+    int takes_from() const override { return m_takes; }
+    int puts_on() const override { return m_puts; }
+    uint64_t device_bytes(const stream::TileLimits& l) const override {
+        return m_bytes * static_cast<uint64_t>(l.window_samples * l.window_lines);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        return m_inner.start(lane, limits);
+    }
+
+  private:
+    Neighbours m_inner{2};
+    const int m_takes, m_puts;
+    const uint64_t m_bytes;
+};
+
+TEST(Pipeline, TakesAndPutsTilesWhereTheyLieOnADevice) {
+    const Cube scene = random_scene(50, 40, 2);
+    const auto run = [&](std::array<int, 3> how, const stream::PassOptions& options, int reads, int writes) {
+        OnDevice operation(how[0], how[1], static_cast<uint64_t>(how[2]));
+        const DeviceSource source(scene);
+        DeviceSink a({50, 40, 2}), b({50, 40, 1});
+        const auto report = stream::run_pass(source, operation, {&a, &b}, options);
+        EXPECT_EQ(source.reads > 0, reads > 0);
+        EXPECT_EQ(a.writes + b.writes > 0, writes > 0);
+        return std::pair(report, a.cube);
+    };
+    stream::PassOptions o;
+    o.name = "test";
+    o.lanes = 4;
+    o.device_memory = 1 << 20;
+    // A scene that fits is one tile, else several; a -tile is kept.
+    const auto [whole, expected] = run({3, 3, 8}, o, 0, 0);
+    EXPECT_EQ(whole.tiles, 1);
+    EXPECT_FLOAT_EQ(expected.at(1, 39, 49), [&] {
+        return scene.at(1, 39, 49) + scene.at(0, 38, 48) + scene.at(0, 38, 49) + scene.at(0, 39, 48) +
+               scene.at(0, 39, 49);
+    }());
+    const auto [small, in_parts] = run({3, 3, 1000}, o, 0, 0);
+    EXPECT_GT(small.tiles, 1);
+    EXPECT_TRUE(identical(expected, in_parts));
+    auto forced = o;
+    forced.tile_samples = 16;
+    forced.tile_lines = 8;
+    const auto [tiled, in_tiles] = run({3, 3, 8}, forced, 0, 0);
+    EXPECT_EQ(tiled.tiles, 4 * 5);
+    EXPECT_TRUE(identical(expected, in_tiles));
+    // What an operation does not take or put there goes through host memory, as on any other device.
+    EXPECT_TRUE(identical(expected, run({3, -1, 8}, o, 0, 1).second));
+    EXPECT_TRUE(identical(expected, run({-1, 3, 8}, o, 1, 0).second));
+    EXPECT_TRUE(identical(expected, run({2, 2, 8}, o, 1, 1).second));
 }
 
 TEST(Pipeline, TellsAnOperationItsTilesWithoutReadingFromAnEmptySource) {

@@ -361,6 +361,7 @@ stream::CubeShape RasterSink::shape() const {
     shape.bands *= m->rule.parts();
     return shape;
 }
+std::optional<CubeView<float>> RasterSink::place_on(int, const Rect&) { return std::nullopt; }
 bool RasterSink::concurrent() const { return m->raw || (m->compressed && !parallel::group().several()); }
 
 void RasterSink::write(const Rect& core, const CubeView<float>& src) {

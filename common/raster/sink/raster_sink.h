@@ -116,6 +116,8 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
                               const std::vector<VirtualBand>& bands);
 
     stream::CubeShape shape() const override; ///< of the tiles that it takes
+    /// Of an array on that device; none for files.
+    std::optional<CubeView<float>> place_on(int device, const Rect& core) override;
     bool concurrent() const override;
     stream::BlockLayout layout() const override;
     void write(const Rect& core, const CubeView<float>& src) override;

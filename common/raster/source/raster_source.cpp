@@ -564,6 +564,7 @@ stream::CubeShape RasterSource::shape() const {
     return {m->scene.window.w, m->scene.window.h, static_cast<int>(m->bands.size())};
 }
 
+int RasterSource::device() const { return -1; }
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
     stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+#include "arrays/device_memory.h"
+
+#include "arrays/exchange.h"
+
+#include "core/counted.h"
+#include "core/cuda_module.h"
+#include "core/error.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+namespace hsi::arrays {
+namespace {
+
+/// cuda.h's, without the header: libhsi is built without a CUDA Toolkit, too.
+struct Copy2D {
+    size_t from_x = 0, from_y = 0;
+    int from_kind = 0;
+    const void* from_host = nullptr;
+    unsigned long long from_device = 0;
+    void* from_array = nullptr;
+    size_t from_pitch = 0;
+    size_t to_x = 0, to_y = 0;
+    int to_kind = 0;
+    void* to_host = nullptr;
+    unsigned long long to_device = 0;
+    void* to_array = nullptr;
+    size_t to_pitch = 0;
+    size_t width = 0, height = 0;
+};
+constexpr int kind_host = 1, kind_device = 2; // CUmemorytype
+constexpr int attribute_ordinal = 9;          // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+
+/// The functions of the driver that are needed here.
+class Driver {
+  public:
+    static const Driver& instance() {
+        static const Driver one;
+        return one;
+    }
+    bool there() const { return m_there; }
+
+    template <class... Arguments>
+    using Function = int (*)(Arguments...);
+    Function<int*, int> device_get = nullptr;
+    Function<void**, int> context_retain = nullptr;
+    Function<void*> context_push = nullptr;
+    Function<void**> context_pop = nullptr;
+    Function<int*> context_device = nullptr;
+    Function<void*, int, unsigned long long> pointer_attribute = nullptr;
+    Function<void*> stream_wait = nullptr;
+    Function<void*, void**> stream_context = nullptr;
+    Function<const Copy2D*> copy = nullptr;
+    Function<void**, size_t, unsigned> host_allocate = nullptr;
+    Function<void*> host_free = nullptr;
+    Function<int, const char**> name_of = nullptr;
+
+  private:
+    Driver() {
+        void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) return;
+        const auto load = [&](auto& function, const char* name) {
+            function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+            m_there = m_there && function != nullptr;
+        };
+        m_there = true;
+        load(device_get, "cuDeviceGet");
+        load(context_retain, "cuDevicePrimaryCtxRetain");
+        load(context_push, "cuCtxPushCurrent_v2");
+        load(context_pop, "cuCtxPopCurrent_v2");
+        load(context_device, "cuCtxGetDevice");
+        load(pointer_attribute, "cuPointerGetAttribute");
+        load(stream_wait, "cuStreamSynchronize");
+        load(stream_context, "cuStreamGetCtx");
+        load(copy, "cuMemcpy2DUnaligned_v2");
+        load(host_allocate, "cuMemHostAlloc");
+        load(host_free, "cuMemFreeHost");
+        load(name_of, "cuGetErrorName");
+    }
+    bool m_there = false;
+};
+
+void check(int code, const char* what) {
+    if (code == 0) return;
+    const char* name = nullptr;
+    Driver::instance().name_of(code, &name);
+    throw Error(std::string("the CUDA driver cannot ") + what + ": " +
+                (name != nullptr ? name : std::to_string(code)));
+}
+
+/// The context that PyTorch, CuPy and CUDA's runtime use, current in this thread.
+class ContextGuard {
+  public:
+    explicit ContextGuard(int ordinal) {
+        const Driver& driver = Driver::instance();
+        // Retained once and for ever: contexts live as long as the process.
+        static std::mutex mutex;
+        static std::map<int, void*> contexts;
+        const std::lock_guard lock(mutex);
+        void*& context = contexts[ordinal];
+        if (context == nullptr) {
+            int device = 0;
+            check(driver.device_get(&device, ordinal), "open the device");
+            check(driver.context_retain(&context, device), "open the device");
+        }
+        check(driver.context_push(context), "use the device");
+    }
+    ~ContextGuard() {
+        void* before = nullptr;
+        Driver::instance().context_pop(&before);
+    }
+    ContextGuard(const ContextGuard&) = delete;
+    ContextGuard& operator=(const ContextGuard&) = delete;
+};
+
+/// Pinned blocks that wait for the next call. Never destroyed: the driver may end before it.
+class Pool {
+  public:
+    static Pool& instance() {
+        static Pool* const one = new Pool;
+        return *one;
+    }
+    /// A block of `bytes` or somewhat more, which it then says; null where there is none.
+    void* take(size_t& bytes) {
+        const std::lock_guard lock(m_mutex);
+        const auto found = m_blocks.lower_bound(bytes);
+        if (found == m_blocks.end() || found->first > 2 * bytes) return nullptr;
+        void* const block = found->second;
+        bytes = found->first;
+        m_bytes -= bytes;
+        m_blocks.erase(found);
+        return block;
+    }
+    bool keep(void* block, size_t bytes) {
+        constexpr size_t most = size_t{1} << 30;
+        const std::lock_guard lock(m_mutex);
+        if (m_bytes + bytes > most) return false;
+        m_blocks.emplace(bytes, block);
+        m_bytes += bytes;
+        return true;
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::multimap<size_t, void*> m_blocks;
+    size_t m_bytes = 0;
+};
+
+/// One end of a copy: rows of bytes.
+struct Rows {
+    char* data;
+    int64_t pitch;
+    bool on_device;
+};
+
+/// In the context of the device.
+void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) {
+    if (height > 1 && (to.pitch < width || from.pitch < width)) { // turned around, or one row again and again
+        for (int64_t y = 0; y < height; ++y)
+            copy_rows({to.data + y * to.pitch, width, to.on_device},
+                      {from.data + y * from.pitch, width, from.on_device}, width, 1);
+        return;
+    }
+    Copy2D copy;
+    copy.from_kind = from.on_device ? kind_device : kind_host;
+    copy.from_host = from.data;
+    copy.from_device = reinterpret_cast<uintptr_t>(from.data);
+    copy.from_pitch = static_cast<size_t>(std::max(from.pitch, width));
+    copy.to_kind = to.on_device ? kind_device : kind_host;
+    copy.to_host = to.data;
+    copy.to_device = reinterpret_cast<uintptr_t>(to.data);
+    copy.to_pitch = static_cast<size_t>(std::max(to.pitch, width));
+    copy.width = static_cast<size_t>(width);
+    copy.height = static_cast<size_t>(height);
+    check(Driver::instance().copy(&copy), "copy an array");
+}
+
+/// The axes of an array, that of the widest steps first.
+std::array<int, 3> axes_by_step(const hsi_array& array) {
+    std::array<int, 3> axes{0, 1, 2};
+    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
+        const bool one_a = array.shape[a] == 1,
+                   one_b = array.shape[b] == 1; // steps of such an axis say nothing
+        if (one_a != one_b) return one_a;
+        return std::abs(array.strides[a]) > std::abs(array.strides[b]);
+    });
+    return axes;
+}
+
+/// Rows of floats from the device into packed host memory.
+void copy_packed(const CubeView<float>& to, const CubeView<float>& from) {
+    const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
+    const auto at = [](float* p) { return reinterpret_cast<char*>(p); };
+    const bool runs = from.line_stride == from.samples;
+    if (runs || to.lines == 1) // a band is one row
+        return copy_rows({at(to.data), bytes(to.band_stride), false},
+                         {at(from.data), bytes(from.band_stride), true}, bytes(to.lines * to.samples),
+                         to.bands);
+    for (int b = 0; b < to.bands; ++b)
+        copy_rows({at(to.row(b, 0)), bytes(to.line_stride), false},
+                  {at(from.row(b, 0)), bytes(from.line_stride), true}, bytes(to.samples), to.lines);
+}
+
+} // namespace
+
+void check_on_device(const std::string& role, const hsi_array& array) {
+    const auto said = [&] {
+        return role + " is said to be in the memory of CUDA device " + std::to_string(array.device);
+    };
+    const auto count = static_cast<int>(cuda_devices().size());
+    if (!Driver::instance().there() || array.device >= count)
+        throw UsageError(said() + ", and there " +
+                             (count == 0 ? "is none" : "are only " + counted(count, "device")),
+                         "Set the array's member 'device' to -1 for host memory.");
+    const ContextGuard guard(array.device);
+    const Driver& driver = Driver::instance();
+    int ordinal = -1;
+    if (driver.pointer_attribute(&ordinal, attribute_ordinal, reinterpret_cast<uintptr_t>(array.data)) != 0)
+        throw UsageError(said() + ", and its data are none that CUDA knows",
+                         "Is it an array in host memory?");
+    if (ordinal != array.device)
+        throw UsageError(said() + ", and its data are in that of device " + std::to_string(ordinal));
+    // The default streams are those of whatever device is current.
+    const auto number = reinterpret_cast<uintptr_t>(array.stream);
+    if (number > 2) {
+        void* context = nullptr;
+        int device = -1;
+        check(driver.stream_context(array.stream, &context), "use the array's stream");
+        check(driver.context_push(context), "use the array's stream");
+        driver.context_device(&device);
+        driver.context_pop(&context);
+        int own = -1;
+        driver.context_device(&own);
+        if (device != own)
+            throw UsageError(role + " is in the memory of CUDA device " + std::to_string(array.device) +
+                                 ", and its stream is another device's",
+                             "Give a stream of the device that the array is on.");
+    }
+    check(driver.stream_wait(array.stream), "wait for the array's stream");
+}
+
+void copy_array(int device, const hsi_array& to, const hsi_array& from) {
+    const ContextGuard guard(device);
+    const bool into = to.device >= 0;
+    const auto axes = axes_by_step(into ? to : from);
+    const auto bytes = type_bytes(to.type);
+    const auto& [outer, middle, inner] = axes;
+    const bool rows = to.strides[inner] == bytes && from.strides[inner] == bytes;
+    for (int64_t i = 0; i < to.shape[outer]; ++i) {
+        char* const t = static_cast<char*>(to.data) + i * to.strides[outer];
+        char* const f = static_cast<char*>(from.data) + i * from.strides[outer];
+        if (rows) {
+            copy_rows({t, to.strides[middle], into}, {f, from.strides[middle], !into},
+                      to.shape[inner] * bytes, to.shape[middle]);
+            continue;
+        }
+        for (int64_t j = 0; j < to.shape[middle]; ++j)
+            copy_rows({t + j * to.strides[middle], to.strides[inner], into},
+                      {f + j * from.strides[middle], from.strides[inner], !into}, bytes, to.shape[inner]);
+    }
+}
+
+void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from) {
+    const ContextGuard guard(device);
+    const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
+    int of = -1;
+    const bool pinned_there = Driver::instance().pointer_attribute(&of, attribute_ordinal,
+                                                                   reinterpret_cast<uintptr_t>(to.data)) == 0;
+    if (pinned_there && (to.line_stride == to.samples || to.lines == 1)) return copy_packed(to, from);
+    // Else by pinned memory, in the layout that is wanted.
+    const PinnedMemory pinned(device, static_cast<size_t>(bytes(int64_t{to.bands} * to.lines * to.samples)));
+    const auto packed =
+        CubeView<float>::packed(reinterpret_cast<float*>(pinned.data()), to.bands, to.lines, to.samples);
+    copy_packed(packed, from);
+    const auto row = static_cast<size_t>(bytes(to.samples));
+    for (int b = 0; b < to.bands; ++b) {
+        if (to.line_stride == to.samples) {
+            std::memcpy(to.row(b, 0), packed.row(b, 0), row * static_cast<size_t>(to.lines));
+            continue;
+        }
+        for (int64_t y = 0; y < to.lines; ++y)
+            std::memcpy(to.row(b, y), packed.row(b, y), row);
+    }
+}
+
+PinnedMemory::PinnedMemory(int device, size_t bytes) : m_bytes(bytes) {
+    constexpr size_t least = size_t{64} << 10;
+    constexpr unsigned portable = 1; // CU_MEMHOSTALLOC_PORTABLE
+    m_bytes = std::max(m_bytes, least);
+    m_device = device;
+    if (void* const kept = Pool::instance().take(m_bytes)) {
+        m_data = static_cast<char*>(kept);
+        return;
+    }
+    const ContextGuard guard(device);
+    void* made = nullptr;
+    if (Driver::instance().host_allocate(&made, m_bytes, portable) != 0) {
+        made = ::operator new(m_bytes);
+        m_device = -1;
+    }
+    m_data = static_cast<char*>(made);
+}
+
+PinnedMemory::~PinnedMemory() {
+    if (m_data == nullptr) return;
+    if (m_device < 0)
+        ::operator delete(m_data);
+    else if (!Pool::instance().keep(m_data, m_bytes))
+        Driver::instance().host_free(m_data);
+}
+
+HostArray::HostArray(const hsi_array& like) : array(like) {
+    array.device = -1;
+    array.stream = nullptr;
+    const auto axes = axes_by_step(like);
+    int64_t step = type_bytes(like.type);
+    for (size_t k = axes.size(); k-- > 0;) {
+        array.strides[axes[k]] = step;
+        step *= like.shape[axes[k]];
+    }
+    memory = PinnedMemory(like.device, static_cast<size_t>(step));
+    array.data = memory.data();
+}
+
+const hsi_array& HostCopy::array() const {
+    std::call_once(m_once, [this] {
+        m_copy = HostArray(m_of);
+        copy_array(m_of.device, m_copy.array, m_of);
+    });
+    return m_copy.array;
+}
+
+} // namespace hsi::arrays

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Arrays in the memory of a CUDA device, by the driver alone: what the CUDA modules do not take where it lies
+// goes to the host and back here.
+#pragma once
+
+#include "arrays/hsi.h"
+#include "core/cube_view.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace hsi::arrays {
+
+/// Checks that an array's memory is the device's that it names, and waits for its stream: what the caller has
+/// put there before is done. \throws UsageError for a device that is not there, memory of another one or of
+/// the host, and a stream of another device.
+void check_on_device(const std::string& role, const hsi_array& array);
+
+/// Copies values between two arrays of one shape and type, one of them on `device` and the other in host
+/// memory. \throws Error when the driver fails.
+void copy_array(int device, const hsi_array& to, const hsi_array& from);
+/// Rows of floats from the device to the host.
+void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from);
+
+/// Pinned host memory for copies, of which the library keeps up to 1 GB from one call to the next: pages that
+/// are new, or that the driver has to pin, take several times as long as the copy.
+class PinnedMemory {
+  public:
+    PinnedMemory() = default;
+    /// Ordinary memory where no more can be pinned.
+    PinnedMemory(int device, size_t bytes);
+    ~PinnedMemory();
+    PinnedMemory(PinnedMemory&& o) noexcept { *this = std::move(o); }
+    PinnedMemory& operator=(PinnedMemory&& o) noexcept {
+        std::swap(m_data, o.m_data);
+        std::swap(m_bytes, o.m_bytes);
+        std::swap(m_device, o.m_device);
+        return *this;
+    }
+    char* data() const { return m_data; }
+
+  private:
+    char* m_data = nullptr;
+    size_t m_bytes = 0;
+    int m_device = -1; ///< -1: not pinned
+};
+
+/// Elements of a shape and type packed in host memory, axes in the order that `like`, of a device, has them.
+struct HostArray {
+    HostArray() = default;
+    explicit HostArray(const hsi_array& like);
+    hsi_array array = HSI_ARRAY; ///< as `like`, but for data, strides and device
+    PinnedMemory memory;
+};
+
+/// An array of a device in host memory, copied when it is first asked for. Thread-safe. The array must
+/// outlive it.
+class HostCopy {
+  public:
+    explicit HostCopy(const hsi_array& of) : m_of(of) {}
+    const hsi_array& array() const;
+
+  private:
+    const hsi_array m_of;
+    mutable std::once_flag m_once;
+    mutable HostArray m_copy;
+};
+
+} // namespace hsi::arrays
