@@ -77,13 +77,15 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
-/// scores are made from: fewer than two for each.
-inline bool is_few(int64_t pixels, double dimensions) { return static_cast<double>(pixels) < 2 * dimensions; }
 /// Whether they are so few that scores of their own are alike: the statistics of n pixels span n - 1
 /// directions, and where these are all that there are, each pixel is (n - 1)^2 / n from the mean.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
+}
+/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
+/// scores are made from: fewer than two for each, or two for a single one.
+inline bool is_few(int64_t pixels, double dimensions) {
+    return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
 /// What a matched filter whose statistics come from n pixels keeps of its contrast on average, half with two
 /// a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate
@@ -134,7 +136,8 @@ struct Detector {
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 
-/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
+/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive), as a pixel
+/// that is none.
 Detector make_detector(Method method, const Targets& targets);
 
 /// What makes a background of few pixels bear an inverse.
@@ -143,9 +146,11 @@ struct Conditioning {
     double shrinkage = 0;
     /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
     /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
-    /// least, without those whose eigenvalues are under 1e-10 s.
+    /// least (ace, which is 1 or -1 in one: two), without those whose eigenvalues are under 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
+    /// What best_components takes at least, where there are as many.
+    static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
 /// What ShrinkageScan finds: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for
@@ -177,7 +182,7 @@ class ShrinkageScan final : public stream::Operation {
 /// `conditioning` wants it, made into C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
 /// 1e-10 s or, unless it was shrunk, the background has no more pixels than bands; never in components.
 /// Throws Error for more components than have eigenvalues over 1e-10 s, too. Throws Error when the background
-/// has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all zero).
+/// has fewer than 2 pixels or no variance, or naming a target that is the mean or all zero.
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 

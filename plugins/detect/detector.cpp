@@ -13,15 +13,20 @@ namespace {
 
 using Vector = std::vector<double>;
 
-void check_finite(const Targets& targets) {
-    for (size_t k = 0; k < targets.spectra.size(); ++k)
-        if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
-                         [](double v) { return std::isfinite(v); }))
-            throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
-}
-
 Error no_target(const std::string& name, const std::string& what) {
     return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
+}
+
+/// Zeros are no spectrum for any method, as a pixel of zeros is none: beside a background they would be as
+/// good a target as any.
+void check_spectra(const Targets& targets) {
+    for (size_t k = 0; k < targets.spectra.size(); ++k) {
+        const Vector& x = targets.spectra[k];
+        if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); }))
+            throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
+        if (std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
+            throw no_target(targets.names[k], "is all zero");
+    }
 }
 
 /// x / |x|
@@ -29,7 +34,7 @@ Vector unit(const Vector& x, const std::string& name) {
     double squared = 0;
     for (double v : x)
         squared += v * v;
-    if (!(squared > 0)) throw no_target(name, "is all zero");
+    if (!(squared > 0)) throw no_target(name, "is all zero"); // or its squares are
     Vector u;
     for (double v : x)
         u.push_back(v / std::sqrt(squared));
@@ -65,8 +70,9 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
         std::min<int64_t>(d.method == Method::cem ? d.background_pixels : d.background_pixels - 1,
                           usable_components(eigenvalues, d.mean_eigenvalue)));
     if (asked == Conditioning::best_components) {
-        const auto best = static_cast<int>(std::min<int64_t>(
-            rank, std::max<int64_t>(1, d.background_pixels / Conditioning::pixels_for_one)));
+        const auto best = static_cast<int>(
+            std::min<int64_t>(rank, std::max<int64_t>(Conditioning::fewest_components(d.method),
+                                                      d.background_pixels / Conditioning::pixels_for_one)));
         return best < static_cast<int>(d.used.size()) ? best : 0;
     }
     if (asked > rank)
@@ -185,7 +191,7 @@ const char* name_of(Method method) {
 Detector make_detector(Method method, const Targets& targets) {
     if (has_background(method) || targets.spectra.empty())
         throw Error("internal: a detector without targets or background");
-    check_finite(targets);
+    check_spectra(targets);
     Detector d;
     d.method = method;
     d.targets = static_cast<int>(targets.spectra.size());
@@ -215,7 +221,7 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
                        const Conditioning& conditioning) {
     if (!has_background(method) || targets.spectra.empty() == has_target(method))
         throw Error("internal: a detector with the wrong targets or background");
-    check_finite(targets);
+    check_spectra(targets);
     const auto& moments = background;
     Detector d;
     d.method = method;
