@@ -125,9 +125,16 @@ class DetectTargets {
                      "Name a pixel that has a value in all bands, or leave bands out with -b.");
     }
 
-    /// warn_of_other_units(), for a library. sam and sid are the same in any units.
+    /// warn_of_other_units(), for a library, and of a spectrum of zeros, which may be darkness or a mistake.
+    /// sam and sid are the same in any units, and take no zeros.
     void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene) const {
-        if (!m_library.spectra.empty() && detect::has_background(method))
+        if (!detect::has_background(method)) return;
+        for (size_t k = 0; k < m_library.spectra.size(); ++k)
+            if (const auto& x = m_library.spectra[k];
+                std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
+                run.warn("target '" + m_library.names[k] +
+                         "' is all zero: what it finds is darkness. Leave it out where that is not meant");
+        if (!m_library.spectra.empty())
             tools::warn_of_other_units(run, scene, m_library,
                                        "scores depend on the exact factor: compare those of a few, or take "
                                        "-method sam, which needs none");

@@ -136,8 +136,7 @@ struct Detector {
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 
-/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive), as a pixel
-/// that is none.
+/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
 Detector make_detector(Method method, const Targets& targets);
 
 /// What makes a background of few pixels bear an inverse.
@@ -182,7 +181,7 @@ class ShrinkageScan final : public stream::Operation {
 /// `conditioning` wants it, made into C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
 /// 1e-10 s or, unless it was shrunk, the background has no more pixels than bands; never in components.
 /// Throws Error for more components than have eigenvalues over 1e-10 s, too. Throws Error when the background
-/// has fewer than 2 pixels or no variance, or naming a target that is the mean or all zero.
+/// has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all zero).
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 

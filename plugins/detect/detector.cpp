@@ -17,16 +17,11 @@ Error no_target(const std::string& name, const std::string& what) {
     return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
 }
 
-/// Zeros are no spectrum for any method, as a pixel of zeros is none: beside a background they would be as
-/// good a target as any.
-void check_spectra(const Targets& targets) {
-    for (size_t k = 0; k < targets.spectra.size(); ++k) {
-        const Vector& x = targets.spectra[k];
-        if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); }))
+void check_finite(const Targets& targets) {
+    for (size_t k = 0; k < targets.spectra.size(); ++k)
+        if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
+                         [](double v) { return std::isfinite(v); }))
             throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
-        if (std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
-            throw no_target(targets.names[k], "is all zero");
-    }
 }
 
 /// x / |x|
@@ -34,7 +29,7 @@ Vector unit(const Vector& x, const std::string& name) {
     double squared = 0;
     for (double v : x)
         squared += v * v;
-    if (!(squared > 0)) throw no_target(name, "is all zero"); // or its squares are
+    if (!(squared > 0)) throw no_target(name, "is all zero");
     Vector u;
     for (double v : x)
         u.push_back(v / std::sqrt(squared));
@@ -191,7 +186,7 @@ const char* name_of(Method method) {
 Detector make_detector(Method method, const Targets& targets) {
     if (has_background(method) || targets.spectra.empty())
         throw Error("internal: a detector without targets or background");
-    check_spectra(targets);
+    check_finite(targets);
     Detector d;
     d.method = method;
     d.targets = static_cast<int>(targets.spectra.size());
@@ -221,7 +216,7 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
                        const Conditioning& conditioning) {
     if (!has_background(method) || targets.spectra.empty() == has_target(method))
         throw Error("internal: a detector with the wrong targets or background");
-    check_spectra(targets);
+    check_finite(targets);
     const auto& moments = background;
     Detector d;
     d.method = method;
