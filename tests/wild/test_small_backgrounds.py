@@ -234,7 +234,7 @@ def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
 @pytest.mark.parametrize("method", ["mf", "ace", "cem", "sam", "sid"])
 def test_a_target_of_zeros(files, method):
     """Darkness, where a background has a mean; else nothing. It has no units."""
-    (files / "zero.csv").write_text("none\n" + "0\n" * 24)
+    (files / "zero.csv").write_text("soil,none\n" + "".join(f"{40 + k % 3},0\n" for k in range(24)))
     result = run("gdal_hsi_detect", "-q", "-method", method, "-target", files / "zero.csv", files / "scene.img", files / "d.tif")
     assert "target 'none'" in result.err and "times as long" not in result.err, result.err
     assert result.code == (0 if method in ("mf", "ace") else 1)
