@@ -7,6 +7,7 @@
 #include "core/utf8.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "shared/folds.h"
 #include "shared/neighbours.h"
@@ -367,6 +368,68 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
                  "part them");
 }
 
+/// The tool of the map's history that looked at the neighbours of a pixel; empty: none did, or nobody knows.
+std::string tool_with_neighbours(const std::string& history) {
+    std::string found;
+    size_t first = std::string::npos;
+    for (const std::string& name : std::vector<std::string>{"eadp", "profile", "regularize", "sahic", "spp"})
+        for (const char* const suite : {"gdal_hsi_", "gdal hsi "})
+            if (const size_t at = history.find(suite + name + " "); at < first) {
+                first = at;
+                found = "gdal_hsi_" + name;
+            }
+    return found;
+}
+
+/// The labels that a model names, which lies where a map says it does, or beside that; empty: unknown.
+std::string labels_of_model(const std::string& model) {
+    if (model.empty()) return {};
+    try {
+        const Json json = Json::parse(raster::read_input(model, largest_file::model), nullptr, false);
+        if (json.is_object() && json.contains("training") && json["training"].is_object())
+            return json["training"].value("labels", std::string());
+    } catch (const std::exception&) { // it lies elsewhere by now
+    }
+    return {};
+}
+
+/// A map that was made with neighbours, and of whose training pixels nothing is known, to the user.
+void warn_without_training(tool::Run& run, const Settings& s, const raster::LabelSource& map) {
+    const std::string tool = tool_with_neighbours(map.item("HSI_HISTORY"));
+    if (!s.training.path.empty() || tool.empty()) return;
+    std::string model = map.item("HSI_SVM_MODEL");
+    if (model.empty()) model = map.item("HSI_SAHIC_MODEL");
+    const std::string labels = labels_of_model(model);
+    run.warn(
+        "'" + map.path() + "' was made with the neighbours of pixels (" + tool +
+        "), and without -training nothing tells how many reference pixels are training pixels or touch one, "
+        "of which the figures are too good. Give the labels that it was made from" +
+        (labels.empty() ? " (-training)"
+                        : ": -training " + labels + ", as its model '" + model + "' names them"));
+}
+
+/// Pixels of the map in classes that the reference does not have, to the user: another field, or other
+/// labels.
+void warn_of_unknown_classes(tool::Run& run, const std::string& of, const accuracy::Result& result,
+                             Json& report) {
+    constexpr size_t most = 5;
+    int64_t pixels = 0;
+    std::vector<std::string> classes;
+    size_t count = 0;
+    for (const auto& c : result.by_class) {
+        if (c.reference > 0 || c.mapped == 0) continue;
+        pixels += c.mapped;
+        if (count++ < most) classes.push_back(tool::class_text(c.of.value, c.of.name));
+    }
+    report["pixels_of_unknown_classes"] = pixels;
+    if (!tools::touching_counts(pixels, result.pixels)) return;
+    run.warn(
+        of + std::to_string(pixels) + " of " + counted(result.pixels, "judged pixel") +
+        worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
+        joined(classes, ", ") + (count > most ? " and " + counted(count - most, "other") : std::string()) +
+        "), and are wrong whatever they hold: are these the labels, and the -field, that belong to the map?");
+}
+
 /// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     if (s.folds > 0 && !s.reference.leave_out.empty()) {
@@ -397,7 +460,10 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
             run.warn(note);
     if (s.folds == 0) files.reference->check_left_out();
     if (!s.training.path.empty()) compare_with_training(run, s, files, report);
+    warn_without_training(run, s, *files.map);
     auto result = confusion.result(s.unclassified == "error");
+    warn_of_unknown_classes(run, s.folds > 0 ? "'" + files.reference->path() + "': " : std::string(), result,
+                            report);
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
     if (confusion.renumbered())

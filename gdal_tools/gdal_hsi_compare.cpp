@@ -352,6 +352,66 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                  " differ; pixels are compared by line and sample");
 }
 
+/// Band k's factor and offset as the file states them; 1 and 0 where it states none.
+std::pair<double, double> stated_scale(const raster::BandValues& values, const ComparedScene& scene,
+                                       size_t k) {
+    const size_t at = scene.picks.empty() ? k : static_cast<size_t>(scene.picks[k]);
+    return values.scale.empty() ? std::pair(1.0, 0.0) : std::pair(values.scale[at], values.offset[at]);
+}
+
+/// The middle ratio of the second scene's numbers to the first's, over pixels on a few lines; 0: none is
+/// known.
+double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
+    const auto shape = a.cube->shape();
+    const int64_t width = std::min<int64_t>(shape.samples, 512), lines = std::min<int64_t>(shape.lines, 8);
+    const auto size = static_cast<size_t>(shape.bands * width);
+    std::vector<float> first(size), second(size);
+    std::vector<double> ratios;
+    const auto of_a = a.cube->open_reader(), of_b = b.cube->open_reader();
+    for (int64_t k = 0; k < lines; ++k) {
+        const Rect row{(shape.samples - width) / 2, (2 * k + 1) * shape.lines / (2 * lines), width, 1};
+        of_a->read(row, CubeView<float>::packed(first.data(), shape.bands, 1, width));
+        of_b->read(row, CubeView<float>::packed(second.data(), shape.bands, 1, width));
+        for (size_t i = 0; i < size; ++i) {
+            const double ratio = static_cast<double>(second[i]) / static_cast<double>(first[i]);
+            if (std::isfinite(ratio) && ratio > 0) ratios.push_back(ratio);
+        }
+    }
+    if (ratios.empty()) return 0;
+    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), middle, ratios.end());
+    return *middle;
+}
+
+/// Scenes whose numbers mean different things by what the files state, to the user: numbers are compared. A
+/// file that states nothing may have lost it, so then the numbers must look like it, too.
+void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
+    const auto of_a = a.file->band_values(), of_b = b.file->band_values();
+    double factor = 0; // of the second's numbers, as large as the first's
+    for (size_t k = 0; k < a.bands.size() && factor == 0; ++k) {
+        const auto [scale_a, offset_a] = stated_scale(of_a, a, k);
+        const auto [scale_b, offset_b] = stated_scale(of_b, b, k);
+        if (std::fabs(scale_b / scale_a - 1) > 1e-6) factor = scale_a / scale_b;
+        if (factor == 0 && std::fabs(offset_a - offset_b) > 1e-6 * std::fabs(offset_a)) factor = 1;
+    }
+    if (factor == 0) return;
+    const double ratio = ratio_of_numbers(a, b);
+    const bool alike = ratio > 0 && std::fabs(std::log(ratio)) < std::fabs(std::log(ratio / factor));
+    if ((of_a.scale.empty() || of_b.scale.empty()) && alike) return;
+    const auto text = [](const raster::BandValues& values) {
+        return values.scale.empty() ? std::string("none")
+                                    : model::scale_text({values.scale, values.offset, values.unit});
+    };
+    char number[48];
+    std::snprintf(number, sizeof number, "%.6g times", factor);
+    run.warn("the files state different scales (" + a.file->path() + ": " + text(of_a) + "; " +
+             b.file->path() + ": " + text(of_b) + "), and their numbers are compared as they are" +
+             (factor != 1 && factor > 0 ? ": those of the second are " + std::string(number) +
+                                              " the first's where both mean the same"
+                                        : std::string()) +
+             ". Bring both into one scale before (gdal_calc.py)");
+}
+
 /// The two scenes that are named; bands of -band, else all.
 std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings& s) {
     const auto& options = run.options();
@@ -620,6 +680,7 @@ void compare_scenes(tool::Run& run, Settings s) {
             tool::print_plan(run, both, operation, run.pass(name, 1));
         });
     }
+    warn_of_other_scales(run, a, b);
 
     std::unique_ptr<raster::RasterSink> map;
     std::function<stream::CubeSink*()> open_map;

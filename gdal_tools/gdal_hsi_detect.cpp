@@ -125,9 +125,16 @@ class DetectTargets {
                      "Name a pixel that has a value in all bands, or leave bands out with -b.");
     }
 
-    /// warn_of_other_units(), for a library. sam and sid are the same in any units.
+    /// warn_of_other_units(), for a library, and of a spectrum of zeros, which may be darkness or a mistake.
+    /// sam and sid are the same in any units, and take no zeros.
     void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene) const {
-        if (!m_library.spectra.empty() && detect::has_background(method))
+        if (!detect::has_background(method)) return;
+        for (size_t k = 0; k < m_library.spectra.size(); ++k)
+            if (const auto& x = m_library.spectra[k];
+                std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
+                run.warn("target '" + m_library.names[k] +
+                         "' is all zero: what it finds is darkness. Leave it out where that is not meant");
+        if (!m_library.spectra.empty())
             tools::warn_of_other_units(run, scene, m_library,
                                        "scores depend on the exact factor: compare those of a few, or take "
                                        "-method sam, which needs none");
@@ -464,6 +471,11 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
         run.note(share_text(tally.outside_mapped, tally.outside, " outside of the background") +
                  worded(tally.outside_mapped, " reaches", " reach") + " it");
     }
+    constexpr double right_angle = 1.57079632679489661923;
+    if (s.method == Method::sam && s.threshold && *s.threshold >= right_angle && reach == pixels)
+        run.warn("-threshold " + s.threshold_text +
+                 ": all pixels reach it. Angles between spectra without negative values are no larger than "
+                 "1.5708 radians: are these degrees?");
     constexpr double too_often = 3;
     constexpr int64_t few = 5; // a rate says nothing of fewer
     if (!s.false_alarms || s.ranks() || reach < few ||
@@ -498,16 +510,36 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
+/// What helps where a background has too few pixels: of the options those that were not given, and that help
+/// at this number of pixels.
+std::string advice_for_few_pixels(const Settings& s, const detect::Detector& d) {
+    std::string advice = "take ";
+    if (s.conditioning.components != detect::Conditioning::best_components &&
+        !detect::are_alike(d.background_pixels, detect::Conditioning::fewest_components(d.method)))
+        advice += "-nc auto, ";
+    // -shrinkage leaves no distribution for -false-alarms, and two pixels nothing to shrink by.
+    if (!s.shrink_best && !(s.false_alarms && !s.ranks()) && d.background_pixels > 2)
+        advice += "-shrinkage auto, ";
+    return advice + (advice.back() == ' ' && advice.size() > 5 ? "or " : "") + "a larger background";
+}
+
+/// ace compares directions, of which one dimension has two: its scores are 1 or -1.
+void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
+    run.warn("ace in one " + std::string(d.components > 0 ? "component" : "band") +
+             " is 1 on one side of the mean and -1 on the other, whatever the pixel: its scores say no more. "
+             "Take " +
+             (d.components > 0 && d.used.size() > 1 ? "two components or more (-nc), or -method mf or rx"
+                                                    : "more bands, or -method mf or rx"));
+}
+
 /// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
 void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detector& d) {
-    // -shrinkage leaves no distribution for -false-alarms.
-    const std::string advice = s.false_alarms && !s.ranks()
-                                   ? "take -nc auto, or a larger background"
-                                   : "take -nc auto, -shrinkage auto, or a larger background";
+    const std::string advice = advice_for_few_pixels(s, d);
     const bool few = detect::is_few(d.background_pixels, d.free_dimensions);
     auto& report = run.report()["background"];
     report["few_pixels"] = few;
     if (d.shrinkage > 0) report["free_dimensions"] = d.free_dimensions;
+    if (d.method == Method::ace && d.dimensions() == 1) warn_of_one_dimension(run, d);
     if (!few) return;
     std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
                         counted(d.dimensions(), d.components > 0 ? "component" : "band");
@@ -847,7 +879,37 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
             "scores then decide, or a -threshold.");
 }
 
+/// A threshold that no score can reach, or that none can miss, was meant as something else.
+void check_reach(const Settings& s, const std::string& method) {
+    if (!s.threshold) return;
+    constexpr double pi = 3.14159265358979323846, half_circle = 180, whole = 100;
+    const double v = *s.threshold;
+    const std::string given = "-threshold " + s.threshold_text + " with " + method + ": ";
+    const std::string share = v > 1 && v < whole
+                                  ? "For a share of the scores write the sign: " + s.threshold_text + "%."
+                                  : std::string();
+    switch (s.method) {
+    case Method::ace:
+        if (v > 1 || v < -1) throw UsageError(given + "scores lie between -1 and 1", share);
+        break;
+    case Method::sam:
+        if (v >= 0 && v <= pi) break;
+        throw UsageError(given + "scores are angles in radians, from 0 to 3.14159",
+                         v > 0 && v <= half_circle
+                             ? s.threshold_text + " degrees are " + number(v * pi / half_circle) + " radians."
+                             : std::string());
+    case Method::sid:
+    case Method::rx:
+        if (v < 0) throw UsageError(given + "scores are never below 0");
+        break;
+    case Method::mf:
+    case Method::cem:
+        break;
+    }
+}
+
 void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
+    check_reach(s, method);
     const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
     if (s.any_threshold() && s.map.empty())
         throw UsageError(std::string(name) + " is that of -map, and there is none",

@@ -51,6 +51,7 @@ struct Settings {
 struct Found {
     std::vector<atdca::Target> members, fewer;
     double variance = 0;
+    int64_t pixels = 0; ///< valid ones
 };
 
 std::unique_ptr<stream::StatisticsScan> moments_of(const tool::Scene& scene) {
@@ -89,7 +90,7 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     auto found = tools::find_targets(run, computing, count, scene, options, s.first > 0 ? 0.4 : 1.0);
     endmembers::check_count(search_options(s), scene.shape().bands, found.valid_pixels);
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
-    Found all{std::move(found.targets), {}, variance};
+    Found all{std::move(found.targets), {}, variance, found.valid_pixels};
     if (all.members.size() > 2) all.fewer.assign(all.members.begin(), all.members.end() - 1);
     return all;
 }
@@ -146,7 +147,7 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     };
     const auto found = search(options, s.residual ? 0.2 : s.first > 0 ? 0.1 : 0.5);
     report_search(run, s, found);
-    Found all{targets(found), {}, mean_variance(moments)};
+    Found all{targets(found), {}, mean_variance(moments), moments.valid_pixels};
     if (s.residual && options.count > 2) {
         auto less = options;
         --less.count;
@@ -259,6 +260,16 @@ std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
             found.push_back(some.of(k));
     }
     return found;
+}
+
+/// A set that holds half of the pixels explains these, to the user.
+void warn_of_few_pixels(tool::Run& run, const Found& found) {
+    const auto count = static_cast<int64_t>(found.members.size());
+    if (2 * count <= found.pixels) return;
+    run.warn(
+        std::to_string(count) + " of " + counted(found.pixels, "valid pixel") +
+        " are endmembers themselves, which leave no residual: so many explain any scene. Take fewer (-t), or "
+        "a larger scene");
 }
 
 /// -residual: how well the endmembers explain the scene, and a warning where one less did better.
@@ -557,6 +568,7 @@ void run_endmembers(tool::Run& run, Settings s) {
     raster::check_text_output(curve);
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     if (run.options().dry_run) return;
+    warn_of_few_pixels(run, found);
     auto targets = found.members;
     if (s.first > 0) targets.resize(static_cast<size_t>(choose_number(run, s, scene, found, curve)));
     if (s.residual) report_residual(run, s, scene, found);

@@ -420,6 +420,11 @@ std::string shell_word(const std::string& text) {
     return quoted + "'";
 }
 
+/// The name of a file as an argument: one with a leading dash would be an option.
+std::string file_word(const std::string& path) {
+    return shell_word(!path.empty() && path.front() == '-' ? "./" + path : path);
+}
+
 /// A file in the working folder that is not there yet: scene_pca.tif, scene_pca_2.tif ...
 std::string free_name(const std::string& path, const std::string& what, const char* extension) {
     std::string stem = std::filesystem::path(path).stem().string();
@@ -440,9 +445,9 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
         words += " -if " + shell_word(driver);
     for (const auto& item : options.open_options)
         words += " -oo " + shell_word(item);
-    words += " " + shell_word(options.path);
+    words += " " + file_word(options.path);
     const auto output = [&](const char* what, const char* extension) {
-        return " " + shell_word(free_name(options.path, what, extension));
+        return " " + file_word(free_name(options.path, what, extension));
     };
     std::vector<std::string> commands;
     if (!counted) commands.push_back("gdal_hsi_info -count" + words);

@@ -15,6 +15,7 @@
 #include "tool/words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -72,6 +73,20 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& mo
     else if (model.regularised)
         run.warn("the noise covariance is singular, as bands depend on others: " + added +
                  ", and the greatest snr follow from that");
+    const double by_chance = mnf::chance_snr(model.pairs, model.components);
+    if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
+    // Of noise that measures as much signal as noise.
+    if (by_chance >= 1 && model.pairs > model.components) {
+        char snr[32];
+        std::snprintf(snr, sizeof snr, "%.3g", by_chance);
+        run.warn("the noise comes from " + counted(model.pairs, "pair") + " of neighbours for " +
+                 counted(model.components, "band") +
+                 ", fewer than 7.5 for each: mere noise would give a snr "
+                 "of up to about " +
+                 snr +
+                 " to MNF1 by chance, so that components whose snr is not far above "
+                 "that tell nothing. Take more pixels that lie side by side, or fewer bands (-b)");
+    }
     run.report()["regularised"] = model.regularised;
     run.report()["pairs"] = model.pairs;
     model.origin = tool::origin_of(run);

@@ -85,6 +85,7 @@ void report_test(tool::Run& run, const Settings& settings, const tool::Scene& sc
                  const stream::SceneStatistics& statistics) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(statistics, method, settings.false_alarm);
+    tools::warn_of_vain_test(run, settings.method, settings.false_alarm, statistics);
     if (result.doubtful > 0)
         run.warn(std::to_string(result.doubtful) + " of the " + std::to_string(result.number) +
                  " signals have less than 1e-9 of the largest eigenvalue, which may be what rounding left: a "

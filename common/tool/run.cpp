@@ -539,11 +539,13 @@ parallel::Group& Run::ranks() const { return parallel::ranks(); }
 void Run::only_print() { m->options.quiet = true; }
 
 void Run::note(const std::string& text) {
-    if (!m->options.quiet) m->host.note(text);
+    if (m->options.quiet) return;
+    m->files->check_unchanged();
+    m->host.note(text);
 }
 
 void Run::print(const std::string& text) {
-    m->files->check_unchanged(); // a number that is out cannot be taken back
+    m->files->check_unchanged();
     m->host.print(text);
 }
 

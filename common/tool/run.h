@@ -104,6 +104,9 @@ class Run {
     /// the failure (limits that are exceeded, not work that failed).
     void keep_outputs();
 
+    /// note() and print() are the only ways to stdout, and throw Error where a file that the run reads has
+    /// changed since: what was computed would be of neither state, and a number that is out cannot be taken
+    /// back.
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
     void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q

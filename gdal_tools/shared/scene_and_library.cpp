@@ -23,14 +23,46 @@ void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, con
         .shown_as("NAME");
 }
 
+namespace {
+
+/// Of the `chosen` spectra those that are no standard deviations, with a note on the others. What -spectrum
+/// names one by one is taken, with a warning. \throws Error where nothing else is left.
+std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::string>& names,
+                                       const std::string& file, const std::vector<std::string>& wanted,
+                                       const std::vector<size_t>& chosen) {
+    const auto deviations = raster::deviations_in(names);
+    std::vector<size_t> kept, others;
+    for (const size_t k : chosen)
+        (deviations.count(k) > 0 ? others : kept).push_back(k);
+    if (others.empty()) return chosen;
+    const std::string what = file + ": " + std::to_string(others.size()) + " of " +
+                             counted(chosen.size(), "spectrum", "spectra") +
+                             worded(others.size(), " is a standard deviation", " are standard deviations") +
+                             " ('" + names[others.front()] + "'" + (others.size() > 1 ? " ..." : "") + ")";
+    if (names_single_spectra(wanted)) {
+        run.warn(what + " and no material, taken since -spectrum names " +
+                 worded(others.size(), "it", "them"));
+        return chosen;
+    }
+    if (kept.empty())
+        throw Error(what + " and no material", "Name the spectra of the materials with -spectrum.");
+    run.note(what + " and left out");
+    return kept;
+}
+
+} // namespace
+
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands) {
     auto library = raster::read_spectral_library(path, scene_bands);
     for (const auto& note : library.notes)
         run.warn(note);
-    if (wanted.empty()) return library;
-    return raster::selected(library,
-                            raster::chosen_names(library.names, wanted, "-spectrum, " + role + " " + path));
+    std::vector<size_t> chosen(library.names.size());
+    std::iota(chosen.begin(), chosen.end(), size_t{0});
+    if (!wanted.empty())
+        chosen = raster::chosen_names(library.names, wanted, "-spectrum, " + role + " " + path);
+    const auto kept = without_deviations(run, library.names, role + " " + path, wanted, chosen);
+    return wanted.empty() && kept.size() == chosen.size() ? library : raster::selected(library, kept);
 }
 
 model::SceneBands library_bands(const raster::SpectralLibrary& library) {
@@ -43,6 +75,21 @@ model::SceneBands library_bands(const raster::SpectralLibrary& library) {
 }
 
 namespace {
+
+std::vector<double> known_wavelengths(const std::vector<double>& nm) {
+    std::vector<double> rising;
+    for (const double w : nm)
+        if (std::isfinite(w)) rising.push_back(w);
+    std::sort(rising.begin(), rising.end());
+    return rising;
+}
+
+/// "from 400 to 2500 nm"
+std::string range_text(const std::vector<double>& rising) {
+    char text[64];
+    std::snprintf(text, sizeof text, "from %.6g to %.6g nm", rising.front(), rising.back());
+    return text;
+}
 
 /// A library that tells no numbers has those of a file with as many bands, and of nothing else.
 bool are_numbers_comparable(const raster::SpectralLibrary& library, const model::SceneBands& scene) {
@@ -77,10 +124,15 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
     const auto &a = library.wavelengths_nm, &b = scene.wavelengths_nm;
     const size_t bands = scene.numbers.size();
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
-    if (!a.empty() && !b.empty())
-        return library.bands() == bands && std::equal(a.begin(), a.end(), b.begin(), near)
-                   ? library
-                   : raster::resampled(library, b);
+    if (!a.empty() && !b.empty()) {
+        if (library.bands() == bands && std::equal(a.begin(), a.end(), b.begin(), near)) return library;
+        const auto there = known_wavelengths(a), here = known_wavelengths(b);
+        if (!there.empty() && !here.empty() && (there.back() < here.front() || here.back() < there.front()))
+            throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", the scene " +
+                            range_text(here) + ": they have no band in common",
+                        "Are the units of both right? gdal_hsi_info shows the wavelengths of either.");
+        return raster::resampled(library, b);
+    }
     if (are_numbers_comparable(library, scene)) {
         const auto places = model::common_numbers(scene.numbers, library_bands(library).numbers);
         if (std::all_of(places.begin(), places.end(), [](int at) { return at < 0; }))
@@ -89,9 +141,18 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         return numbered_library(library, places);
     }
     if (library.bands() == bands) return library;
+    const std::string sizes = role + " " + path + " has " + counted(library.bands(), "band") +
+                              ", the scene " + std::to_string(bands) + ", and there are no wavelengths";
+    const auto& numbers = library.band_numbers;
+    if (library.numbers_told && !numbers.empty() && !scene.told)
+        throw Error(sizes + " to fit them by. The library's numbers, up to " +
+                        std::to_string(*std::max_element(numbers.begin(), numbers.end())) +
+                        ", are those of another file: the scene's has " + counted(scene.file_bands, "band") +
+                        " and does not say which of them they are",
+                    "Take the scene that the library was made from, or choose as many bands with -b, which "
+                    "are then taken in their order.");
     throw Error(
-        role + " " + path + " has " + counted(library.bands(), "band") + ", the scene " +
-            std::to_string(bands) + ", and there are no wavelengths and no numbers to fit them by",
+        sizes + " and no numbers to fit them by",
         "Choose the bands that it was made from with -b, or make it again: libraries that are written "
         "now tell the numbers of their bands.");
 }
@@ -211,14 +272,6 @@ double median_spacing(const std::vector<double>& rising) {
     return median(std::move(spacings));
 }
 
-std::vector<double> known_wavelengths(const std::vector<double>& nm) {
-    std::vector<double> rising;
-    for (const double w : nm)
-        if (std::isfinite(w)) rising.push_back(w);
-    std::sort(rising.begin(), rising.end());
-    return rising;
-}
-
 /// Where several of the bands in use lie between two wavelengths of the library that are far apart: over five
 /// spacings of the scene's bands, and over three of the library's own or 100 nm. A library that is merely
 /// coarser than the scene has none.
@@ -262,6 +315,16 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
              "these bands out (-exclude-range), or take a library that has them");
 }
 
+/// Says where nothing but their order has told which bands are the library's.
+void note_order(tool::Run& run, const raster::SpectralLibrary& library, const model::SceneBands& scene) {
+    const auto bands = library_bands(library);
+    if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
+        are_numbers_comparable(library, scene) || bands.numbers == scene.numbers)
+        return;
+    run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers tell which are "
+             "the library's");
+}
+
 } // namespace
 
 void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
@@ -280,6 +343,7 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
                  (count > most ? " and " + counted(count - most, "other") : std::string()));
     }
     warn_of_gaps(run, gaps_of(overlap, library, scene), role, path);
+    note_order(run, library, scene);
     const size_t bands = fitted.bands(), used = overlap.bands.size();
     if (used == bands) return;
     std::string ends;
@@ -416,8 +480,9 @@ Sizes sizes_of(const FittedSpectra& library) {
 
 double proposed_scale(double ratio, const std::string& type) {
     std::vector<double> usual{1};
+    // Reflectance of 1 as the type's largest number; no scene of whole numbers has the inverse.
     const double largest = type == "Byte" ? 255 : type == "UInt16" ? 65535 : 0;
-    if (largest > 0) usual.insert(usual.end(), {largest, 1 / largest});
+    if (largest > 0) usual.push_back(largest);
     for (const double power : {10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
         usual.insert(usual.end(), {power, 1 / power});
     return *std::min_element(usual.begin(), usual.end(), [&](double a, double b) {
@@ -429,8 +494,11 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
                          const std::string& inexact) {
     if (!run.ranks().root()) return; // who warns reads the scene for it
     const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
-    const double library = median(of_library.lengths), pixels = median(of_scene.lengths);
-    if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
+    // A spectrum of zeros (shade) has no units.
+    std::vector<double> lengths = of_library.lengths;
+    lengths.erase(std::remove(lengths.begin(), lengths.end(), 0.0), lengths.end());
+    const double library = median(lengths), pixels = median(of_scene.lengths);
+    if (pixels == 0 || library == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
     std::vector<double>
         ratios; // what leads from the library's maxima, as they are in its file, to the scene's
     for (size_t b = 0; b < of_library.maximum.size(); ++b)

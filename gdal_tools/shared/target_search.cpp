@@ -46,6 +46,7 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
     const int number = vd::estimate(scene, method, count.false_alarm).number;
     run.note("Virtual dimensionality (" + count.vd_method + "): " + std::to_string(number));
     run.report()["virtual_dimensionality"] = number;
+    warn_of_vain_test(run, count.vd_method, count.false_alarm, scene);
     warn_of_many_signals(run, number, whole.shape().bands, "give -t a number");
     if (number < 1)
         throw Error(whole.raster()->path() +
@@ -113,13 +114,50 @@ void report_search_cost(tool::Run& run, const atdca::Detection& found, int wante
 }
 
 void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice) {
+    constexpr int few = 32; // as many signals are common
     if (2 * number <= bands) return;
+    const std::string share = "virtual dimensionality: " + std::to_string(number) + " of " +
+                              std::to_string(bands) + " bands, more than half: ";
     run.warn(
-        "virtual dimensionality: " + std::to_string(number) + " of " + std::to_string(bands) +
-        " bands, more than half: signal and noise are not told apart here, and this is no number of "
-        "materials. The scene has few pixels, or noise that bands share (smoothed or resampled spectra), or "
-        "much texture; " +
-        advice);
+        bands < few
+            ? share +
+                  "so few bands bound the number as much as the scene does, which may hold more signals. "
+                  "Count in all of its bands where src has a part of them, or components; else " +
+                  advice
+            : share +
+                  "signal and noise are not told apart here, and this is no number of materials. The "
+                  "scene has few pixels, or noise that bands share (smoothed or resampled spectra), or "
+                  "much texture; " +
+                  advice);
+}
+
+void warn_of_vain_test(tool::Run& run, const std::string& method, double false_alarm,
+                       const stream::SceneStatistics& scene) {
+    const int64_t pixels = scene.valid_pixels;
+    const int bands = scene.bands;
+    bool centred = true;
+    for (int b = 0; b < bands; ++b) {
+        constexpr double little = 0.05; // of the deviation
+        const double mean = scene.mean[static_cast<size_t>(b)];
+        centred &=
+            mean * mean <=
+            little * little * scene.covariance[static_cast<size_t>(b) * (static_cast<size_t>(bands) + 1)];
+    }
+    if (centred)
+        run.warn(
+            "the bands have a mean of about 0, as components have: " + method +
+            " counts the directions in which the mean of the pixels stands out, and finds none. Take the "
+            "scene itself, or gdal_hsi_vd -method hysime");
+    // A pair passes when r - k > tau sqrt(2 (r^2 + k^2) / n), which no r does for k = 0 under 2 tau^2 pixels.
+    const double tau = vd::upper_quantile(false_alarm), least = tau > 0 ? 2 * tau * tau : 0;
+    const std::string sizes = method + " has " + counted(pixels, "pixel") + " for " + counted(bands, "band");
+    if (static_cast<double>(pixels) <= least)
+        run.warn(sizes + ": at this -pf its test finds no signal in " +
+                 counted(static_cast<int64_t>(least), "pixel") +
+                 " or fewer, whatever they hold. Take a larger scene");
+    else if (pixels <= bands)
+        run.warn(sizes + ", no more pixels than bands: the eigenvalues are those of these pixels rather than "
+                         "of the scene, and so is the number. Take a larger scene, or fewer bands (-b)");
 }
 
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {

@@ -7,6 +7,7 @@
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/vector_sink.h"
 #include "raster/source/raster_source.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -40,6 +41,11 @@ void report_search_cost(tool::Run& run, const atdca::Detection& found, int wante
 
 /// A virtual dimensionality of more than half of the bands, to the user.
 void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice);
+
+/// A scene of so few pixels that the test (`method`: hfc or nwhfc) can find no signal, or counts those of its
+/// pixels, and one whose bands have no mean, which is what the test goes by, to the user.
+void warn_of_vain_test(tool::Run& run, const std::string& method, double false_alarm,
+                       const stream::SceneStatistics& scene);
 
 /// The list of targets, for the user and for the report.
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets);

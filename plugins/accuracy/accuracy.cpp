@@ -52,8 +52,12 @@ Estimate cohen(const std::vector<double>& p, size_t n, double total) {
         for (size_t j = 0; j < n; ++j)
             t4 += p[i * n + j] * (row[j] + column[i]) * (row[j] + column[i]);
     }
-    if (!(t2 < 1))
-        return {no_value, no_value, no_value}; // one class on both sides: agreement by chance is certain
+    // Where one side holds one class alone, agreement is what chance gives, whatever the other holds: 0 by
+    // the formula, and with one class on both sides 0 / 0.
+    const auto one_class = [](const std::vector<double>& shares) {
+        return std::count_if(shares.begin(), shares.end(), [](double v) { return v > 0; }) < 2;
+    };
+    if (one_class(row) || one_class(column)) return {no_value, no_value, no_value};
     const double kappa = (t1 - t2) / (1 - t2), q = 1 - t2;
     const double variance = (t1 * (1 - t1) / (q * q) + 2 * (1 - t1) * (2 * t1 * t2 - t3) / (q * q * q) +
                              (1 - t1) * (1 - t1) * (t4 - 4 * t2 * t2) / (q * q * q * q)) /
@@ -262,6 +266,20 @@ Result Confusion::result(bool unclassified_are_errors) const {
     return r;
 }
 
+namespace {
+
+/// Why there is no kappa.
+std::string sides_of_one_class(const Result& r) {
+    const auto has_one = [&](int64_t ClassAccuracy::*pixels) {
+        return std::count_if(r.by_class.begin(), r.by_class.end(),
+                             [&](const auto& c) { return c.*pixels > 0; }) < 2;
+    };
+    const bool map = has_one(&ClassAccuracy::mapped), reference = has_one(&ClassAccuracy::reference);
+    return map && reference ? "both hold" : reference ? "the reference holds" : "the map holds";
+}
+
+} // namespace
+
 std::string text(const Result& r) {
     const size_t n = r.classes.size();
     std::string out = "Confusion matrix (rows: reference, columns: map)\n";
@@ -289,7 +307,7 @@ std::string text(const Result& r) {
     out += "\nOverall accuracy (OA): " + percent(r.overall) + " %\n";
     out += "Average accuracy (AA): " + percent(r.average) + " %\n";
     out += "Kappa: " +
-           (std::isnan(r.kappa.value) ? std::string("-")
+           (std::isnan(r.kappa.value) ? "- (not defined: " + sides_of_one_class(r) + " one class only)"
                                       : number("%.4f", r.kappa.value) + " (" + number("%.4f", r.kappa.low) +
                                             " to " + number("%.4f", r.kappa.high) + ")") +
            "\n";

@@ -36,7 +36,7 @@ struct Result {
     std::vector<ClassAccuracy> by_class;
     Estimate overall; ///< Wilson's interval
     Estimate average; ///< mean of the producer's accuracies of classes that occur in the reference
-    Estimate kappa;   ///< Cohen's, with its large-sample standard error
+    Estimate kappa; ///< Cohen's, with its large-sample standard error; NaN where one side has one class alone
     int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
 };
 

@@ -77,13 +77,15 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
-/// scores are made from: fewer than two for each.
-inline bool is_few(int64_t pixels, double dimensions) { return static_cast<double>(pixels) < 2 * dimensions; }
 /// Whether they are so few that scores of their own are alike: the statistics of n pixels span n - 1
 /// directions, and where these are all that there are, each pixel is (n - 1)^2 / n from the mean.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
+}
+/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
+/// scores are made from: fewer than two for each, or two for a single one.
+inline bool is_few(int64_t pixels, double dimensions) {
+    return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
 /// What a matched filter whose statistics come from n pixels keeps of its contrast on average, half with two
 /// a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate
@@ -143,9 +145,11 @@ struct Conditioning {
     double shrinkage = 0;
     /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
     /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
-    /// least, without those whose eigenvalues are under 1e-10 s.
+    /// least (ace, which is 1 or -1 in one: two), without those whose eigenvalues are under 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
+    /// What best_components takes at least, where there are as many.
+    static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
 /// What ShrinkageScan finds: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for

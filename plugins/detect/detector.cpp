@@ -13,15 +13,15 @@ namespace {
 
 using Vector = std::vector<double>;
 
+Error no_target(const std::string& name, const std::string& what) {
+    return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
+}
+
 void check_finite(const Targets& targets) {
     for (size_t k = 0; k < targets.spectra.size(); ++k)
         if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
                          [](double v) { return std::isfinite(v); }))
             throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
-}
-
-Error no_target(const std::string& name, const std::string& what) {
-    return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
 }
 
 /// x / |x|
@@ -65,8 +65,9 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
         std::min<int64_t>(d.method == Method::cem ? d.background_pixels : d.background_pixels - 1,
                           usable_components(eigenvalues, d.mean_eigenvalue)));
     if (asked == Conditioning::best_components) {
-        const auto best = static_cast<int>(std::min<int64_t>(
-            rank, std::max<int64_t>(1, d.background_pixels / Conditioning::pixels_for_one)));
+        const auto best = static_cast<int>(
+            std::min<int64_t>(rank, std::max<int64_t>(Conditioning::fewest_components(d.method),
+                                                      d.background_pixels / Conditioning::pixels_for_one)));
         return best < static_cast<int>(d.used.size()) ? best : 0;
     }
     if (asked > rank)

@@ -48,7 +48,9 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         const auto library = raster::read_spectral_library(path, static_cast<size_t>(bands));
         where = "the library " + path;
         if (!a.has("select")) {
-            lists = library.spectra;
+            const auto deviations = raster::deviations_in(library.names); // no materials
+            for (size_t k = 0; k < library.spectra.size(); ++k)
+                if (deviations.count(k) == 0) lists.push_back(library.spectra[k]);
         } else {
             for (const auto& wanted : a.pieces("select")) {
                 const auto named = std::find(library.names.begin(), library.names.end(), wanted);

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace hsi::mnf {
 namespace {
@@ -84,6 +85,12 @@ Fit fit(const stream::SceneStatistics& moments) {
             w[b] *= deviation[b];
     }
     return result;
+}
+
+double chance_snr(int64_t pairs, int64_t bands) {
+    if (pairs <= bands) return std::numeric_limits<double>::infinity();
+    const double a = static_cast<double>(bands) / static_cast<double>(pairs), s = std::sqrt(a * (2 - a));
+    return s / (1 - s);
 }
 
 void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scene) {

@@ -57,6 +57,19 @@ struct Fit {
 /// when no band differs between neighbours, and when the matrices hold values that are not finite.
 Fit fit(const stream::SceneStatistics& moments);
 
+/// The snr that the first component of `bands` bands of white noise has when its noise comes from so many
+/// `pairs` of neighbours: s / (1 - s), s = sqrt(a (2 - a)), a = bands / pairs; infinite where there are no
+/// more pairs than bands. 1 at 7.5 pairs a band, 0.1 at 240.
+///
+/// Along a line of white noise the ratio of Cn to C is 1 - cos(t) at the frequency t, all t alike: an arcsine
+/// law. In p directions out of n it is compressed (D. Voiculescu's free compression by p / n), and the
+/// arcsine law, the free sum of two coins, is then the law of H. Kesten (Symmetric random walks on groups,
+/// Trans. AMS 92, 1959) and B. McKay (The expected eigenvalue distribution of a large regular graph, Linear
+/// Algebra and its Applications 40, 1981), on 1 - s to 1 + s. Its lower end is the first component. That of
+/// two independent matrices (K. W. Wachter, Annals of Statistics 8(5), 1980) would be twice as far, for here
+/// both are of the same pixels.
+double chance_snr(int64_t pairs, int64_t bands);
+
 /// The same components for numbers that become the model's by `by`.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 

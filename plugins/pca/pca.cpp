@@ -25,9 +25,11 @@ double Model::explained(int component) const {
 }
 
 int Model::rank() const {
+    // n pixels less their mean span no more than n - 1 directions.
+    const auto all = static_cast<int64_t>(eigenvalues.size()),
+               most = pixels > 1 ? std::min(all, pixels - 1) : all;
     int rank = 0;
-    while (rank < static_cast<int>(eigenvalues.size()) &&
-           eigenvalues[static_cast<size_t>(rank)] > 1e-12 * eigenvalues.front())
+    while (rank < most && eigenvalues[static_cast<size_t>(rank)] > 1e-12 * eigenvalues.front())
         ++rank;
     return rank;
 }

@@ -43,8 +43,8 @@ struct Model : model::ModelBands {
     }
     /// Share of the whole variance in a component.
     double explained(int component) const;
-    /// Components whose variance is more than rounding: whitening the others would blow up noise of the
-    /// arithmetic.
+    /// Components whose variance is more than rounding, of n pixels n - 1 at most: whitening the others would
+    /// blow up noise of the arithmetic.
     int rank() const;
 };
 

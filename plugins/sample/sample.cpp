@@ -366,9 +366,10 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
     conclude(index, value, samples, lines, options, result);
     if (result.test.empty())
         throw Error("no test pixel is left",
-                    patch.empty() ? "Ask for fewer training pixels (-n), or a smaller -min-distance."
-                                  : "Each class is one patch, or lies too near to the others: draw single "
-                                    "pixels (-by pixels), or give a smaller -min-distance.");
+                    (patch.empty() ? std::string("Ask for fewer training pixels (a smaller -n or -fraction)")
+                                   : std::string("Each class is one patch, or lies too near to the others: "
+                                                 "draw single pixels (-by pixels)")) +
+                        (options.min_distance > 0 ? ", or give a smaller -min-distance." : "."));
     return result;
 }
 

@@ -2,6 +2,7 @@
 #include "svm/svm_train.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/group.h"
 #include "parallel/threads.h"
@@ -317,9 +318,11 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     const bool search = options.c.size() * options.gamma.size() > 1 || options.always_validate;
     if (search && smallest < 2) {
         std::string list;
+        size_t count = 0;
         for (const auto& c : model.classes)
-            if (c.pixels < 2) list += (list.empty() ? "" : ", ") + label(c);
-        throw Error(list + " has 1 training pixel: cross-validation needs at least 2 of each class",
+            if (c.pixels < 2) list += (count++ == 0 ? "" : ", ") + label(c);
+        throw Error(list + worded(count, " has 1", " have 1") + " training pixel" +
+                        worded(count, "", " each") + ": cross-validation needs at least 2 of each class",
                     "Label more pixels, leave the class out (-leave-out), or give -C and -gamma.");
     }
     if (set.label.size() > 10000000)

@@ -131,7 +131,16 @@ TEST(Accuracy, PerfectAgreementOfOneClassHasNoKappa) {
     const Result r = from({{4}}).result(false);
     EXPECT_DOUBLE_EQ(r.overall.value, 1.0);
     EXPECT_TRUE(std::isnan(r.kappa.value));
-    EXPECT_NE(text(r).find("Kappa: -"), std::string::npos);
+    EXPECT_NE(text(r).find("Kappa: - (not defined: both hold one class only)"), std::string::npos);
+}
+
+// Agreement is what chance gives, whatever the other side holds: 0 by the formula.
+TEST(Accuracy, OneClassOnEitherSideHasNoKappa) {
+    const Result reference = from({{7, 3}, {0, 0}}).result(false), map = from({{7, 0}, {3, 0}}).result(false);
+    EXPECT_TRUE(std::isnan(reference.kappa.value) && std::isnan(map.kappa.value));
+    EXPECT_NE(text(reference).find("the reference holds one class only"), std::string::npos);
+    EXPECT_NE(text(map).find("the map holds one class only"), std::string::npos);
+    EXPECT_FALSE(std::isnan(from({{7, 3}, {0, 1}}).result(false).kappa.value));
 }
 
 TEST(Accuracy, CsvQuotesNames) {

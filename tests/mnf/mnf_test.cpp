@@ -378,5 +378,24 @@ TEST(Mnf, ARescaledModelGivesTheSameComponents) {
         EXPECT_NEAR(back.values[i], percent.values[i], 1e-4);
 }
 
+/// The first component of white noise: as far from its own noise as chance_snr() says. Its law is that of
+/// large matrices, whose greatest eigenvalue varies little.
+TEST(Mnf, NoiseHasTheSnrOfChance) {
+    for (const auto& [samples, lines, bands] :
+         {std::tuple(40, 30, 100), std::tuple(60, 20, 60), std::tuple(100, 30, 40)}) {
+        Cube cube(samples, lines, bands);
+        std::mt19937 random(static_cast<uint32_t>(bands));
+        std::normal_distribution<float> normal(5, 1);
+        for (float& v : cube.values)
+            v = normal(random);
+        const auto model = fit(cube).model;
+        const double expected = mnf::chance_snr(model.pairs, bands);
+        EXPECT_NEAR(model.snr(0), expected, 0.15 * expected) << bands;
+    }
+    EXPECT_TRUE(std::isinf(mnf::chance_snr(60, 60)));
+    EXPECT_NEAR(mnf::chance_snr(746, 100), 1, 0.01);
+    EXPECT_NEAR(mnf::chance_snr(64, 60), 510, 1);
+}
+
 } // namespace
 } // namespace hsi::test

@@ -373,5 +373,11 @@ TEST(Pca, ImpossibleNumbersOfComponentsNameTheRange) {
     EXPECT_NO_THROW(fit(scene, {4, false, false}));
 }
 
+/// Rounding leaves more of what four pixels do not span than the limit for eigenvalues asks for.
+TEST(Pca, PixelsSpanFewerDimensionsThanTheyAre) {
+    const auto model = fit(random_scene(2, 2, 40, 7), {7, false, false});
+    EXPECT_EQ(model.rank(), 3);
+}
+
 } // namespace
 } // namespace hsi::test

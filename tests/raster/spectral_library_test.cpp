@@ -46,5 +46,13 @@ TEST(SpectralLibrary, NamesKeepTheirQuotationMarksAndBlanks) {
     EXPECT_EQ(names_of("a,\"open\n1,2\n"), (Names{"a", "open"}));
 }
 
+TEST(SpectralLibrary, DeviationsAreNamedAfterTheirMeans) {
+    using Found = std::set<size_t>;
+    EXPECT_EQ(deviations_in({"corn", "corn deviation", "deviation", "soil"}), Found{1});
+    EXPECT_EQ(deviations_in({"corn deviation", "soil"}), Found{}); // of what?
+    EXPECT_EQ(deviations_in({"a b", "a b deviation", "a b (2)", "a b deviation (2)"}), (Found{1, 3}));
+    EXPECT_EQ(deviations_in({"x", "x deviation", "x deviation deviation"}), (Found{1, 2}));
+}
+
 } // namespace
 } // namespace hsi::raster

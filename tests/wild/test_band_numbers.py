@@ -337,3 +337,21 @@ def test_spectra_leave_out_bands_without_a_value(folder, tmp_path, kind, masked)
     refused = run("gdal_hsi_spectra", "-kind", kind, tmp_path / "none.tif", tmp_path / "labels.tif", tmp_path / "n.csv")
     assert refused.code == 1 and "no labelled pixel has a valid spectrum" in first_error(refused)
     assert not (tmp_path / "n.csv").exists()
+
+
+@pytest.mark.parametrize("tool", ["unmix", "detect"])
+def test_numbers_of_a_library_and_a_file_that_has_others(tmp_path, folder, tool):
+    """Bands 1 to 17 of the sensor beside a library of 17 bands, the last of which is number 20."""
+    write_scene(tmp_path / "first.tif", DATA[:17], driver="GTiff")
+    write_scene(tmp_path / "more.tif", DATA[:18], driver="GTiff")
+    words = ["gdal_hsi_unmix"] if tool == "unmix" else ["gdal_hsi_detect", "-method", "sam", "-target", folder / "em.sli"]
+    library = [folder / "em.sli"] if tool == "unmix" else []
+    order = "taken in their order, since neither wavelengths nor comparable numbers tell which are the library's"
+    result = succeed(run(*words, tmp_path / "first.tif", *library, tmp_path / "o.tif"))
+    assert order in result.out
+    assert order not in succeed(run(*words, "-overwrite", folder / "s.tif", *library, tmp_path / "o.tif")).out
+    result = run(*words, "-overwrite", tmp_path / "more.tif", *library, tmp_path / "o.tif")
+    said = " ".join(result.err.split())
+    assert result.code == 1 and "The library's numbers, up to 20, are those of another file: the scene's has 18 bands" in said
+    assert "make it again" not in said
+    succeed(run(*words, "-overwrite", "-b", "1-17", tmp_path / "more.tif", *library, tmp_path / "o.tif"))

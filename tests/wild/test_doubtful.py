@@ -441,3 +441,148 @@ def test_bands_that_b_names_are_others(tmp_path):
         write_scene(tmp_path / f"{name}.img", read(scene), wavelengths=[first + 20 * k for k in range(10)])
     out = succeed(run("gdal_hsi_compare", "-b", "2-4", tmp_path / "a.img", tmp_path / "b.img")).out
     assert "by their wavelengths they are others (520 nm and 560 nm)" in out
+
+
+@pytest.mark.parametrize("size,told", [((8, 9), True), ((12, 12), True), ((20, 20), True), ((40, 40), False)])
+def test_the_snr_of_noise(tmp_path, size, told):
+    """White noise has no signal. How much of one few pairs of neighbours make of it is known."""
+    write_scene(tmp_path / "s.img", np.random.default_rng(1).normal(5, 1, (60, *size)))
+    result = succeed(run("gdal_hsi_mnf", "-report", tmp_path / "r.json", tmp_path / "s.img", tmp_path / "o.tif"))
+    report = json.loads((tmp_path / "r.json").read_text())
+    pairs = size[0] * (size[1] - 1)
+    edge = np.sqrt(60 / pairs * (2 - 60 / pairs))
+    assert report["pairs"] == pairs and report["snr_by_chance"] == pytest.approx(edge / (1 - edge))
+    assert 0.3 * report["snr_by_chance"] < report["snr"][0] < 1.3 * report["snr_by_chance"]
+    assert (f"the noise comes from {pairs} pairs of neighbours for 60 bands" in result.err) == told, result.err
+    if told:
+        assert f"up to about {report['snr_by_chance']:.3g} to MNF1" in result.err
+    assert ("fewer than 7.5 for each" in result.err) == (pairs < 7.46 * 60) == told
+
+
+def test_a_singular_noise_is_told_of_once(tmp_path):
+    write_scene(tmp_path / "s.img", np.random.default_rng(1).normal(5, 1, (60, 7, 8)))
+    result = succeed(run("gdal_hsi_mnf", "-report", tmp_path / "r.json", tmp_path / "s.img", tmp_path / "o.tif"))
+    assert "49 pairs of neighbours for 60 bands" in result.err and "by chance" not in result.err
+    assert "snr_by_chance" not in json.loads((tmp_path / "r.json").read_text())
+
+
+@pytest.mark.parametrize("shape,said", [((1, 5, 64), "finds no signal in 19 pixels or fewer"), ((4, 4, 64), "finds no signal in 19"),
+                                        ((5, 4, 64), "no more pixels than bands"), ((8, 8, 64), "no more pixels than bands"),
+                                        ((13, 5, 64), None), ((5, 4, 19), None)])
+def test_a_test_of_few_pixels(tmp_path, shape, said):
+    write_scene(tmp_path / "s.img", noise(*shape))
+    for method in ["hfc"] + (["nwhfc"] if shape[0] * shape[1] > shape[2] else []):
+        result = succeed(run("gdal_hsi_vd", "-json", "-method", method, tmp_path / "s.img"))
+        number = json.loads(result.out)["virtual_dimensionality"]
+        assert (said in result.err) if said else (method + " has" not in result.err), result.err
+        if said and "finds no" in said:
+            assert number == 0
+    if said and number > 0:
+        found = succeed(run("gdal_hsi_atdca", "-t", "auto", tmp_path / "s.img", tmp_path / "t.gpkg"))
+        assert said in found.err
+
+
+def test_few_bands_bound_a_dimensionality(tmp_path):
+    """In few bands many signals are common, and no sign of noise that is shared."""
+    for bands, words in (12, "so few bands bound the number"), (40, "signal and noise are not told apart"):
+        write_scene(tmp_path / "s.img", mixtures(7 * bands // 12 + 4, bands=bands, lines=100, noise=2e-4))
+        result = succeed(run("gdal_hsi_vd", "-json", "-method", "hysime", tmp_path / "s.img"))
+        number = json.loads(result.out)["virtual_dimensionality"]
+        assert 2 * number > bands and f"{number} of {bands} bands, more than half: " + words in result.err, result.err
+
+
+def test_components_have_no_mean(tmp_path):
+    """Which is what hfc and nwhfc go by."""
+    write_scene(tmp_path / "s.img", mixtures(4))
+    succeed(run("gdal_hsi_mnf", "-q", "-nc", 6, tmp_path / "s.img", tmp_path / "c.tif"))
+    for method, told in ("hfc", True), ("nwhfc", True), ("hysime", False):
+        assert ("a mean of about 0" in succeed(run("gdal_hsi_vd", "-method", method, tmp_path / "c.tif")).err) == told
+        assert "a mean of about 0" not in succeed(run("gdal_hsi_vd", "-method", method, tmp_path / "s.img")).err
+
+
+def test_components_of_few_pixels(tmp_path):
+    """n pixels less their mean span n - 1 directions."""
+    write_scene(tmp_path / "s.img", noise(6, 6, 40))
+    for window, left in ((0, 0, 2, 2), 3), ((0, 0, 4, 2), None), ((0, 0, 7, 1), None), ((1, 1, 5, 1), 4):
+        if window[2] > 6:
+            continue
+        result = succeed(run("gdal_hsi_pca", "-overwrite", "-srcwin", *window, tmp_path / "s.img", tmp_path / "p.tif"))
+        assert (f"only {left} components with variance" in result.err) if left else "components with variance" not in result.err
+
+
+def test_endmembers_that_are_the_scene(tmp_path):
+    write_scene(tmp_path / "s.img", noise(5, 5, 40))
+    for count, told in (25, True), (13, True), (12, False), (3, False):
+        for options in [], ["-method", "atdca"], ["-residual"]:
+            result = succeed(run("gdal_hsi_endmembers", "-overwrite", "-t", count, *options, tmp_path / "s.img", tmp_path / "e.gpkg"))
+            assert (f"{count} of 25 valid pixels are endmembers themselves" in result.err) == told, result.err
+
+
+def classified(tmp_path, tool):
+    """A map that was made with neighbours, or without, of labels whose names stand in its model."""
+    labels = fields(tmp_path / "labels.tif", [(2, 2, 12, 12, 1), (20, 20, 12, 12, 2)])
+    data = noise(40, 40, 6)
+    data[:, 20:] += 3
+    write_scene(tmp_path / "scene.img", data)
+    features = tmp_path / "scene.img"
+    if tool in ("eadp", "spp", "profile"):
+        features = tmp_path / "features.tif"
+        succeed(run("gdal_hsi_" + tool, "-q", "-device", "cpu", tmp_path / "scene.img", features))
+    if tool == "sahic":
+        succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", tmp_path / "scene.img", labels, tmp_path / "map.tif"))
+        return labels
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 0.5, features, labels, tmp_path / "m.json"))
+    succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", features, tmp_path / "m.json", tmp_path / "map.tif"))
+    return labels
+
+
+@pytest.mark.parametrize("tool", ["eadp", "spp", "profile", "sahic", None])
+def test_maps_made_with_neighbours(tmp_path, tool):
+    labels = classified(tmp_path, tool)
+    command = ["gdal_hsi_accuracy", tmp_path / "map.tif", labels]
+    result = succeed(run(*command))
+    assert (f"made with the neighbours of pixels (gdal_hsi_{tool})" in result.err) if tool else result.err == "", result.err
+    if tool in ("eadp", "spp", "profile"):
+        assert f"-training {labels}, as its model '{tmp_path}/m.json' names them" in result.err
+        (tmp_path / "m.json").unlink()
+        assert "that it was made from (-training)" in succeed(run(*command)).err
+    assert "made with the neighbours" not in succeed(run(*command, "-training", labels)).err
+
+
+def named(path, labels, names):
+    from osgeo import gdal
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), labels.shape[1], labels.shape[0], 1)
+    dataset.GetRasterBand(1).WriteArray(labels)
+    dataset.GetRasterBand(1).SetCategoryNames(["none", *names])
+    dataset = None
+    return path
+
+
+def test_classes_that_the_reference_lacks(tmp_path):
+    """The classes of another field: none of them can be right."""
+    labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((10, 10), int)).astype("u1")
+    for name, wrong, told in ("a", (labels == 1) | (labels == 2), True), ("b", np.arange(400).reshape(20, 20) < 20, False):
+        mapped = np.where(wrong, 9, labels).astype("u1")
+        mapped[19, 19] = 8 if told else mapped[19, 19]
+        names = ["roof", "tree", "soil", "water", *"xyz", "cloud", "built"]
+        command = ["gdal_hsi_accuracy", "-report", tmp_path / "r.json", named(tmp_path / f"{name}.tif", mapped, names),
+                   named(tmp_path / "reference.tif", labels, names)]
+        result = succeed(run(*command))
+        unknown = int((mapped > 4).sum())
+        report = json.loads((tmp_path / "r.json").read_text())
+        assert report["pixels_of_unknown_classes"] == unknown
+        assert (f"{unknown} of 400 judged pixels have classes in the map that the reference lacks" in result.err) == told, result.err
+        if told:
+            assert "(8 cloud, 9 built)" in result.err
+
+
+@pytest.mark.parametrize("side", ["map", "reference"])
+def test_kappa_of_one_class(tmp_path, side):
+    """By its formula 0, whatever the other side holds."""
+    labels = np.kron(np.arange(1, 3).reshape(1, 2), np.ones((10, 10), int)).astype("u1")
+    files = {"map": labels, "reference": labels[::-1, ::-1].copy()}
+    files[side] = np.where(np.arange(20) < 20, 1, files[side]).astype("u1")
+    paths = [named(tmp_path / f"{name}.tif", files[name], ["a", "b"]) for name in ("map", "reference")]
+    result = succeed(run("gdal_hsi_accuracy", *paths))
+    assert f"Kappa: - (not defined: the {side} holds one class only)" in result.out
+    assert json.loads(succeed(run("gdal_hsi_accuracy", "-json", *paths)).out)["kappa"]["value"] is None

@@ -283,3 +283,35 @@ def test_longitudes_of_either_count(tmp_path, west, east, driver, suffix):
         write_features(path, shapes, CLASS, driver, "EPSG:4326")
     got, _ = labels_on(tmp_path, path)
     np.testing.assert_array_equal(np.nan_to_num(got), labels)
+
+
+def test_a_scene_whose_srs_stands_for_none(tmp_path):
+    """ENVI's headers have an SRS in any case, "Arbitrary" where there is none: it is no other than that of a TIFF without."""
+    random = np.random.default_rng(3)
+    dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "s.tif"), SAMPLES, LINES, 4, gdal.GDT_Float32)
+    dataset.SetGeoTransform(PLACE)
+    dataset.WriteArray(random.random((4, LINES, SAMPLES)).astype("f4"))
+    dataset = None
+    write_labels(tmp_path / "l.tif", truth())
+    found = []
+    for name in "p.tif", "p.dat":
+        succeed(run("gdal_hsi_pca", "-q", "-nc", 3, tmp_path / "s.tif", tmp_path / name))
+        result = succeed(run("gdal_hsi_svm_train", "-C", 1, "-gamma", 1, tmp_path / name, tmp_path / "l.tif", tmp_path / f"{name}.json"))
+        assert "the scene has no SRS: taken to be that of the other file" in result.err, result.err
+        found.append(json.loads((tmp_path / f"{name}.json").read_text())["classes"])
+    assert found[0] == found[1]
+
+
+def test_a_local_srs_leads_nowhere(tmp_path):
+    """What PROJ says of it is pages of WKT."""
+    local = osr.SpatialReference()
+    local.SetLocalCS("Site grid")
+    dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "s.tif"), SAMPLES, LINES, 4, gdal.GDT_Float32)
+    dataset.SetGeoTransform(PLACE)
+    dataset.SetSpatialRef(local)
+    dataset.WriteArray(np.random.default_rng(3).random((4, LINES, SAMPLES)).astype("f4"))
+    dataset = None
+    write_labels(tmp_path / "l.tif", truth())
+    result = run("gdal_hsi_svm_train", "-q", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "m.json")
+    error = first_error(result)
+    assert result.code == 1 and "no way leads from the SRS" in error and "the local 'Site grid'" in error and len(error) < 300, error

@@ -517,3 +517,31 @@ def test_a_library_of_a_scene_without_wavelengths_and_with_empty_bands_fits_it(t
     assert "27 of 30 bands" in result.out  # they are known by their numbers
     shares = read(tmp_path / "a.tif")
     assert np.allclose(np.sort(shares[:, 0], axis=0), np.sort(np.eye(4), axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("extension", ["sli", "csv", "geojson"])
+def test_deviations_are_no_materials(tmp_path, extension):
+    """A library of means and standard deviations is one of the means; what -spectrum names is taken."""
+    random = np.random.default_rng(11)
+    classes = np.repeat([1, 2, 3], 40).reshape(12, 10)
+    data = np.moveaxis(SPECTRA[classes - 1] + random.normal(0, 0.01, (12, 10, BANDS)), 2, 0)
+    write_scene(tmp_path / "s.img", data, wavelengths=NM)
+    write_scene(tmp_path / "l.tif", classes[None], driver="GTiff", dtype="u1")
+    library, plain = tmp_path / f"dev.{extension}", tmp_path / "plain.sli"
+    succeed(run("gdal_hsi_spectra", "-q", "-kind", "deviation", tmp_path / "s.img", tmp_path / "l.tif", library))
+    succeed(run("gdal_hsi_spectra", "-q", tmp_path / "s.img", tmp_path / "l.tif", plain))
+    outputs = []
+    for path in library, plain:
+        for words in (["unmix", tmp_path / "s.img", path], ["unmix", "-spectrum", "*lass*", tmp_path / "s.img", path],
+                      ["detect", "-method", "sam", "-target", path, tmp_path / "s.img"]):
+            result = succeed(run("gdal_hsi_" + words[0], "-overwrite", *words[1:], tmp_path / "o.tif"))
+            noted = "3 of 6 spectra are standard deviations ('Class 1 deviation' ...) and left out" in result.out
+            assert noted == (path == library), result.out
+            outputs.append(read(tmp_path / "o.tif"))
+    for one, other in zip(outputs[:3], outputs[3:]):
+        assert one.shape == other.shape == (3, 12, 10) and np.allclose(one, other, atol=1e-5)
+    result = succeed(run("gdal_hsi_detect", "-overwrite", "-method", "sam", "-target", library, "-spectrum", "Class 2 deviation",
+                         tmp_path / "s.img", tmp_path / "o.tif"))
+    assert "1 of 1 spectrum is a standard deviation ('Class 2 deviation') and no material, taken since -spectrum names it" in result.err
+    result = run("gdal_hsi_unmix", "-overwrite", "-spectrum", "*deviation", tmp_path / "s.img", library, tmp_path / "x.tif")
+    assert result.code == 1 and "and no material" in first_error(result) and not (tmp_path / "x.tif").exists()

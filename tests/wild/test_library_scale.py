@@ -37,6 +37,21 @@ def test_the_factor_is_proposed(tmp_path, factor, dtype, proposed):
         assert np.allclose(read(tmp_path / "a.tif").reshape(3, -1).T, SHARES, atol=2e-2)
 
 
+@pytest.mark.parametrize("factor, dtype, times, proposed", [(100, "u1", 10000, "0.01"), (100, "u1", 25000, "0.01"),
+                                                            (6000, "u2", 3e8, "1e-05")])
+def test_whole_numbers_are_no_share_of_their_type(tmp_path, factor, dtype, times, proposed):
+    """1/255 would make a scene of bytes one of numbers from 0 to 1."""
+    result, _ = unmixed(tmp_path, factor, dtype, library=SPECTRA * times)
+    assert f"-library-scale {proposed} would make them so" in result.err, result.err
+
+
+def test_zeros_have_no_units(tmp_path):
+    shade = np.vstack([SPECTRA[:1], 0 * SPECTRA[:2]])
+    for factor, told in ((1, False), (10000, True)):
+        result, _ = unmixed(tmp_path, factor, "f4", "-method", "ucls", "-spectrum", "#1", library=shade)
+        assert ("times as long" in result.err) == told and " 0 times" not in result.err, result.err
+
+
 def test_a_wrong_scale_is_put_right(tmp_path):
     result, library = unmixed(tmp_path, 10000, "f4", "-library-scale", "100")
     assert "-library-scale 10000 would" in result.err and library["scale"] == 100

@@ -328,3 +328,116 @@ def test_no_number_of_a_file_that_changes(tmp_path):
         loop.kill()
         loop.wait()
     assert result.code == 1 and "was changed while this run read it" in first_error(result) and result.out == ""
+
+
+@pytest.mark.parametrize("tool,words,result_words", [
+    ("mnf", [], "eigenvalue"), ("pca", [], "variance"), ("detect", ["-method", "rx"], "Best score"),
+    ("unmix", ["LIBRARY"], "residual"), ("endmembers", ["-t", "4", "-residual"], "Residual"), ("atdca", ["-t", "4"], "Rank")])
+def test_no_table_of_a_file_that_changes(tmp_path, tool, words, result_words):
+    """Nor what is printed without -q beside a result that is a file."""
+    write_scene(tmp_path / "s.img", np.random.default_rng(1).random((4, 60, 60)), wavelengths=NM)
+    library = write_csv(tmp_path / "lib.csv", spectra_of(2))
+    target = tmp_path / ("o.gpkg" if tool in ("endmembers", "atdca") else "o.tif")
+    files = [tmp_path / "s.img", *[library for word in words if word == "LIBRARY"], target]
+    command = ["gdal_hsi_" + tool, "-device", "cpu"] if tool not in ("endmembers",) else ["gdal_hsi_" + tool]
+    good = succeed(run(*command, "-overwrite", *[w for w in words if w != "LIBRARY"], *files))
+    assert result_words in good.out
+    target.unlink()
+    loop = subprocess.Popen(["bash", "-c", f"while :; do touch '{tmp_path}/s.img'; sleep 0.002; done"])
+    try:
+        result = run(*command, *[w for w in words if w != "LIBRARY"], *files)
+    finally:
+        loop.kill()
+        loop.wait()
+    assert result.code == 1 and "was changed while this run read it" in first_error(result)
+    assert result_words not in result.out and not target.exists(), result.out
+
+
+@pytest.mark.parametrize("name", ["um.csv", "um.sli"])
+def test_micrometres_that_are_called_nanometres(tmp_path, name):
+    """The commonest slip of a column's name; no instrument measures under 100 nm."""
+    write_scene(tmp_path / "s.img", np.moveaxis(np.random.default_rng(2).dirichlet(np.ones(3), (9, 9)) @ spectra_of(3), 2, 0),
+                wavelengths=NM)
+    if name == "um.csv":
+        path = write_csv(tmp_path / name, spectra_of(3))
+        path.write_text("\n".join(["wavelength (nm)" + line[len("wavelength"):] if k == 0 else f"{float(line.split(',')[0]) / 1000},{line.split(',', 1)[1]}"
+                                   for k, line in enumerate(path.read_text().splitlines())]) + "\n")
+    else:
+        path = write_sli(tmp_path / name, spectra_of(3), [w / 1000 for w in NM])
+    result = succeed(run("gdal_hsi_unmix", tmp_path / "s.img", path, tmp_path / "o.tif"))
+    assert "too short for nanometres, and are taken for micrometres" in result.err
+    assert "taken for micrometres" in succeed(run("gdal_hsi_info", path)).err
+    assert "450 to 850 nm" in run("gdal_hsi_info", path).out
+    assert float(result.out.split("Mean residual: ")[1].split()[0]) < 1e-6
+
+
+def test_a_scene_in_micrometres_that_are_called_nanometres(tmp_path):
+    write_scene(tmp_path / "s.img", np.random.default_rng(2).random((4, 6, 6)), wavelengths=[w / 1000 for w in NM])
+    result = succeed(run("gdal_hsi_pca", "-nc", 2, "-model", tmp_path / "m.json", tmp_path / "s.img", tmp_path / "p.tif"))
+    assert "taken for micrometres" in result.err
+    assert json.loads((tmp_path / "m.json").read_text())["wavelengths_nm"] == pytest.approx(NM)
+    succeed(run("gdal_hsi_spp", "-q", "-of", "ENVI", tmp_path / "s.img", tmp_path / "o.img"))
+    assert "taken for" not in succeed(run("gdal_hsi_info", tmp_path / "o.img")).err  # the unit is right from here on
+    assert "450 to 850 nm" in run("gdal_hsi_info", tmp_path / "o.img").out
+
+
+def test_wavelengths_that_do_not_meet(tmp_path):
+    write_scene(tmp_path / "s.img", np.random.default_rng(2).random((4, 6, 6)), wavelengths=[2000 + w for w in NM])
+    library = write_csv(tmp_path / "lib.csv", spectra_of(3))
+    for words in (["gdal_hsi_unmix", tmp_path / "s.img", library], ["gdal_hsi_detect", "-target", library, tmp_path / "s.img"]):
+        result = run(*words, tmp_path / "o.tif")
+        assert result.code == 1 and "wavelengths from 450 to 850 nm, the scene from 2450 to 2850 nm" in first_error(result)
+        assert "Are the units of both right?" in result.err
+
+
+def test_a_header_that_may_not_be_read(tmp_path):
+    """As a user who may not: root may read all."""
+    write_scene(tmp_path / "s.dat", np.random.default_rng(2).random((4, 6, 6)))
+    os.chmod(tmp_path / "s.hdr", 0)
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.getuid() == 0 else []
+    for folder in [tmp_path, *tmp_path.parents][:3]:
+        if user and folder.is_dir() and str(folder) != "/tmp":
+            os.chmod(folder, 0o755)
+    result = subprocess.run([*user, str(BIN / "gdal_hsi_info"), "s.dat"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1 and "cannot open 's.dat': its header 's.hdr' may not be read" in result.stderr, result.stderr
+
+
+def test_names_with_a_leading_dash_in_proposals(tmp_path):
+    write_scene(tmp_path / "-x.dat", np.random.default_rng(2).random((4, 6, 6)))
+    for words in ["--", "-x.dat"], ["./-x.dat"]:
+        out = succeed(run("gdal_hsi_info", *words, cwd=tmp_path)).out
+        commands = out.split("Next:")[1].split("\n")
+        for command in [c.strip() for c in commands if c.strip()]:
+            assert " -x" not in command
+            name, *rest = command.split()
+            succeed(run(name, "-q", *rest, *(["-overwrite"] if name == "gdal_hsi_pca" else []), cwd=tmp_path))
+
+
+@pytest.mark.parametrize("option", ["dst", "-model", "-report"])
+def test_names_of_folders_as_outputs(tmp_path, option):
+    write_scene(tmp_path / "s.img", np.random.default_rng(2).random((4, 6, 6)))
+    words = ["-model", tmp_path / "m.json"] if option == "dst" else [option, f"{tmp_path}/x/"]
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_pca", "-q", *words, tmp_path / "s.img", f"{tmp_path}/x/" if option == "dst" else tmp_path / "o.tif")
+        assert result.code == 2 and f"{option} '{tmp_path}/x/' is the name of a folder" in first_error(result), result.err
+    succeed(run("gdal_hsi_pca", "-q", tmp_path / "s.img", f"{tmp_path}/x.zarr/"))
+
+
+@pytest.mark.parametrize("options,advice", [
+    (["-fraction", 1], "Ask for fewer training pixels (a smaller -n or -fraction).\n"),
+    (["-fraction", 0.9, "-min-distance", 30], "or give a smaller -min-distance.")])
+def test_advice_names_what_was_given(tmp_path, options, advice):
+    write_labels(tmp_path / "l.tif", np.kron(np.arange(1, 5).reshape(2, 2), np.ones((6, 6), int)), place=None)
+    result = run("gdal_hsi_sample", *options, tmp_path / "l.tif", tmp_path / "a.tif", tmp_path / "b.tif")
+    assert result.code == 1 and "no test pixel is left" in result.err and advice in result.err, result.err
+
+
+def test_classes_of_one_pixel(tmp_path):
+    write_scene(tmp_path / "s.tif", np.random.default_rng(1).random((4, 12, 12)), "GTiff")
+    labels = np.zeros((12, 12), int)
+    labels[0, :3] = 1, 2, 3
+    for more, said in ((0, "class 1, class 2, class 3 have 1 training pixel each: "), (2, "class 3 has 1 training pixel: ")):
+        labels[5, :more], labels[6, :more] = 1, 2
+        write_labels(tmp_path / "l.tif", labels, place=None)
+        result = run("gdal_hsi_svm_train", "-q", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "m.json")
+        assert result.code == 1 and said in first_error(result), result.err

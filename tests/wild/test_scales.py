@@ -223,3 +223,33 @@ def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
     err = succeed(run("gdal_hsi_spp", "-ws", "3", *options, tmp_path / "s.img", tmp_path / "o.tif")).err
     if bands is None or not said:
         assert ("the bands' own alone count" in err) == said, err
+
+
+def integers(path, values, header_factor=None, dtype=gdal.GDT_Float32):
+    """An ENVI scene that states a reflectance scale factor, or none."""
+    dataset = gdal.GetDriverByName("ENVI").Create(str(path), SAMPLES, LINES, BANDS, dtype)
+    dataset.WriteArray(values)
+    dataset = None
+    if header_factor:
+        with open(path.with_suffix(".hdr"), "a", encoding="utf-8") as header:
+            header.write(f"reflectance scale factor = {header_factor}\n")
+    return path
+
+
+def test_compared_numbers_of_other_scales(tmp_path):
+    """Numbers are compared as they are: a warning names the factor that the files state, unless the numbers tell that the
+    other file has only lost it."""
+    values, _ = reflectance()
+    plain = integers(tmp_path / "a.img", values)
+    scaled = integers(tmp_path / "b.img", np.round(values * 10000), 10000, gdal.GDT_Int16)
+    lost = integers(tmp_path / "c.img", np.round(values * 10000), None, gdal.GDT_Int16)
+    other = integers(tmp_path / "d.img", values * 100, 100)
+    for first, second, factor in ((plain, scaled, "10000"), (scaled, plain, "0.0001"), (scaled, lost, None), (lost, scaled, None),
+                                  (plain, lost, None), (scaled, scaled, None), (other, scaled, "100"), (scaled, other, "0.01")):
+        result = succeed(run("gdal_hsi_compare", "-report", tmp_path / "r.json", first, second))
+        assert ("state different scales" in result.err) == bool(factor), result.err
+        if factor:
+            assert f"those of the second are {factor} times the first's where both mean the same" in result.err
+            assert any("different scales" in w for w in json.loads((tmp_path / "r.json").read_text())["warnings"])
+    result = succeed(run("gdal_hsi_compare", "-dry-run", plain, scaled))
+    assert "different scales" not in result.err

@@ -195,3 +195,47 @@ def test_what_is_refused(files, options, code, message):
         result = run("gdal_hsi_detect", "-q", *words, files / "scene.img", files / "d.tif")
         error = next((line for line in result.err.splitlines() if line.startswith("ERROR")), "")
         assert result.code == code and message in error, result.err
+
+
+@pytest.mark.parametrize("words,pixels,said", [
+    (["-nc", 1], 168, "ace in one component is 1 on one side"), (["-nc", 1, "-shrinkage", 0.1], 168, "ace in one component"),
+    (["-b", "3,5"], 168, "ace in one band is 1 on one side"),  # band 3 is constant
+    (["-nc", 2], 168, None), (["-nc", "auto", "-srcwin", 2, 3, 5, 3], 15, None)])
+def test_ace_of_one_dimension(files, words, pixels, said):
+    """(t-m)(x-m) over the roots of their squares: a sign. -nc auto takes two components."""
+    result = succeed(run("gdal_hsi_detect", "-device", "cpu", "-target-pixel", 1, 1, *words, "-report", files / "r.json",
+                         files / "scene.img", files / "d.tif"))
+    scores = read(files / "d.tif")
+    scores = scores[np.isfinite(scores)]
+    assert (np.abs(np.abs(scores) - 1) < 1e-6).all() == (said is not None)
+    assert (said in result.err) if said else "ace in one" not in result.err, result.err
+    warnings = json.loads((files / "r.json").read_text())["warnings"]
+    assert any("ace in one" in w for w in warnings) == (said is not None)
+
+
+@pytest.mark.parametrize("method,size,options,advice", [
+    ("rx", (2, 1), ["-nc", "auto"], "take a larger background"), ("rx", (2, 1), ["-shrinkage", "auto"], "take a larger background"),
+    ("rx", (2, 1), [], "take a larger background"), ("rx", (3, 1), ["-shrinkage", "auto"], "take -nc auto, or a larger background"),
+    ("rx", (4, 1), [], "take -nc auto, -shrinkage auto, or a larger background"),
+    ("ace", (3, 1), ["-nc", "auto"], "take -shrinkage auto, or a larger background"),
+    ("ace", (3, 1), [], "take -shrinkage auto, or a larger background")])
+def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
+    """And none that cannot help: two pixels are as far from their mean in one component as in all bands."""
+    target = ["-target-pixel", 0, 1] if method == "ace" else []
+    result = succeed(run("gdal_hsi_detect", "-device", "cpu", "-method", method, *target, *options, "-srcwin", 3, 3, *size, "-report",
+                         files / "r.json", files / "scene.img", files / "d.tif"))
+    said = " ".join(result.err.split())
+    assert json.loads((files / "r.json").read_text())["background"]["few_pixels"]
+    assert "scores mean nothing" in said and said.rstrip().endswith("; " + advice), said
+    if size == (2, 1):
+        assert np.allclose(read(files / "d.tif"), 0.5, atol=1e-4)  # (n - 1)^2 / n
+
+
+@pytest.mark.parametrize("method", ["mf", "ace", "cem", "sam", "sid"])
+def test_a_target_of_zeros(files, method):
+    """Darkness, where a background has a mean; else nothing. It has no units."""
+    (files / "zero.csv").write_text("soil,none\n" + "".join(f"{40 + k % 3},0\n" for k in range(24)))
+    result = run("gdal_hsi_detect", "-q", "-method", method, "-target", files / "zero.csv", files / "scene.img", files / "d.tif")
+    assert "target 'none'" in result.err and "times as long" not in result.err, result.err
+    assert result.code == (0 if method in ("mf", "ace") else 1)
+    assert ("is all zero: what it finds is darkness" in result.err) == (result.code == 0)

@@ -241,11 +241,7 @@ def test_advice_for_few_pixels_helps(files, size, targets):
     command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", "-false-alarms", 0.1, *targets, "-srcwin", 0, 0, *size]
     refused = run(*command, files / "scene.img", files / "d.tif")
     assert refused.code == 1 and "Take -nc auto" in refused.err and "-shrinkage auto" not in refused.err, refused.err
-    helped = run(*command, "-nc", "auto", files / "scene.img", files / "d.tif")
-    if targets:  # ace of one component has no threshold: then something else is advised
-        assert helped.code == 1 and "-nc auto" not in helped.err.split("ERROR")[1]
-    else:
-        succeed(helped)
+    succeed(run(*command, "-nc", "auto", files / "scene.img", files / "d.tif"))
     shrunk = run(*command, "-shrinkage", "auto", files / "scene.img", files / "d.tif")
     assert shrunk.code == 2 and "Take -nc auto" in shrunk.err
 
@@ -265,6 +261,13 @@ def test_a_rate_below_a_background_is_advised_what_there_is(files):
     (["-threshold", "%"], 2, "is no number"),
     (["-threshold", "many"], 2, "is no number"),
     (["-threshold", "nan"], 2, "number"),
+    (["-threshold", "99", *TARGETS], 2, "-threshold 99 with -method ace: scores lie between -1 and 1"),
+    (["-threshold", "-1.5", *TARGETS], 2, "scores lie between -1 and 1"),
+    (["-threshold", "5", "-method", "sam", *TARGETS], 2, "scores are angles in radians"),
+    (["-threshold", "-0.1", "-method", "sam", *TARGETS], 2, "scores are angles in radians"),
+    (["-threshold", "-0.1", "-method", "sid", *TARGETS], 2, "scores are never below 0"),
+    (["-threshold", "-5"], 2, "-threshold -5 with -method rx: scores are never below 0"),
+    (["-threshold", "-5", "-window", "3", "7"], 2, "scores are never below 0"),
     (["-false-alarms", "0"], 2, "more than 0 and less than 1"),
     (["-false-alarms", "1"], 2, "more than 0 and less than 1"),
     (["-false-alarms", "-1e-3"], 2, "more than 0 and less than 1"),
@@ -282,6 +285,18 @@ def test_what_is_refused(files, options, code, message):
         result = run("gdal_hsi_detect", "-q", "-map", files / "map.tif", *words, files / "scene.img", files / "d.tif")
         error = next((line for line in result.err.splitlines() if line.startswith("ERROR")), "")
         assert result.code == code and message in error, result.err
+
+
+def test_what_was_meant_by_a_threshold(files):
+    """A share without its sign, degrees instead of radians; both ends of a scale are thresholds."""
+    command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", *TARGETS, files / "scene.img", files / "d.tif"]
+    assert "write the sign: 99%." in run(*command, "-threshold", "99").err
+    assert "5 degrees are 0.0872664626 radians" in run(*command, "-method", "sam", "-threshold", "5").err
+    for method, threshold in (("ace", 1), ("ace", -1), ("sam", 0), ("sam", 1.2), ("mf", 99), ("cem", -7)):
+        assert "degrees" not in succeed(run(*command, "-method", method, "-threshold", threshold)).err
+    for degrees in 2, 3:  # all spectra without negative values are within a right angle
+        result = succeed(run(*command, "-method", "sam", "-threshold", degrees))
+        assert "all pixels reach it" in result.err and "are these degrees?" in result.err
 
 
 def test_a_threshold_needs_a_map(files):

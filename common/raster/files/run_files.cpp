@@ -2,9 +2,11 @@
 #include "raster/files/run_files.h"
 
 #include "core/error.h"
+#include "core/file_path.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/regular_file.h"
 
+#include <cpl_conv.h>
 #include <cpl_port.h>
 
 #include <fcntl.h>
@@ -282,6 +284,10 @@ void RunFiles::writes(const std::string& role, const std::string& path,
         throw UsageError(role + " '" + path + "' is a part of another file (" + place +
                              "): results are files of their own",
                          "Write a file, then pack it with zip, gzip or tar.");
+    if (!path.empty() && path.back() == '/' && is_local(path) &&
+        !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
+        throw UsageError(role + " '" + path + "' is the name of a folder",
+                         "Name a file in it: " + path + "NAME.");
     Entry entry{role, path, sides, true};
     entry.files.insert(entry.files.begin(), path);
     const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/regular_file.h"
 
+#include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
 
+#include <cpl_conv.h>
 #include <cpl_vsi.h>
+
+#include <unistd.h>
 
 namespace hsi::raster {
 
@@ -22,6 +26,15 @@ decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
 bool is_regular_file(const std::string& path) { return VSI_ISREG(mode_of(path)); }
 
 bool is_there(const std::string& path) { return mode_of(path) != 0; }
+
+std::string unreadable_header(const std::string& path) {
+    if (!is_local(path)) return {};
+    for (const char* extension : {"hdr", "HDR"})
+        for (const std::string& header :
+             {std::string(CPLResetExtension(path.c_str(), extension)), path + "." + extension})
+            if (access(header.c_str(), F_OK) == 0 && access(header.c_str(), R_OK) != 0) return header;
+    return {};
+}
 
 bool is_pipe_or_device(const std::string& path) {
     const auto mode = mode_of(path);

@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/unknown_srs.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/point_table.h"
 #include "raster/metadata/envi_file.h"
@@ -26,11 +28,11 @@ OGRSpatialReference srs_from(const std::string& wkt) {
     return srs;
 }
 
-/// What GeoPackage calls the SRS of a layer for which nobody has named one.
-bool stands_for_none(const OGRSpatialReference& srs) {
+/// "'WGS 84'", "the local 'Site grid'"; what PROJ says of them is pages of WKT.
+std::string srs_text(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
-    return name != nullptr && (STARTS_WITH_CI(name, "Undefined geographic SRS") ||
-                               STARTS_WITH_CI(name, "Undefined Cartesian SRS"));
+    return std::string(srs.IsLocal() ? "the local " : "") +
+           (name != nullptr ? "'" + std::string(name) + "'" : "unnamed one");
 }
 
 } // namespace
@@ -75,8 +77,10 @@ Transformation transformation(const std::string& from, const std::string& to, co
     const GdalErrors errors;
     Transformation t(OGRCreateCoordinateTransformation(&source, &target));
     if (!t)
-        throw Error("'" + path + "': its coordinates cannot be turned into the scene's: " + errors.text(),
-                    "Check the SRS of both files with gdalinfo and ogrinfo.");
+        throw Error("'" + path +
+                        "': its coordinates cannot be turned into the scene's: no way leads from the SRS " +
+                        srs_text(source) + " to " + srs_text(target),
+                    "Give both files the SRS that they are in (gdal_edit.py -a_srs, ogr2ogr -a_srs).");
     return t;
 }
 
@@ -121,6 +125,8 @@ std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, 
                                                options.mask, notes);
     if (!dataset)
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
+    if (const std::string header = dataset ? std::string() : unreadable_header(options.path); !header.empty())
+        throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");

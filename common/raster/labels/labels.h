@@ -122,6 +122,8 @@ class LabelSource {
     /// What reading has shown so far: numbers that are no labels, pixels in features of several classes.
     virtual std::vector<std::string> reading_notes() const { return {}; }
     const std::string& path() const { return m_path; }
+    /// Of a raster: what an item of its metadata says ("HSI_HISTORY"); empty: there is none.
+    virtual std::string item(const std::string&) const { return {}; }
     /// With LabelOptions::shares, of features: the classes of polygons, ascending, and what those of class
     /// `value` cover of every pixel, 0 to 1 (count x samples values), whatever labels it. Not of classes left
     /// out.

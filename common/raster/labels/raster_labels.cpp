@@ -104,6 +104,11 @@ class RasterLabels final : public NumberedLabels {
         place(grid);
     }
 
+    std::string item(const std::string& key) const override {
+        const char* const text = m_dataset->GetMetadataItem(key.c_str());
+        return text != nullptr ? text : "";
+    }
+
     void read_lines(int64_t line, int64_t count, uint16_t* out) override {
         for (int64_t y = line; y < line + count; y += strip_lines) {
             const int64_t n = std::min(strip_lines, line + count - y);

@@ -110,6 +110,25 @@ std::vector<size_t> chosen_names(const std::vector<std::string>& names,
     return chosen;
 }
 
+std::set<size_t> deviations_in(const std::vector<std::string>& names) {
+    const std::set<std::string> all(names.begin(), names.end());
+    const std::string tail = " deviation";
+    std::set<size_t> found;
+    for (size_t k = 0; k < names.size(); ++k) {
+        // "X deviation (2)" belongs to "X (2)": names that a header could not hold alike.
+        const std::string& name = names[k];
+        const size_t bracket = name.empty() || name.back() != ')' ? std::string::npos : name.rfind(" (");
+        const std::string count = bracket == std::string::npos ? std::string() : name.substr(bracket);
+        const std::string own = name.substr(0, name.size() - count.size());
+        for (const auto& [text, behind] : {std::pair(name, std::string()), std::pair(own, count)})
+            if (text.size() > tail.size() &&
+                text.compare(text.size() - tail.size(), tail.size(), tail) == 0 &&
+                all.count(text.substr(0, text.size() - tail.size()) + behind) > 0)
+                found.insert(k);
+    }
+    return found;
+}
+
 bool are_exact(const std::vector<std::string>& wanted) {
     return std::none_of(wanted.begin(), wanted.end(), is_pattern);
 }

@@ -102,11 +102,12 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
     for (const double v : library.wavelengths_nm)
         if (v > largest) largest = v;
     const bool known = !library.wavelengths_nm.empty();
-    library_to_nm(library.wavelengths_nm, told ? *units : "");
+    wavelengths_to_nm(library, path, told ? *units : "");
     if (known && library.wavelengths_nm.empty() && told)
         note(library, path, "'wavelength units = " + *units + "' is no unit of wavelengths: it has none");
     // In the unit of the wavelengths.
-    library_to_nm(library.fwhm_nm, told ? *units : largest > 0 && largest < 100 ? "um" : "nm");
+    const bool micrometres = told ? are_micrometres(largest, *units) : largest > 0 && largest < 100;
+    library_to_nm(library.fwhm_nm, micrometres ? "um" : told ? *units : "nm");
 }
 
 /// Values that the header marks: ignored, or of a band that is bad.

@@ -78,6 +78,8 @@ double library_number(const std::string& text);
 double number_with_comma(const std::string& text);
 /// In nanometres; empty when none is known.
 void library_to_nm(std::vector<double>& values, const std::string& units);
+/// The same of the library's wavelengths, with a note where `units` is wrong (are_micrometres()).
+void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The file's bytes. \throws Error.
 std::string library_text(const std::string& path);
 /// Numbers of bands into the library where they can be some: whole, from 1 on, none twice. `told`: as

@@ -199,7 +199,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
     if (!names[run.begin].number) {
         for (size_t c = run.begin; c < run.end; ++c)
             library.wavelengths_nm.push_back(names[c].value);
-        library_to_nm(library.wavelengths_nm, unit);
+        wavelengths_to_nm(library, path, unit);
     }
     const size_t called = column_of_names(table, run);
     Column marks;

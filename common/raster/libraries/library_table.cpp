@@ -64,7 +64,8 @@ void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
     for (const double v : t.values[c])
         if (v > largest) largest = v;
     t.unit = !unit.empty() ? unit : largest < 100 ? "um" : "nm";
-    library_to_nm(t.library.wavelengths_nm, t.unit);
+    wavelengths_to_nm(t.library, t.path, t.unit);
+    if (are_micrometres(largest, t.unit)) t.unit = "um";
 }
 
 void take_numbers(Columns& t, size_t c) {

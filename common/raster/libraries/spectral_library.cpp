@@ -159,6 +159,16 @@ void library_to_nm(std::vector<double>& values, const std::string& units) {
     if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
 }
 
+void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units) {
+    double largest = 0;
+    for (const double v : library.wavelengths_nm)
+        if (v > largest) largest = v;
+    const bool wrong = are_micrometres(largest, units);
+    if (wrong)
+        note(library, path, "its wavelengths are too short for nanometres, and are taken for micrometres");
+    library_to_nm(library.wavelengths_nm, wrong ? "um" : units);
+}
+
 double number_with_comma(const std::string& text) {
     if (std::count(text.begin(), text.end(), ',') != 1 || text.find('.') != std::string::npos)
         return library_number(text);

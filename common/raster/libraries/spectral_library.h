@@ -8,7 +8,9 @@
 // names may be missing.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,8 @@ std::vector<std::string> files_of_library(const std::string& path);
 /// names like it.
 std::vector<size_t> chosen_names(const std::vector<std::string>& names,
                                  const std::vector<std::string>& wanted, const std::string& role);
+/// Which names are those of standard deviations: "X deviation" beside "X", as gdal_hsi_spectra writes them.
+std::set<size_t> deviations_in(const std::vector<std::string>& names);
 /// True when every one of `wanted` means single spectra: no pattern is among them.
 bool are_exact(const std::vector<std::string>& wanted);
 

@@ -2,6 +2,7 @@
 // read_metadata(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
 #include "core/utf8.h"
 #include "raster/gdal/sample_convert.h"
+#include "raster/gdal/unknown_srs.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/metadata_items.h"
@@ -80,7 +81,7 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
 }
 
 std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* srs) {
-    if (srs == nullptr || srs->IsEmpty()) return nullptr;
+    if (srs == nullptr || srs->IsEmpty() || stands_for_none(*srs)) return nullptr;
     return std::shared_ptr<const OGRSpatialReference>(srs->Clone(),
                                                       [](OGRSpatialReference* s) { s->Release(); });
 }

@@ -66,6 +66,7 @@ struct SceneMetadata {
     EnviHeader envi;                 ///< all fields of the ENVI header or domain
     std::vector<BandMetadata> bands; ///< the kept ones, in order
     bool masked = false;             ///< the source has a mask beside nodata values
+    bool told_nanometres = false;    ///< of wavelengths in micrometres, whose unit is right in `bands`
 
     /// The geotransform of the window; false when there is none.
     bool window_geotransform(double (&gt)[6]) const;
@@ -104,6 +105,10 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands);
 
 /// Completes the header text that GDAL wrote.
 std::string finish_envi_header(const std::string& written, const SceneMetadata& scene, bool same_bands);
+
+/// Whether wavelengths up to `largest` are told to be nanometres and are too short for that (under 100): they
+/// are micrometres, the commonest slip.
+bool are_micrometres(double largest, const std::string& units);
 
 /// Nanometres for a number in ENVI's units ("Micrometers", "nm", "Wavenumber" ...); NaN for units that are no
 /// wavelength. `guess` (the largest wavelength of the scene) decides where units are empty.

@@ -260,6 +260,11 @@ bool in_nanometres(const std::string& units) {
     return starts_with(u, "nano") || starts_with(u, "nan\xc3\xb3") || u == "nm" || u == "nms";
 }
 
+bool are_micrometres(double largest, const std::string& units) {
+    constexpr double shortest = 100; // nanometres of an instrument
+    return in_nanometres(units) && largest > 0 && largest < shortest;
+}
+
 double to_nanometres(double value, const std::string& units, double guess) {
     constexpr double light = 299792458;                    // m/s
     if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 stands in them
@@ -338,6 +343,10 @@ void read_spectral(SceneMetadata& scene) {
         largest = std::max(largest, number_in(b.wavelength));
     }
     for (BandMetadata& b : scene.bands) {
+        if (are_micrometres(largest, b.wavelength_units)) {
+            b.wavelength_units = "Micrometers";
+            scene.told_nanometres = true;
+        }
         b.wavelength_nm = to_nanometres(number_in(b.wavelength), b.wavelength_units, largest);
         // A width in wavenumbers or frequencies is no width in nanometres.
         b.fwhm_nm = falls_with_length(b.wavelength_units)

@@ -182,8 +182,7 @@ void check_product(Product& product) {
             band.wavelength = band.fwhm = "";
         note("all bands have the same wavelength, which cannot be: none is taken");
     }
-    constexpr double shortest = 100; // of an instrument's, in nanometres
-    if (most > 0 && most < shortest && product.wavelength_units == "Nanometers") {
+    if (are_micrometres(most, product.wavelength_units)) {
         product.wavelength_units = "Micrometers";
         note("its wavelengths are too short for nanometres, and are taken for micrometres");
     }

@@ -387,6 +387,8 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                                         : std::pair<std::string, std::string>();
         !kind.empty())
         throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
+    if (const std::string header = unreadable_header(options.path); !header.empty())
+        throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
     throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
 }
 

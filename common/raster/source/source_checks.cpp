@@ -168,6 +168,9 @@ void check_envi_header(SourceState& s) {
 }
 
 void check_band_lists(SourceState& s) {
+    if (s.scene.told_nanometres)
+        s.notes.push_back(s.name() +
+                          ": its wavelengths are too short for nanometres, and are taken for micrometres");
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
         if (key == "wavelength") return !band.wavelength.empty(); // a unit may stand beside it
         const auto number = envi_number(entry);
