@@ -34,7 +34,7 @@ function(hsi_tools)
   hsi_optimise_lightly(hsi_catalogue)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)
-  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue)
+  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue hsi_links)
   # Loaded at run time, so no linker asks for it.
   if(TARGET hsi_mpi)
     add_dependencies(gdal_hsi hsi_mpi)

@@ -143,4 +143,20 @@ uint64_t ComputedSource::window_bytes(int64_t samples, int64_t lines) const {
 
 std::unique_ptr<CubeReader> ComputedSource::open_reader() const { return std::make_unique<Reader>(*this); }
 
+namespace {
+
+LinkMaker& link_maker() {
+    static LinkMaker maker;
+    return maker;
+}
+
+} // namespace
+
+void set_link_maker(LinkMaker maker) { link_maker() = std::move(maker); }
+
+std::shared_ptr<Operation> make_operation(const Link& link, const CubeShape& scene) {
+    if (!link_maker()) throw Error("internal: nobody knows the operation '" + link.operation + "'");
+    return link_maker()(link, scene);
+}
+
 } // namespace hsi::stream

@@ -4,11 +4,14 @@
 // halo around it, so that the halos of a chain add up.
 #pragma once
 
+#include "core/json.h"
 #include "stream/operation.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace hsi::stream {
 
@@ -43,5 +46,20 @@ class ComputedSource final : public CubeSource {
     size_t m_output;
     CubeShape m_shape;
 };
+
+/// An operation by its name, with all that it needs: what a file can say of a link.
+struct Link {
+    std::string operation;          ///< "spp"
+    Json settings = Json::object(); ///< its own
+    size_t output = 0;              ///< of its outputs
+};
+
+/// Makes the operation of a link for a cube of this shape. Throws Error where settings are damaged, or are
+/// those of another cube.
+using LinkMaker = std::function<std::shared_ptr<Operation>(const Link& link, const CubeShape& scene)>;
+/// Who knows the operations says so once, before any link is made: this room knows none.
+void set_link_maker(LinkMaker maker);
+/// By the maker. Throws Error as it does, and where nobody has set one.
+std::shared_ptr<Operation> make_operation(const Link& link, const CubeShape& scene);
 
 } // namespace hsi::stream

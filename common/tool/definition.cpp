@@ -218,10 +218,10 @@ void Call::add_mask(const std::string& what, bool outputs) {
             throw UsageError("-mask-output means nothing without a mask",
                              "Give one with -mask FILE or -mask-exclude FILE.");
         if (m_has_destination && raster::RasterSink::is_virtual(options.destination))
-            throw UsageError(
-                "-mask-output does not go with a VRT: it is computed from the scene, which knows no "
-                "mask",
-                "Write another format, or leave out -mask-output.");
+            throw UsageError("-mask-output does not go with " +
+                                 std::string(raster::RasterSink::virtual_kind(options.destination)) +
+                                 ": it is computed from the scene, which knows no mask",
+                             "Write another format, or leave out -mask-output.");
     });
 }
 

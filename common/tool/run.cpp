@@ -414,6 +414,17 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
             note("Bands " + band_ranges(bad) +
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
+    if (const auto chain = source->chain(); !chain.empty()) {
+        std::string text = "Chain: " + source->chain_source();
+        Json links = Json::array();
+        for (const auto& link : chain) {
+            text +=
+                " ! " + link.operation + (link.halo > 0 ? " (halo " + std::to_string(link.halo) + ")" : "");
+            links.push_back({{"operation", link.operation}, {"halo", link.halo}});
+        }
+        m->source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
+        if (m->options.dry_run) print(text);
+    }
     if (!m->options.mask.given()) return source;
     if (!m->mask) m->mask = read_scene_mask(*this, *source);
     return m->options.mask.outputs ? source->with_mask(m->mask) : source;

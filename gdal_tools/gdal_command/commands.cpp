@@ -2,12 +2,13 @@
 // The tools as commands of GDAL (3.11 and newer). Everything that GDAL shows of a command comes from the
 // tool's definition; what is said here is how GDAL's users name things, and how a run speaks with a program
 // that is not ours: it changes nothing that the program shares with others, and says everything through GDAL.
-#include "gdal/commands.h"
+#include "gdal/modules.h"
 
 #include "catalogue.h"
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "host/command_line.h"
+#include "links/links.h"
 #include "math/simd_target.h"
 #include "tool/execute.h"
 #include "tool/words.h"
@@ -550,6 +551,7 @@ class Command final : public GDALAlgorithm {
 
 extern "C" __attribute__((visibility("default"))) void hsi_declare_commands() {
     hsi::share_process();
+    hsi::links::register_links();
     hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
     auto& registry = GDALGlobalAlgorithmRegistry::GetSingleton();
     registry.DeclareAlgorithm({"hsi"}, [] { return std::make_unique<hsi::plugin::Group>(); });

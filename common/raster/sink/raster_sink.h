@@ -17,6 +17,10 @@
 #include <utility>
 #include <vector>
 
+namespace hsi::stream {
+struct Link;
+}
+
 namespace hsi::raster {
 
 class RunFiles;
@@ -104,16 +108,24 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
                                               const RasterSource* like);
     ~RasterSink() override;
 
-    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it,
-    /// check() and create() refuse it.
+    /// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has
+    /// no pixels: write_virtual() makes it, check() and create() refuse it.
     static bool is_virtual(const OutputOptions& options);
-    /// As check(), for a VRT. Refuses creation options too, and what a VRT cannot say about its source (-if).
+    /// True of a scene that computes.
+    static bool is_computed(const OutputOptions& options);
+    /// "a VRT" or "an .hsi", for messages.
+    static const char* virtual_kind(const OutputOptions& options);
+    /// As check(), for an output without pixels. Refuses creation options too, and of a VRT what it cannot
+    /// say about its source (-if).
     static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
     /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
     /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
     /// Sources on the local file system are named relative to the VRT. Throws Error.
     static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                               const std::vector<VirtualBand>& bands);
+    /// Writes the scene that computes `link` of `like`, in the same way. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const stream::Link& link);
 
     stream::CubeShape shape() const override; ///< of the tiles that it takes
     bool concurrent() const override;
