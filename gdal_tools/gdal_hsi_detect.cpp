@@ -911,6 +911,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the background", true);
     call.add_destination("The scores, a band per target; it appears when it is complete");
+    call.computes_dst();
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                ".mat, GeoJSON ...)");

@@ -186,6 +186,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the mean spectrum", true);
     call.add_destination();
+    call.computes_dst();
     call.add_compute();
     call.option("ws", s.spp.window, "Window size, an odd number not larger than the scene")
         .between(spp::min_window, spp::max_window)

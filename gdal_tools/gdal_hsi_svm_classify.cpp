@@ -131,6 +131,7 @@ void declare(tool::Call& call) {
     call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
         .or_option("apply");
     call.add_destination("The class map, with names and colours; it appears when it is complete");
+    call.computes_dst();
     call.output("probabilities", s.probabilities, Content::raster,
                 "Also write the probability of each class, a band per class, to FILE; the model must have "
                 "been trained "

@@ -271,6 +271,7 @@ void declare(tool::Call& call) {
                         "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                         ".mat, GeoJSON ...)");
     call.add_destination("The abundances, a band per endmember; it appears when it is complete");
+    call.computes_dst();
     call.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
                                {{"ucls", unmix::Method::ucls, "nothing"},
                                 {"nnls", unmix::Method::nnls, "none is negative"},

@@ -161,6 +161,14 @@ Argument& Call::output_argument(const std::string& name, std::string& path, Cont
     return file(name, path, Role::output, content, summary, true);
 }
 
+Argument& Call::words(const std::string& name, std::vector<std::string>& variable,
+                      const std::string& summary) {
+    Argument& argument = option(name, variable, summary);
+    argument.positional = argument.required = argument.takes_rest = true;
+    argument.group = "Arguments";
+    return argument;
+}
+
 void Call::add_source() {
     const SharedArguments shared(m_shared);
     m_has_source = true;

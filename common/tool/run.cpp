@@ -253,7 +253,7 @@ void Run::Impl::finish() {
     host.check_printed();
 }
 
-std::string Run::Impl::make_report(const Outcome* failure) {
+Json Run::Impl::record(const Outcome* failure) {
     Json root = report;
     root["tool"] = tool;
     root["version"] = project_version();
@@ -298,6 +298,11 @@ std::string Run::Impl::make_report(const Outcome* failure) {
     if (failure)
         root["error"] =
             Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
+    return root;
+}
+
+std::string Run::Impl::make_report(const Outcome* failure) {
+    Json root = record(failure);
     if (options.report_append) {
         if (!overwrite && report_is_other_file()) throw no_report(); // which it was not when the run began
         auto chain = records_in(options.report).value_or(std::vector<Json>());

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "host/command_line.h"
+#include "host/terminal.h"
 #include "links/links.h"
 #include "math/simd_target.h"
 #include "tool/execute.h"
@@ -262,6 +263,9 @@ class GdalHost final : public tool::Host {
     void limit_cache(uint64_t) override {} // the block cache is the program's
     std::vector<std::string> library_failures() const override { return m_failures; }
     void committed() override {}
+    void give_words(tool::Call& call, const std::vector<std::string>& words) override {
+        host::give_words(call, words);
+    }
     void end() override { m_warn = nullptr; }
 
     /// The run, to its end, on a thread of its own.

@@ -140,6 +140,7 @@ class SceneDataset final : public GDALDataset {
         CPLStringList list(GDALDataset::GetFileList());
         for (const std::string& file : raster::files_read_with(GetDescription()))
             if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
+        CPLErrorReset(); // of files that were tried, and are no rasters
         return list.StealList();
     }
     int GetGCPCount() override { return m_description->GetGCPCount(); }

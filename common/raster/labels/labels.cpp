@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raster/labels/labels.h"
+#include "raster/files/scene_document.h"
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
@@ -123,7 +124,9 @@ std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, 
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
-                    "Labels are any raster or vector file that GDAL opens.");
+                    is_scene_document(options.path)
+                        ? "GDAL opens scenes that compute by the plugin gdal_HSI (GDAL_DRIVER_PATH)."
+                        : "Labels are any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
                                !options.name_field.empty() || options.all_touched || options.inside_only ||
                                options.min_cover || options.shares || options.pixel_coordinates;

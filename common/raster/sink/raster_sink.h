@@ -40,6 +40,10 @@ struct OutputOptions {
     std::string role = "dst"; ///< the option that names it, for messages
     /// With it: registered there, and renamed by its commit(), not by the sink's.
     std::shared_ptr<RunFiles> run;
+    /// It gets its name when it is complete, not with the run's other outputs.
+    bool at_once = false;
+    /// Not null: an .hsi goes there and into no file; `path` is what messages call it.
+    std::shared_ptr<SceneDocument> document = {};
     const CancelFlag* cancel =
         nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
 };

@@ -23,7 +23,7 @@ namespace {
 
 Target checked_target(const OutputOptions& options, const OutputSpec& spec) {
     Target target = choose_target(options, spec, true);
-    check_place(options, target.driver);
+    if (!options.document) check_place(options, target.driver);
     return target;
 }
 
@@ -70,7 +70,7 @@ RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spe
     impl->spec = spec;
     impl->scene = like.metadata();
     impl->nodata = choose_nodata(options, spec, &*impl->scene, impl->target.type);
-    impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+    if (!options.document) impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     return impl;
 }
 
@@ -105,14 +105,19 @@ void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Lin
     document.source = document_source(like);
     document.keep_nan = spec.keep_nan;
     document.raster = description_xml();
-    const std::string text = scene_document_text(document, file->destination());
-    { // what a reader of the file will find
+    const std::string destination = file ? file->destination() : options.path;
+    const std::string text = file ? scene_document_text(document, destination) : std::string();
+    { // what a reader will find
         OpenOptions again;
-        again.path = file->destination();
+        again.path = destination;
         again.document = std::make_shared<const SceneDocument>(
-            parse_scene_document(text, folder_of(file->destination()), file->destination()));
+            file ? parse_scene_document(text, folder_of(destination), destination) : document);
         const auto made = RasterSource::open(again);
         if (made->file_bands() != spec.shape.bands) throw failure("read again, it has other bands");
+    }
+    if (!file) {
+        *options.document = std::move(document);
+        return;
     }
     write_all(file->path(), text);
     hand_over();
@@ -161,7 +166,7 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
     check_virtual(options, spec, like);
     if (!is_computed(options)) throw Error("internal: a VRT is no scene that computes");
     // In memory each rank has its own.
-    if (!parallel::group().root() && is_local(options.path)) return;
+    if (!parallel::group().root() && !options.document) return;
     Impl::of_virtual(options, spec, like)->make_computed(like, link);
 }
 

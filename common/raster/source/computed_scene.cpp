@@ -192,7 +192,9 @@ DocumentSource document_source(const RasterSource& like) {
     source.scaled = s.scaled;
     if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file_samples || w.h != s.file_lines)
         source.window = w;
-    if (!is_local(source.path) && is_scene_document(source.path)) // it is gone when the process ends
+    if (s.options.document)
+        source.scene = s.options.document;
+    else if (!is_local(source.path) && is_scene_document(source.path)) // it is gone when the process ends
         source.scene = std::make_shared<const SceneDocument>(read_scene_document(source.path));
     else
         source.files = files_as_they_are(source.path);
