@@ -479,8 +479,17 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
     if (source->raw_access()) return source;
-    if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(), beside))
+    const bool computed = !source->chain().empty();
+    if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
+                              beside)) {
+        if (computed)
+            note(source->path() + " is computed anew in every pass: " +
+                 format_byte_size(source->shape().float_bytes()) + " are more than -memory lets a run keep");
         return source;
+    }
+    if (computed)
+        note(source->path() +
+             " is computed once and kept in memory: " + format_byte_size(source->shape().float_bytes()));
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
     return kept;

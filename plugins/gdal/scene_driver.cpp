@@ -3,6 +3,7 @@
 // would say is a VRT in the document; the pixels of all bands of a block are computed together, by several
 // threads.
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
@@ -12,6 +13,7 @@
 #include "parallel/threads.h"
 #include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/store_convert.h"
 #include "raster/source/raster_source.h"
 
@@ -259,13 +261,14 @@ class SceneDataset final : public GDALDataset {
         const auto wanted = static_cast<size_t>(thread_count());
         while (m_readers.size() < wanted)
             m_readers.push_back(m_source->open_reader());
+        m_buffers.resize(std::max(m_buffers.size(), m_readers.size()));
         return static_cast<int>(wanted);
     }
     stream::CubeReader& reader(int member) { return *m_readers[static_cast<size_t>(member)]; }
 
     /// The window in parts of whole rows, by several threads.
     void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
-        constexpr int64_t most_bytes = int64_t{8} << 20, least_lines = 8;
+        constexpr int64_t most_bytes = int64_t{32} << 20, least_lines = 8;
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
         const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
@@ -274,7 +277,9 @@ class SceneDataset final : public GDALDataset {
         parallel::for_each((window.h + lines - 1) / lines, members, nullptr, [&](int64_t part, int member) {
             const Rect r{window.x, window.y + part * lines, window.w,
                          std::min(lines, window.h - part * lines)};
-            std::vector<float> values(static_cast<size_t>(r.area() * nBands));
+            HostBuffer<float>& values = m_buffers[static_cast<size_t>(member)];
+            if (const auto size = static_cast<size_t>(r.area() * nBands); values.size() < size)
+                values = HostBuffer<float>(size);
             const auto view = CubeView<float>::packed(values.data(), nBands, r.h, r.w);
             reader(member).read(r, view);
             take(r, view);
@@ -296,15 +301,17 @@ class SceneDataset final : public GDALDataset {
     /// A band of `values` into the lines of a buffer from `first` on, as the file would have stored it.
     void copy_band(int band, const CubeView<float>& values, const Buffer& to, int64_t first) const {
         const auto count = static_cast<size_t>(values.samples);
-        std::vector<double> stored(count); // wide enough for every type
-        void* const samples = stored.data();
+        const bool as_it_is = m_rule.floats() && to.type == GDT_Float32 && to.pixel_step == sizeof(float);
+        std::vector<double> stored(as_it_is ? 0 : count); // wide enough for every type
         for (int64_t line = 0; line < values.lines; ++line) {
+            void* const samples = as_it_is ? to.at(0, first + line, 0) : stored.data();
             if (m_rule.floats()) {
                 std::memcpy(samples, values.row(band, line), count * sizeof(float));
                 m_rule.finish(static_cast<float*>(samples), count);
             } else {
                 m_rule.store(values.row(band, line), count, samples);
             }
+            if (as_it_is) continue;
             GDALCopyWords64(samples, m_rule.type(), static_cast<int>(m_rule.sample_bytes()),
                             to.at(0, first + line, 0), to.type, static_cast<int>(to.pixel_step),
                             static_cast<GPtrDiff_t>(count));
@@ -314,7 +321,8 @@ class SceneDataset final : public GDALDataset {
     const Description m_description;
     std::shared_ptr<const raster::RasterSource> m_source;
     std::vector<std::unique_ptr<stream::CubeReader>>
-        m_readers; ///< GDAL uses a dataset from one thread at a time
+        m_readers;                            ///< GDAL uses a dataset from one thread at a time
+    std::vector<HostBuffer<float>> m_buffers; ///< a reader each
     raster::StoreRule m_rule;
     bool m_by_pixel = true; ///< no link has a neighbourhood
     Rect m_last_window;
@@ -371,6 +379,7 @@ GDALDataset* open(GDALOpenInfo* info) {
     told([&] {
         const auto document = raster::read_scene_document(info->pszFilename);
         const char* const drivers[] = {"VRT", nullptr};
+        const raster::GdalErrors quiet; // GDAL complains of a name that is so long
         Description description(GDALDataset::FromHandle(GDALOpenEx(
             document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
         if (!description || description->GetRasterCount() < 1)
