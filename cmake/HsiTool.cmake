@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The tools that are about files, which libhsi (plugins/arrays) has not: each is compiled by itself, so that the linker can leave it out.
-set(HSI_FILE_TOOLS info orthorectify quicklook synth)
+set(HSI_FILE_TOOLS info orthorectify pipeline quicklook synth)
 
 # hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with what shared/ has
 # for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
@@ -34,7 +34,7 @@ function(hsi_tools)
   hsi_optimise_lightly(hsi_catalogue)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)
-  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue)
+  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue hsi_links)
   # Loaded at run time, so no linker asks for it.
   if(TARGET hsi_mpi)
     add_dependencies(gdal_hsi hsi_mpi)

@@ -3,5 +3,9 @@
 // suite.
 #include "catalogue.h"
 #include "host/suite.h"
+#include "links/links.h"
 
-int main(int argc, char** argv) { return hsi::host::run_suite(hsi::tools::catalogue(), argc, argv); }
+int main(int argc, char** argv) {
+    hsi::links::register_links();
+    return hsi::host::run_suite(hsi::tools::catalogue(), argc, argv);
+}

@@ -3,6 +3,7 @@
 // fits into memory; further passes only for -t auto (covariance), -map and -scores.
 #include "atdca/atdca.h"
 #include "core/error.h"
+#include "links/links.h"
 #include "raster/labels/labels.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
@@ -106,8 +107,7 @@ class TargetRasters {
             m_virtual = raster::RasterSink::is_virtual(options("-map", s.map));
             if (m_virtual && run.options().mask.outputs)
                 throw UsageError("-mask-output does not go with -map " + s.map +
-                                     ": a VRT is computed from the scene, "
-                                     "which knows no mask",
+                                     ": it is computed from the scene, which knows no mask",
                                  "Write another format, or leave out -mask-output.");
             if (m_virtual) {
                 m_map = {options("-map", s.map), spec};
@@ -134,6 +134,9 @@ class TargetRasters {
 
     void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
                            const raster::RasterSource& like) const {
+        if (raster::RasterSink::is_computed(m_map.first))
+            return raster::RasterSink::write_virtual(m_map.first, m_map.second, like,
+                                                     links::nearest_target(spectra, max_angle));
         std::string text;
         char one[32];
         for (const auto& x : spectra) {

@@ -162,6 +162,9 @@ class PickedSource final : public stream::CubeSource {
     stream::BlockLayout layout() const override { return m_from->layout(); }
     uint64_t stored_bytes_per_pixel() const override { return m_from->stored_bytes_per_pixel(); }
     uint64_t reader_bytes() const override { return m_from->reader_bytes(); }
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        return m_from->window_bytes(samples, lines);
+    }
     std::unique_ptr<stream::CubeReader> open_reader() const override {
         struct Reader final : stream::CubeReader {
             Reader(std::unique_ptr<stream::CubeReader> r, const std::vector<int>& p, int b)

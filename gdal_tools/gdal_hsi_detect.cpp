@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "detect/detect.h"
 #include "detect/ranking.h"
+#include "links/links.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/sink/raster_sink.h"
@@ -200,8 +201,8 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
     return work;
 }
 
-/// Starts the backend, or, for a VRT, which computes nothing, that of the CPU. Tells the user where scores
-/// and statistics are computed.
+/// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
+/// where scores and statistics are computed.
 DetectComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
                                 size_t targets) {
     const auto& options = run.options();
@@ -262,12 +263,16 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const st
     auto scores = score_spec(s, scene, names);
     describe_threshold(s, decision, scores.metadata);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
-        if (s.method == Method::rx)
-            throw UsageError(
-                "-of VRT does not go with -method rx: a VRT would hold a number for every pair of bands",
-                "Write another format.");
+        const bool computed = raster::RasterSink::is_computed(run.options().destination);
+        if (s.method == Method::rx && (!computed || s.local()))
+            throw UsageError(computed
+                                 ? "-of HSI does not go with -window: its sums run along the lines of a tile"
+                                 : "-of VRT does not go with -method rx: a VRT would hold a number for every "
+                                   "pair of bands",
+                             "Write another format.");
         if (!s.map.empty())
-            throw UsageError("-of VRT does not go with -map", "Write another format, or leave the map out.");
+            throw UsageError(std::string(computed ? "-of HSI" : "-of VRT") + " does not go with -map",
+                             "Write another format, or leave the map out.");
         return outputs;
     }
     outputs.plan(run.options().destination, scores);
@@ -320,15 +325,20 @@ raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targe
     return band;
 }
 
-/// dst as a VRT: the detector stands in it, and a score is computed when it is read. True when that is asked
-/// for: the VRT is written then. \throws UsageError for what a VRT cannot hold.
+/// dst as a VRT or an .hsi: the detector stands in it, and a score is computed when it is read. True when
+/// that is asked for: it is written then. \throws UsageError for what it cannot hold.
 bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                          const std::vector<std::string>& names, const detect::Detector& detector,
+                          std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets) {
     const auto& dst = run.options().destination;
     if (!raster::RasterSink::is_virtual(dst)) return false;
+    if (names.empty()) names = {"RX"};
     const auto spec = score_spec(s, scene.shape(), names);
     raster::RasterSink::check_virtual(dst, spec, scene);
+    if (raster::RasterSink::is_computed(dst)) {
+        raster::RasterSink::write_virtual(dst, spec, scene, links::detection(detector));
+        return true;
+    }
     std::vector<raster::VirtualBand> bands;
     for (size_t k = 1; k <= names.size(); ++k)
         bands.push_back(virtual_score(detector, targets, k));
@@ -963,6 +973,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the background", true);
     call.add_destination("The scores, a band per target; it appears when it is complete");
+    call.computes_dst();
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                ".mat, GeoJSON ...)");

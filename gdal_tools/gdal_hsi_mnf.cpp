@@ -178,6 +178,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the statistics", true);
     call.add_destination();
+    call.computes_dst();
     call.add_compute();
     tools::add_component_count_option(call, s);
     tools::add_model_options(call, s);

@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "links/links.h"
 #include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
@@ -85,12 +86,14 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     return tool::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
 }
 
-/// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
+/// The map as a VRT or an .hsi, the model in it: a class is computed when a pixel is read, from its spectrum
+/// alone.
 void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                        const sahic::MlrModel* model) {
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
         throw UsageError(
-            "-of VRT: only the map of a saved model without the random field is computed pixel by pixel",
+            "dst is " + std::string(raster::RasterSink::virtual_kind(run.options().destination)) +
+                ": only the map of a saved model without the random field is computed pixel by pixel",
             "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
     raster::OutputOptions map = run.options().destination;
     raster::OutputSpec spec;
@@ -99,7 +102,9 @@ void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSo
     spec.bands = {{"class", {}}};
     spec.metadata["HSI_SAHIC_MODEL"] = s.apply;
     raster::RasterSink::check_virtual(map, spec, scene);
-    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    if (raster::RasterSink::is_computed(map))
+        return raster::RasterSink::write_virtual(map, spec, scene, links::mlr_classes(*model));
     raster::RasterSink::write_virtual(
         map, spec, scene, {{"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}});
 }

@@ -3,6 +3,7 @@
 // valid pixels, then angles and displacement tile by tile.
 #include "core/error.h"
 #include "core/file_path.h"
+#include "links/links.h"
 #include "raster/files/side_files.h"
 #include "raster/sink/output_set.h"
 #include "shared/components.h"
@@ -91,11 +92,12 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
                     "Name a file for it with -alpha.");
 }
 
-/// y' as a VRT: each band is computed from the original band, alpha and the mean when it is read.
+/// y' as a VRT: each band is computed from the original band, alpha and the mean when it is read. As an .hsi:
+/// all of it from the scene and the mean.
 class VirtualCube {
   public:
     VirtualCube(const tool::Run& run, const Settings& settings, const raster::RasterSource& source)
-        : m_options(run.options().destination), m_alpha(settings.alpha_file) {
+        : m_options(run.options().destination), m_alpha(settings.alpha_file), m_window(settings.spp.window) {
         m_spec.shape = source.shape();
         m_spec.same_bands = true;
         m_spec.holes = true;
@@ -105,6 +107,9 @@ class VirtualCube {
     void write(const raster::RasterSource& source, const std::vector<double>& mean, bool holes) {
         m_spec.shape = source.shape();
         m_spec.holes = holes;
+        if (raster::RasterSink::is_computed(m_options))
+            return raster::RasterSink::write_virtual(m_options, m_spec, source,
+                                                     links::displacement(m_window, mean));
         std::vector<raster::VirtualBand> bands;
         for (size_t b = 0; b < mean.size(); ++b) {
             char text[32];
@@ -118,6 +123,7 @@ class VirtualCube {
     raster::OutputOptions m_options;
     raster::OutputSpec m_spec;
     const std::string m_alpha;
+    const int m_window;
 };
 
 tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) {
@@ -139,11 +145,12 @@ void run_spp(tool::Run& run, Settings settings) {
     settings.spp.cube = !raster::RasterSink::is_virtual(run.options().destination);
     std::optional<VirtualCube> virtual_cube;
     if (!settings.spp.cube) {
-        if (settings.alpha_file.empty()) {
+        const bool computed = raster::RasterSink::is_computed(run.options().destination);
+        if (!computed && settings.alpha_file.empty()) {
             settings.alpha_file = alpha_beside(run.options().destination.path);
             check_alpha_beside(settings.alpha_file, run.options().destination.path);
         }
-        settings.spp.alpha = true;
+        settings.spp.alpha = !settings.alpha_file.empty();
         virtual_cube.emplace(run, settings, *scene.raster());
     }
     outputs_of(run, settings, *scene.raster(), true); // refuses what can be refused before any work
@@ -164,6 +171,7 @@ void run_spp(tool::Run& run, Settings settings) {
     };
     if (run.options().dry_run) {
         tool::print_plan(run, scene.cube(), *statistics_scan(), statistics_pass(false));
+        if (outputs_of(run, settings, *scene.raster(), true).empty()) return tool::print_virtual_plan(run);
         const std::vector<double> any(static_cast<size_t>(scene.shape().bands));
         const auto operation = computing->make_displacement(settings.spp, any);
         return tool::print_plan(run, scene.cube(), *operation, computing.pass("displacement", 0.7));
@@ -171,14 +179,15 @@ void run_spp(tool::Run& run, Settings settings) {
     const auto statistics = scene.scan(statistics_scan, statistics_pass);
     check_window(scene.shape(), settings.spp.window);
     const bool holes = statistics.invalid_pixels > 0;
-    auto outputs = outputs_of(run, settings, *scene.raster(), holes);
-    const auto operation = computing->make_displacement(settings.spp, statistics.mean);
-    outputs.create(scene.raster().get());
-    run.reserve_cache(outputs.cache_bytes());
-    auto pass = computing.pass("displacement", 0.7);
-    pass.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(scene.cube(), *operation, outputs.sinks(), pass));
-    outputs.commit();
+    if (auto outputs = outputs_of(run, settings, *scene.raster(), holes); !outputs.empty()) {
+        const auto operation = computing->make_displacement(settings.spp, statistics.mean);
+        outputs.create(scene.raster().get());
+        run.reserve_cache(outputs.cache_bytes());
+        auto pass = computing.pass("displacement", 0.7);
+        pass.output_layout = outputs.layout();
+        run.add_pass(stream::run_pass(scene.cube(), *operation, outputs.sinks(), pass));
+        outputs.commit();
+    }
     if (virtual_cube) virtual_cube->write(*scene.raster(), statistics.mean, holes);
 }
 
@@ -187,6 +196,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the mean spectrum", true);
     call.add_destination();
+    call.computes_dst();
     call.add_compute();
     call.option("ws", s.spp.window, "Window size, an odd number not larger than the scene")
         .between(spp::min_window, spp::max_window)

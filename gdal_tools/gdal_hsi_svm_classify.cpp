@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
 #include "core/error.h"
+#include "links/links.h"
 #include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
@@ -27,7 +28,7 @@ struct Settings {
     bool any_wavelengths = false, any_scale = false;
 };
 
-/// The map as a VRT, the model in it: a class is computed when a pixel is read.
+/// The map as a VRT or an .hsi, the model in it: a class is computed when a pixel is read.
 class VirtualMap {
   public:
     VirtualMap(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
@@ -40,6 +41,8 @@ class VirtualMap {
         raster::RasterSink::check_virtual(m_options, m_spec, source);
     }
     void write(const raster::RasterSource& source, const svm::Model& model) const {
+        if (raster::RasterSink::is_computed(m_options))
+            return raster::RasterSink::write_virtual(m_options, m_spec, source, links::svm_classes(model));
         raster::RasterSink::write_virtual(
             m_options, m_spec, source,
             {{"hsi_svm", {{"model_data", raster::pack_text(svm::to_json(model))}}, {}, {}}});
@@ -75,12 +78,13 @@ void run_classify(tool::Run& run, const Settings& s) {
     const auto model = std::make_shared<const svm::Model>(std::move(read));
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
-            throw UsageError(
-                "-probabilities and -confidence do not go with a VRT: nothing is computed before it is read",
-                "Write them in a run of their own, with a map that holds pixels.");
+            throw UsageError("-probabilities and -confidence do not go with " +
+                                 std::string(raster::RasterSink::virtual_kind(run.options().destination)) +
+                                 ": nothing is computed before it is read",
+                             "Write them in a run of their own, with a map that holds pixels.");
         const VirtualMap map(run, s, *source, *model);
         if (run.options().dry_run)
-            run.print("A VRT: nothing is computed before it is read");
+            tool::print_virtual_plan(run);
         else
             map.write(*source, *model);
         return;
@@ -127,6 +131,7 @@ void declare(tool::Call& call) {
     call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
         .or_option("apply");
     call.add_destination("The class map, with names and colours; it appears when it is complete");
+    call.computes_dst();
     call.output("probabilities", s.probabilities, Content::raster,
                 "Also write the probability of each class, a band per class, to FILE; the model must have "
                 "been trained "

@@ -2,6 +2,7 @@
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
 #include "core/counted.h"
 #include "core/error.h"
+#include "links/links.h"
 #include "math/exact_sum.h"
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
@@ -63,7 +64,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stre
     return outputs;
 }
 
-/// VRTs that compute a band when it is read.
+/// VRTs, or .hsi, that compute a band when it is read.
 void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                    const tools::FittedSpectra& library, const char* method) {
     std::vector<double> all;
@@ -78,9 +79,13 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
         return one;
     };
     const auto write = [&](const raster::OutputOptions& options, const raster::OutputSpec& spec,
-                           const std::vector<raster::VirtualBand>& bands) {
+                           const std::vector<raster::VirtualBand>& bands, bool error) {
         if (run.options().dry_run)
-            run.print("A VRT: nothing is computed before it is read");
+            tool::print_virtual_plan(run);
+        else if (raster::RasterSink::is_computed(options))
+            raster::RasterSink::write_virtual(
+                options, spec, scene,
+                links::unmixing({library.names, library.spectra}, s.unmix.method, error));
         else
             raster::RasterSink::write_virtual(options, spec, scene, bands);
     };
@@ -91,16 +96,20 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
     const size_t p = library.names.size();
     if (!s.rmse.empty()) {
         const auto options = run.side_output("-rmse", s.rmse);
-        if (!raster::RasterSink::is_virtual(options))
-            throw UsageError("-rmse " + s.rmse + ": beside a VRT the error is one, too",
-                             "Name it .vrt, or write dst in another format.");
+        if (!raster::RasterSink::is_virtual(options)) {
+            const std::string kind = raster::RasterSink::virtual_kind(dst);
+            throw UsageError("-rmse " + s.rmse + ": beside " + kind + " the error is one, too",
+                             std::string("Name it ") +
+                                 (raster::RasterSink::is_computed(dst) ? ".hsi" : ".vrt") +
+                                 ", or write dst in another format.");
+        }
         raster::RasterSink::check_virtual(options, rmse, scene);
-        write(options, rmse, {band(p + 1)});
+        write(options, rmse, {band(p + 1)}, true);
     }
     std::vector<raster::VirtualBand> bands;
     for (size_t k = 1; k <= p; ++k)
         bands.push_back(band(k));
-    write(dst, abundances, bands);
+    write(dst, abundances, bands, false);
 }
 
 void report_independence(tool::Run& run, const unmix::Endmembers& endmembers, unmix::Method method) {
@@ -225,7 +234,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// VRTs: what the pixel function will compute, on the CPU.
+/// VRTs and .hsi: what will be computed when they are read, on the CPU.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
                        tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -262,6 +271,7 @@ void declare(tool::Call& call) {
                         "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                         ".mat, GeoJSON ...)");
     call.add_destination("The abundances, a band per endmember; it appears when it is complete");
+    call.computes_dst();
     call.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
                                {{"ucls", unmix::Method::ucls, "nothing"},
                                 {"nnls", unmix::Method::nnls, "none is negative"},

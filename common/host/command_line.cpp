@@ -127,7 +127,8 @@ std::vector<std::pair<std::string, std::string>> take_configuration(std::vector<
     return configuration;
 }
 
-CommandLine parse_words(const std::vector<std::string>& words, const std::vector<KnownOption>& known) {
+CommandLine parse_words(const std::vector<std::string>& words, const std::vector<KnownOption>& known,
+                        bool rest) {
     CommandLine line;
     for (size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
@@ -137,6 +138,10 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
             break;
         }
         if (word.size() < 2 || word[0] != '-') {
+            if (rest) {
+                line.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+                break;
+            }
             line.arguments.push_back(word);
             continue;
         }

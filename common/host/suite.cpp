@@ -15,9 +15,11 @@
 #include <gdal.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::host {
 namespace {
@@ -84,6 +86,34 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(call) : option_table(call));
 }
 
+/// "--complete" of a pipeline's words: at the beginning of a step the names of steps, within one what its
+/// tool completes.
+int complete_pipeline(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
+    size_t first = words.size(); // of the step that the last word is in
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+        const std::string word = words[i];
+        if (word == "!" || word == "[" || word == "tee") first = i + 1;
+        if (word == "read" && first == words.size()) first = i;
+    }
+    std::vector<char*> line;
+    std::string name = pipeline.executable(), complete = "--complete";
+    if (first + 1 == words.size()) {
+        std::string names;
+        std::vector<std::string> all{"read", "tee", "write"};
+        for (const tool::Definition* one : tools)
+            if (one != &pipeline) all.push_back(one->name);
+        for (const std::string& one : all)
+            if (one.rfind(words.back(), 0) == 0) names += one + "\n";
+        return print(names);
+    }
+    const tool::Definition* step = first < words.size() ? tool_named(tools, words[first]) : &pipeline;
+    if (step == nullptr) return print("FILES\n"); // read and write
+    line = {name.data(), complete.data()};
+    line.insert(line.end(), words.begin() + static_cast<ptrdiff_t>(step == &pipeline ? 0 : first + 1),
+                words.end());
+    return run_in_terminal(*step, static_cast<int>(line.size()), line.data());
+}
+
 } // namespace
 
 int run_suite(const Tools& tools, int argc, char** argv) {
@@ -94,7 +124,11 @@ int run_suite(const Tools& tools, int argc, char** argv) {
     ask_for_few_cuda_queues();
     std::string name = argc > 0 ? argv[0] : "";
     name.erase(0, name.rfind('/') + 1);
-    if (const tool::Definition* called = tool_named(tools, name)) return run_in_terminal(*called, argc, argv);
+    if (const tool::Definition* called = tool_named(tools, name)) {
+        if (std::string(called->name) == "pipeline" && argc > 2 && std::string(argv[1]) == "--complete")
+            return complete_pipeline(tools, *called, {argv + 2, argv + argc});
+        return run_in_terminal(*called, argc, argv);
+    }
 
     const std::string word = argc > 1 ? argv[1] : "--help";
     if (word == "--help" || word == "-h") return print(suite_help(tools));
@@ -111,6 +145,8 @@ int run_suite(const Tools& tools, int argc, char** argv) {
         if (argc > 3) {
             const tool::Definition* one = tool_named(tools, argv[2]);
             if (one == nullptr) return 0;
+            if (std::string(one->name) == "pipeline")
+                return complete_pipeline(tools, *one, {argv + 3, argv + argc});
             argv[2] = argv[1]; // the tool completes what follows its name
             return run_in_terminal(*one, argc - 1, argv + 1);
         }

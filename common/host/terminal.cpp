@@ -71,6 +71,9 @@ class Terminal final : public tool::Host {
     void limit_cache(uint64_t bytes) override { GDALSetCacheMax64(static_cast<GIntBig>(bytes)); }
     std::vector<std::string> library_failures() const override { return m_messages.failures(); }
     void committed() override { m_signals->ignore_from_now_on(); }
+    void give_words(tool::Call& call, const std::vector<std::string>& words) override {
+        host::give_words(call, words);
+    }
     void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
 
     /// From now on another process of the job speaks to the user.
@@ -158,13 +161,19 @@ bool serve_general_options(const std::string& name, std::vector<std::string>& wo
     return false;
 }
 
+bool takes_rest(const tool::Call& call) {
+    return std::any_of(call.arguments().begin(), call.arguments().end(),
+                       [](const tool::Argument& argument) { return argument.takes_rest; });
+}
+
 /// Hands the words to the call's arguments.
-void give_words(tool::Call& call, const CommandLine& line) {
+void give_line(tool::Call& call, const CommandLine& line) {
     for (const GivenOption& option : line.options)
         call.give(option.name, option.values);
     auto next = line.arguments.begin();
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional && argument.count == 0 && next != line.arguments.end())
+        while (argument.positional && (argument.count == 0 || argument.takes_rest) &&
+               next != line.arguments.end())
             call.give(argument.name, {*next++});
     if (next != line.arguments.end())
         throw UsageError("unexpected argument: " +
@@ -186,6 +195,13 @@ void refuse_lost_outputs(const tool::Call& call) {
 }
 
 } // namespace
+
+void give_words(tool::Call& call, const std::vector<std::string>& words) {
+    const CommandLine line = parse_words(words, known_options(call), takes_rest(call));
+    if (line.help || line.json_usage)
+        throw UsageError("'" + call.definition().executable() + " --help' tells all options");
+    give_line(call, line);
+}
 
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
     open_standard_descriptors();
@@ -216,13 +232,13 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
             }))
             job.join(terminal.cancel(), command);
         if (!job.speaks()) terminal.be_silent();
-        const CommandLine line = parse_words(words, known_options(call));
+        const CommandLine line = parse_words(words, known_options(call), takes_rest(call));
         if (line.help || line.json_usage) {
             std::fputs((line.help ? help_text(call) : usage_json(call)).c_str(), stdout);
             check_standard_output();
             return 0;
         }
-        give_words(call, line);
+        give_line(call, line);
         refuse_lost_outputs(call);
         outcome = tool::execute(call, terminal, command, option_files);
     } catch (...) {

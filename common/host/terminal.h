@@ -11,4 +11,7 @@ namespace hsi::host {
 /// wrong", then what to do. One at a time in a process: signals and GDAL's messages are the process's.
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv);
 
+/// Hands words as they stand on a command line to a call's arguments. \throws UsageError.
+void give_words(tool::Call& call, const std::vector<std::string>& words);
+
 } // namespace hsi::host

@@ -76,6 +76,9 @@ class CubeSource {
     virtual int device() const { return -1; }
     /// Host bytes that one reader holds beside the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }
+    /// Further host bytes of a reader that hang on the windows it reads, for windows of up to this size: what
+    /// a computed scene is computed from.
+    virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
     /// Bytes in the file behind one pixel of all bands: for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };

@@ -412,7 +412,7 @@ int lanes_of(const PassOptions& options, const CubeShape& shape, bool raw) {
     return worth < static_cast<uint64_t>(options.lanes) ? static_cast<int>(worth) : options.lanes;
 }
 
-/// `operation` must outlive it.
+/// `source` and `operation` must outlive it.
 TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
     BlockLayout layout = source.layout();
@@ -432,7 +432,7 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.kept_lines = layout.kept_lines;
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
-    request.lanes = lanes_of(options, shape, reader == 0);
+    request.lanes = lanes_of(options, shape, reader == 0 && source.window_bytes(1, 1) == 0);
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();
@@ -444,10 +444,10 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     const bool there = lies_on_device(source, operation);
     const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
     request.ranks = ranks;
-    request.lane_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+    request.lane_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl, ranks};
-        return reader + buffer_bytes(there ? CubeShape{} : shape, outputs, limits) +
-               operation.scratch_bytes(limits);
+        return reader + source.window_bytes(ws, wl) +
+               buffer_bytes(there ? CubeShape{} : shape, outputs, limits) + operation.scratch_bytes(limits);
     };
     request.device_budget = options.device_memory;
     request.device_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
@@ -491,7 +491,7 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {
     const TileLimits limits = limits_of(plan);
     return static_cast<uint64_t>(plan.lanes()) *
-           (source.reader_bytes() +
+           (source.reader_bytes() + source.window_bytes(limits.window_samples, limits.window_lines) +
             buffer_bytes(lies_on_device(source, operation) ? CubeShape{} : source.shape(),
                          operation.output_bands(), limits) +
             operation.scratch_bytes(limits));

@@ -78,6 +78,9 @@ class MaskedSource final : public CubeSource {
     BlockLayout layout() const override { return m_behind->layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
     uint64_t reader_bytes() const override;
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        return m_behind->window_bytes(samples, lines);
+    }
     uint64_t stored_bytes_per_pixel() const override { return m_behind->stored_bytes_per_pixel(); }
 
   private:

@@ -29,6 +29,9 @@ class ResidentSource final : public CubeSource {
     BlockLayout layout() const override { return sealed() ? BlockLayout{} : m_behind->layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
     uint64_t reader_bytes() const override { return sealed() ? 0 : m_behind->reader_bytes(); }
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        return sealed() ? 0 : m_behind->window_bytes(samples, lines);
+    }
     /// Nothing is read from the file any more after seal().
     uint64_t stored_bytes_per_pixel() const override {
         return sealed() ? 0 : m_behind->stored_bytes_per_pixel();

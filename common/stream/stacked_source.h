@@ -53,6 +53,12 @@ class StackedSource final : public CubeSource {
             bytes += s->reader_bytes();
         return bytes;
     }
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        uint64_t bytes = 0;
+        for (const auto& s : m_sources)
+            bytes += s->window_bytes(samples, lines);
+        return bytes;
+    }
     uint64_t stored_bytes_per_pixel() const override {
         uint64_t bytes = 0;
         for (const auto& s : m_sources)

@@ -42,6 +42,9 @@ class RangeWatch final : public CubeSource {
     std::unique_ptr<CubeReader> open_reader() const override;
     int device() const override { return m_from.device(); }
     uint64_t reader_bytes() const override { return m_from.reader_bytes(); }
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        return m_from.window_bytes(samples, lines);
+    }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
     /// All ranks together, after the pass, whether they have shared it or not: what they have seen becomes

@@ -57,6 +57,9 @@ struct Argument {
     Vocabulary vocabulary = Vocabulary::none;
     bool shared = false; ///< of all tools of its kind (-of, -memory), not of this one alone
     bool positional = false;
+    /// Positional, and the last: all words from the first that is no option on are its values, whatever they
+    /// look like.
+    bool takes_rest = false;
     std::string option_name; ///< of a positional one that may also be given as an option: "-apply FILE"
     bool required = false;
     bool repeatable = false; ///< may be given several times; its values add up

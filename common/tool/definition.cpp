@@ -161,6 +161,14 @@ Argument& Call::output_argument(const std::string& name, std::string& path, Cont
     return file(name, path, Role::output, content, summary, true);
 }
 
+Argument& Call::words(const std::string& name, std::vector<std::string>& variable,
+                      const std::string& summary) {
+    Argument& argument = option(name, variable, summary);
+    argument.positional = argument.required = argument.takes_rest = true;
+    argument.group = "Arguments";
+    return argument;
+}
+
 void Call::add_source() {
     const SharedArguments shared(m_shared);
     m_has_source = true;
@@ -218,10 +226,10 @@ void Call::add_mask(const std::string& what, bool outputs) {
             throw UsageError("-mask-output means nothing without a mask",
                              "Give one with -mask FILE or -mask-exclude FILE.");
         if (m_has_destination && raster::RasterSink::is_virtual(options.destination))
-            throw UsageError(
-                "-mask-output does not go with a VRT: it is computed from the scene, which knows no "
-                "mask",
-                "Write another format, or leave out -mask-output.");
+            throw UsageError("-mask-output does not go with " +
+                                 std::string(raster::RasterSink::virtual_kind(options.destination)) +
+                                 ": it is computed from the scene, which knows no mask",
+                             "Write another format, or leave out -mask-output.");
     });
 }
 

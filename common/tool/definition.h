@@ -103,12 +103,17 @@ class Call {
     Argument& output_argument(const std::string& name, std::string& path, Content content,
                               const std::string& summary);
 
+    /// A last argument without a name that takes all words from its first one on: steps of a pipeline.
+    Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
+
     void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
     /// for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
     /// dst, -of, -co, -ot, -dstnodata, -overwrite
     void add_destination(const std::string& summary = "The output; it appears when it is complete");
+    /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
+    void computes_dst() { m_computes = true; }
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
     /// computes on the CPU alone has no -device and no -device-memory.
     void add_compute(bool device = true);
@@ -133,6 +138,7 @@ class Call {
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
     bool has_source() const { return m_has_source; }
     bool has_destination() const { return m_has_destination; }
+    bool computes() const { return m_computes; } ///< computes_dst()
     /// One more occurrence of an argument, with its words (none for a flag). \throws UsageError when there is
     /// no such argument or the number of words is wrong.
     void give(const std::string& name, const std::vector<std::string>& words);
@@ -161,7 +167,7 @@ class Call {
     std::shared_ptr<void> m_settings;
     std::unique_ptr<Raw> m_raw; ///< shared options as they were given
     CommonOptions m_options;
-    bool m_has_source = false, m_has_destination = false, m_has_compute = false;
+    bool m_has_source = false, m_has_destination = false, m_has_compute = false, m_computes = false;
     bool m_shared = false; ///< what is declared now is one of the shared arguments
 };
 

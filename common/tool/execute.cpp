@@ -12,13 +12,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace hsi::tool {
 namespace {
 
-/// Files that arguments name, before anything can be written, a report of failure among it.
-void register_files(const Call& call, raster::RunFiles& files) {
+/// Files that arguments name but for the source, before anything can be written. `dst`: it is one of them.
+void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const CommonOptions& options = call.options();
     const auto each = [&](Role role, const auto& visit) {
         for (const Argument& argument : call.arguments())
@@ -28,10 +30,16 @@ void register_files(const Call& call, raster::RunFiles& files) {
     each(Role::input, [&](const std::string& role, const std::string& path) {
         files.reads(role, path, raster::files_read_with(path));
     });
-    if (call.has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
+    if (dst && call.has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
         files.writes("dst", options.destination.path, {});
     each(Role::output,
          [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
+}
+
+/// The same with the source, a report of failure among what is written.
+void register_files(const Call& call, raster::RunFiles& files) {
+    const CommonOptions& options = call.options();
+    register_outputs(call, files, true);
     if (!call.has_source()) return;
     // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
     // wait for that.
@@ -83,6 +91,80 @@ struct HostEnding {
 };
 
 } // namespace
+
+void Host::give_words(Call& call, const std::vector<std::string>&) {
+    throw Error(std::string("internal: this host understands no words of a step (") + call.definition().name +
+                ")");
+}
+
+namespace {
+
+/// The host of a run, as one of its steps has it.
+class StepHost final : public Host {
+  public:
+    StepHost(RunAccess::State& run, std::string title, double share)
+        : m_run(run), m_title(std::move(title)), m_from(run.share_done),
+          m_share(std::min(share, 1 - m_from)) {
+        run.share_done += m_share;
+    }
+    void begin(const CommonOptions&, Warn) override {}
+    void progress(double done) override { m_run.progress(m_from + m_share * done); }
+    void note(const std::string& text) override { m_run.host.note(m_title + ": " + text); }
+    void warn(const std::string& text) override { m_run.warn(m_title + ": " + text); }
+    void print(const std::string& text) override { m_run.host.print(text); }
+    void check_printed() override { m_run.host.check_printed(); }
+    CancelFlag& cancel() override { return m_run.host.cancel(); }
+    void limit_cache(uint64_t bytes) override { m_run.host.limit_cache(bytes); }
+    std::vector<std::string> library_failures() const override { return {}; } // those of the run
+    void committed() override {}
+    void end() override {}
+
+  private:
+    RunAccess::State& m_run;
+    const std::string m_title;
+    const double m_from, m_share; ///< of the run's bar
+};
+
+} // namespace
+
+void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words) {
+    RunAccess::state(const_cast<Run&>(run)).host.give_words(call, words);
+}
+
+void run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share) {
+    RunAccess::State& whole = RunAccess::state(run);
+    StepHost host(whole, title, share);
+    CommonOptions& options = call.options();
+    raster::OutputOptions& to = options.destination;
+    to.history = command;
+    to.memory = quarter(options.memory);
+    to.threads = options.threads;
+    to.cancel = &host.cancel();
+    const bool own_name = !to.document && !to.at_once;
+    if (own_name) to.run = whole.files;
+
+    auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
+    RunAccess::State& state = *made;
+    state.files = whole.files;
+    state.overwrite = call.given("overwrite");
+    state.options = options;
+    state.own_options = own_options(call);
+    const auto step = RunAccess::make(std::move(made));
+    try {
+        state.start();
+        register_outputs(call, *whole.files, own_name);
+        call.run_checks();
+        call.work()(*step);
+        state.finish();
+    } catch (const UsageError& e) {
+        throw UsageError(title + ": " + e.what(), e.advice());
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& e) {
+        throw Error(title + ": " + e.what(), e.advice());
+    }
+    run.report()["steps"].push_back(state.record(nullptr));
+}
 
 const char* project_version() { return HSI_PROJECT_VERSION; }
 

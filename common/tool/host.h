@@ -12,6 +12,7 @@
 
 namespace hsi::tool {
 
+class Call;
 struct CommonOptions;
 
 class Host {
@@ -39,6 +40,9 @@ class Host {
     virtual std::vector<std::string> library_failures() const = 0;
     /// The outputs have their names: from now on nothing can be taken back.
     virtual void committed() = 0;
+    /// Hands `words`, as the host's users write them, to a call that is a step of the run. \throws
+    /// UsageError.
+    virtual void give_words(Call& call, const std::vector<std::string>& words);
     /// The run is over, however it went; called once after begin().
     virtual void end() = 0;
 };

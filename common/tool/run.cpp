@@ -255,7 +255,7 @@ void Run::Impl::finish() {
     host.check_printed();
 }
 
-std::string Run::Impl::make_report(const Outcome* failure) {
+Json Run::Impl::record(const Outcome* failure) {
     Json root = report;
     root["tool"] = tool;
     root["version"] = project_version();
@@ -300,6 +300,11 @@ std::string Run::Impl::make_report(const Outcome* failure) {
     if (failure)
         root["error"] =
             Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
+    return root;
+}
+
+std::string Run::Impl::make_report(const Outcome* failure) {
+    Json root = record(failure);
     if (options.report_append) {
         if (!overwrite && report_is_other_file()) throw no_report(); // which it was not when the run began
         auto chain = records_in(options.report).value_or(std::vector<Json>());
@@ -416,6 +421,17 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
             note("Bands " + band_ranges(bad) +
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
+    if (const auto chain = source->chain(); !chain.empty()) {
+        std::string text = "Chain: " + source->chain_source();
+        Json links = Json::array();
+        for (const auto& link : chain) {
+            text +=
+                " ! " + link.operation + (link.halo > 0 ? " (halo " + std::to_string(link.halo) + ")" : "");
+            links.push_back({{"operation", link.operation}, {"halo", link.halo}});
+        }
+        m->source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
+        if (m->options.dry_run) print(text);
+    }
     if (!m->options.mask.given()) return source;
     if (!m->mask) m->mask = read_scene_mask(*this, *source);
     return m->options.mask.outputs ? source->with_mask(m->mask) : source;
@@ -466,8 +482,17 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
     if (source->raw_access() && !source->is_remote()) return source;
-    if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(), beside))
+    const bool computed = !source->chain().empty();
+    if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
+                              beside)) {
+        if (computed)
+            note(source->path() + " is computed anew in every pass: " +
+                 format_byte_size(source->shape().float_bytes()) + " are more than -memory lets a run keep");
         return source;
+    }
+    if (computed)
+        note(source->path() +
+             " is computed once and kept in memory: " + format_byte_size(source->shape().float_bytes()));
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
     return kept;

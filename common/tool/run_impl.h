@@ -53,6 +53,7 @@ struct Run::Impl {
     void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
+    Json record(const Outcome* failure);               ///< of the run, for a report
     void write_failure_report(const Outcome& failure); ///< and the outputs that the body wants to keep
     /// \throws Error or UsageError when the report could not be written later.
     void check_report();

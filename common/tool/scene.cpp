@@ -62,6 +62,12 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
     if (device > 0) run.report()["plan"][pass.name]["device_bytes"] = device;
 }
 
+void print_virtual_plan(Run& run) {
+    std::string kind = raster::RasterSink::virtual_kind(run.options().destination);
+    kind.front() = 'A';
+    run.print(kind + ": nothing is computed before it is read");
+}
+
 bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source) {
     const auto shape = source->shape();
     const int64_t width = std::min<int64_t>(shape.samples, 512), windows = std::min<int64_t>(shape.lines, 32);

@@ -58,6 +58,9 @@ std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::R
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass);
 
+/// -dry-run, where dst is a VRT or an .hsi.
+void print_virtual_plan(Run& run);
+
 /// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
 /// value".
 void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");

@@ -2,12 +2,14 @@
 // The tools as commands of GDAL (3.11 and newer). Everything that GDAL shows of a command comes from the
 // tool's definition; what is said here is how GDAL's users name things, and how a run speaks with a program
 // that is not ours: it changes nothing that the program shares with others, and says everything through GDAL.
-#include "gdal/commands.h"
+#include "gdal/modules.h"
 
 #include "catalogue.h"
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "host/command_line.h"
+#include "host/terminal.h"
+#include "links/links.h"
 #include "math/simd_target.h"
 #include "tool/execute.h"
 #include "tool/words.h"
@@ -261,6 +263,9 @@ class GdalHost final : public tool::Host {
     void limit_cache(uint64_t) override {} // the block cache is the program's
     std::vector<std::string> library_failures() const override { return m_failures; }
     void committed() override {}
+    void give_words(tool::Call& call, const std::vector<std::string>& words) override {
+        host::give_words(call, words);
+    }
     void end() override { m_warn = nullptr; }
 
     /// The run, to its end, on a thread of its own.
@@ -550,6 +555,7 @@ class Command final : public GDALAlgorithm {
 
 extern "C" __attribute__((visibility("default"))) void hsi_declare_commands() {
     hsi::share_process();
+    hsi::links::register_links();
     hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
     auto& registry = GDALGlobalAlgorithmRegistry::GetSingleton();
     registry.DeclareAlgorithm({"hsi"}, [] { return std::make_unique<hsi::plugin::Group>(); });

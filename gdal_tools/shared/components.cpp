@@ -2,6 +2,7 @@
 #include "shared/components.h"
 
 #include "core/byte_size.h"
+#include "links/links.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
 
@@ -142,9 +143,14 @@ void check_output(const tool::Run& run, const raster::OutputSpec& spec, const ra
 
 namespace {
 
-/// dst as a VRT: each band is a dot product of the source's bands that is computed when it is read.
+/// dst as a VRT or an .hsi: each band is a dot product of the source's bands that is computed when it is
+/// read.
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
                              const pca::Transform& transform, const raster::OutputSpec& spec) {
+    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    if (raster::RasterSink::is_computed(run.options().destination))
+        return raster::RasterSink::write_virtual(run.options().destination, spec, like,
+                                                 links::transform(transform));
     std::vector<raster::VirtualBand> bands;
     for (int k = 0; k < transform.outputs; ++k) {
         raster::VirtualBand band;
@@ -156,10 +162,7 @@ void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
         if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
         bands.push_back(band);
     }
-    if (run.options().dry_run)
-        run.print("A VRT: nothing is computed before it is read");
-    else
-        raster::RasterSink::write_virtual(run.options().destination, spec, like, bands);
+    raster::RasterSink::write_virtual(run.options().destination, spec, like, bands);
 }
 
 /// Counts the pixels with a value on their way to a file.

@@ -143,9 +143,15 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
 }
 
 bool RasterSink::is_virtual(const OutputOptions&) { return false; }
+bool RasterSink::is_computed(const OutputOptions&) { return false; }
+const char* RasterSink::virtual_kind(const OutputOptions&) { return "a VRT"; }
 void RasterSink::check_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&) {}
 void RasterSink::write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
                                const std::vector<VirtualBand>&) {
+    throw Error("internal: an array has values of its own");
+}
+void RasterSink::write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
+                               const stream::Link&) {
     throw Error("internal: an array has values of its own");
 }
 

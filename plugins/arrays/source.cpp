@@ -307,6 +307,10 @@ uint64_t RasterSource::reader_bytes() const {
     return m->counted ? stream::masked_reader_bytes(m->window.w) : 0;
 }
 
+uint64_t RasterSource::window_bytes(int64_t, int64_t) const { return 0; }
+std::vector<RasterSource::ChainLink> RasterSource::chain() const { return {}; }
+std::string RasterSource::chain_source() const { return path(); }
+
 const std::string& RasterSource::path() const { return m->path; }
 const std::string& RasterSource::driver() const {
     static const std::string name = "array";

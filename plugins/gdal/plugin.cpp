@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "gdal/apply.h"
-#include "gdal/commands.h"
 #include "gdal/function.h"
 #include "gdal/lanes.h"
+#include "gdal/modules.h"
 #include "gdal/processed.h"
 #include "math/simd_target.h"
 
@@ -103,5 +103,5 @@ void GDALRegister_HSI(void) {
         return;
     hsi::plugin::register_all(std::make_index_sequence<hsi::plugin::function_slots>());
     hsi::plugin::register_steps(gdal);
-    hsi::plugin::load_commands();
+    hsi::plugin::load_modules();
 }

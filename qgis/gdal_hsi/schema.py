@@ -91,6 +91,8 @@ def group_of(arguments):
         return "Classification"
     if contents & {"vector", "spectra"}:
         return "Targets and unmixing"
+    if any(a["positional"] and a["role"] == "option" for a in arguments):
+        return "Chains"
     if "source" not in roles:
         return "Synthetic scenes" if "destination" in roles else "Other"
     return "Transformation" if "destination" in roles else "Information"

@@ -44,7 +44,7 @@ RASTER = {
     "metadata": "metadata_items packed_text",
     "products": "",
     "libraries": "spectral_library",
-    "files": "run_files side_files text_output",
+    "files": "run_files scene_document side_files text_output",
     "source": "band_choice lookup_table pixel_size raster_source",
     "sink": "library_output output_format output_set raster_sink vector_sink",
     "labels": "labels",

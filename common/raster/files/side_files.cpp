@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
+#include "raster/files/scene_document.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
@@ -68,6 +69,7 @@ class Collector {
         if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
         add_containers(path, depth);
         if (is_there(path)) add_file(path);
+        if (is_scene_document(path)) return add_scene(path, depth);
         const Dataset dataset = open(path);
         if (!dataset) {
             // A spectral library is no raster to GDAL, and has a header all the same.
@@ -102,6 +104,15 @@ class Collector {
     }
 
   private:
+    /// What a scene that computes is computed from.
+    void add_scene(const std::string& path, int depth) {
+        try {
+            for (const std::string& file : files_of_document(read_scene_document(path)))
+                add(file, std::max(depth, 1)); // chains are of any length, and a loop ends where it began
+        } catch (const Error&) {               // who wants to read it is told
+        }
+    }
+
     /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems:
     /// whatever part is a file.
     void add_containers(const std::string& path, int depth) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raster/labels/labels.h"
+#include "raster/files/scene_document.h"
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
@@ -129,7 +130,9 @@ std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, 
         throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
-                    "Labels are any raster or vector file that GDAL opens.");
+                    is_scene_document(options.path)
+                        ? "GDAL opens scenes that compute by the plugin gdal_HSI (GDAL_DRIVER_PATH)."
+                        : "Labels are any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
                                !options.name_field.empty() || options.all_touched || options.inside_only ||
                                options.min_cover || options.shares || options.pixel_coordinates;

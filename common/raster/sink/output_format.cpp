@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/sample_convert.h"
@@ -41,8 +42,13 @@ bool takes_blocks(GDALDriver* driver) {
     return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
 }
 
+bool is_computed(const OutputOptions& options) {
+    return equal_names(options.format.empty() ? extension_of(options.path) : options.format, "hsi");
+}
+
 GDALDriver* choose_driver(const OutputOptions& options) {
     check_is_file(options.path);
+    if (is_computed(options)) return driver_by_name("VRT", writes_rasters, "write rasters into files", "");
     if (!options.format.empty())
         return driver_by_name(options.format, writes_rasters, "write rasters into files",
                               "--formats lists the drivers; those with w can write.");
@@ -82,10 +88,19 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     if (options.path.empty()) throw UsageError("the destination has no name");
     Target target;
     target.driver = choose_driver(options);
+    const bool computed = is_computed(options);
     if (is(target.driver, "VRT") != is_virtual)
-        throw UsageError("-of VRT: '" + options.path + "' needs pixels of its own, which a VRT does not hold",
+        throw UsageError(std::string(computed ? "-of HSI: '" : "-of VRT: '") + options.path +
+                             "' needs pixels of its own, which " + (computed ? "an .hsi" : "a VRT") +
+                             " does not hold",
                          "Name another format with -of.");
     target.type = output_type(options, spec);
+    if (computed && !exact_in_float(target.type))
+        throw UsageError(
+            "-ot " + std::string(GDALGetDataTypeName(target.type)) +
+                ": a scene that computes has values of single precision, and of integers of 8 and "
+                "16 bits",
+            "Leave -ot out.");
     target.options = creation_options(options);
     if (spec.shape.samples > INT_MAX || spec.shape.lines > INT_MAX)
         throw Error("GDAL rasters end at " + std::to_string(INT_MAX) + " samples and lines");

@@ -20,6 +20,9 @@ inline constexpr const char* standard_output = "/vsistdout/";
 /// True when the driver has this name.
 bool is(GDALDriver* driver, const char* name);
 
+/// True when -of or the extension asks for a scene that computes (.hsi). Its description is a VRT's.
+bool is_computed(const OutputOptions& options);
+
 /// True for a driver that takes pixels block by block; others copy a dataset that is complete.
 bool takes_blocks(GDALDriver* driver);
 

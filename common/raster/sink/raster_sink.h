@@ -17,6 +17,10 @@
 #include <utility>
 #include <vector>
 
+namespace hsi::stream {
+struct Link;
+}
+
 namespace hsi::raster {
 
 class RunFiles;
@@ -36,6 +40,10 @@ struct OutputOptions {
     std::string role = "dst"; ///< the option that names it, for messages
     /// With it: registered there, and renamed by its commit(), not by the sink's.
     std::shared_ptr<RunFiles> run;
+    /// It gets its name when it is complete, not with the run's other outputs.
+    bool at_once = false;
+    /// Not null: an .hsi goes there and into no file; `path` is what messages call it.
+    std::shared_ptr<SceneDocument> document = {};
     const CancelFlag* cancel =
         nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
 };
@@ -104,16 +112,24 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
                                               const RasterSource* like);
     ~RasterSink() override;
 
-    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it,
-    /// check() and create() refuse it.
+    /// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has
+    /// no pixels: write_virtual() makes it, check() and create() refuse it.
     static bool is_virtual(const OutputOptions& options);
-    /// As check(), for a VRT. Refuses creation options too, and what a VRT cannot say about its source (-if).
+    /// True of a scene that computes.
+    static bool is_computed(const OutputOptions& options);
+    /// "a VRT" or "an .hsi", for messages.
+    static const char* virtual_kind(const OutputOptions& options);
+    /// As check(), for an output without pixels. Refuses creation options too, and of a VRT what it cannot
+    /// say about its source (-if).
     static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
     /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
     /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
     /// Sources on the local file system are named relative to the VRT. Throws Error.
     static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                               const std::vector<VirtualBand>& bands);
+    /// Writes the scene that computes `link` of `like`, in the same way. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const stream::Link& link);
 
     stream::CubeShape shape() const override; ///< of the tiles that it takes
     /// Of an array on that device; none for files.

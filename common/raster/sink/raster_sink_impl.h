@@ -82,7 +82,12 @@ struct RasterSink::Impl {
     void remove_stage();
 
     // In virtual_output.cpp.
+    static std::unique_ptr<Impl> of_virtual(const OutputOptions& options, const OutputSpec& spec,
+                                            const RasterSource& like);
+    /// The description of the output, in a VRT in memory.
+    std::string description_xml();
     void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
+    void make_computed(const RasterSource& like, const stream::Link& link);
 
   private:
     /// made: what GDAL has made at `path`.

@@ -2,7 +2,7 @@
 #include "raster/sink/virtual_bands.h"
 
 #include "core/error.h"
-#include "raster/files/atomic_file.h"
+#include "raster/files/scene_document.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/products/product.h"
 #include "raster/source/source_impl.h"
@@ -12,48 +12,10 @@
 #include <cpl_string.h>
 
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 
 namespace hsi::raster {
 namespace {
-
-namespace fs = std::filesystem;
-
-struct FileName {
-    std::string text;
-    bool relative = false; ///< to the VRT
-};
-
-/// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from where the reader stands.
-std::string with_absolute_file(const std::string& path) {
-    if (path.rfind("/vsi", 0) == 0) return path;
-    const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
-    for (int i = 1; i < parts.size(); ++i) {
-        const std::string part = parts[i];
-        std::error_code ec;
-        const size_t at = path.find(part);
-        if (at == std::string::npos || !fs::is_regular_file(part, ec)) continue;
-        return path.substr(0, at) + fs::absolute(part, ec).lexically_normal().string() +
-               path.substr(at + part.size());
-    }
-    return path;
-}
-
-/// The way from the VRT's folder, so that a folder can be moved with all that is in it. Names that are no
-/// local files (/vsis3/..., NETCDF:...) stay as they are.
-FileName name_for_vrt(const std::string& path, const std::string& destination, bool ours) {
-    std::error_code ec;
-    // An output of ours that still waits for its name is a file, too.
-    if (!is_local(path) || !is_local(destination) || !(ours || fs::exists(path, ec)))
-        return {with_absolute_file(path)};
-    // Links in folders are followed, or ".." would lead elsewhere; the file itself may be a link.
-    const fs::path file = fs::path(path), folder = fs::weakly_canonical(fs::absolute(file).parent_path(), ec);
-    const fs::path from = fs::weakly_canonical(fs::absolute(folder_of(destination)), ec);
-    const fs::path way = (folder / file.filename()).lexically_relative(from);
-    if (way.empty()) return {fs::absolute(file).string()};
-    return {way.string(), true};
-}
 
 std::string attribute_number(double v) {
     if (std::isnan(v)) return "nan";
@@ -132,7 +94,7 @@ class Writer {
     void add_source(CPLXMLNode* node, const std::string& path, const std::string& band, const Rect& window,
                     bool scene) const {
         CPLXMLNode* const source = CPLCreateXMLNode(node, CXT_Element, "SimpleSource");
-        const FileName name = name_for_vrt(path, m_destination, !scene);
+        const FileName name = name_from(path, m_destination, !scene);
         CPLXMLNode* const file = CPLCreateXMLElementAndValue(source, "SourceFilename", name.text.c_str());
         add_attribute(file, "relativeToVRT", name.relative ? "1" : "0");
         if (scene && !m_source.options.open_options.empty()) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// RasterSink's outputs without pixels: VRTs, whose values GDAL computes when they are read.
+// RasterSink's outputs without pixels, computed when they are read: VRTs by GDAL, scenes that compute by us.
 #include "core/error.h"
+#include "core/file_path.h"
 #include "parallel/group.h"
 #include "raster/files/run_files.h"
+#include "raster/files/scene_document.h"
 #include "raster/sink/output_description.h"
 #include "raster/sink/output_place.h"
 #include "raster/sink/raster_sink_impl.h"
 #include "raster/sink/virtual_bands.h"
+#include "raster/source/computed_scene.h"
 
 #include <cpl_vsi.h>
 
@@ -20,7 +23,7 @@ namespace {
 
 Target checked_target(const OutputOptions& options, const OutputSpec& spec) {
     Target target = choose_target(options, spec, true);
-    check_place(options, target.driver);
+    if (!options.document) check_place(options, target.driver);
     return target;
 }
 
@@ -45,21 +48,35 @@ bool loaded(const std::string& name) {
 
 } // namespace
 
-/// The same description as any output's, in a VRT in memory, completed by the derived bands.
+std::string RasterSink::Impl::description_xml() {
+    const GdalErrors errors;
+    dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
+                                        static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
+                                        nullptr));
+    if (!dataset) throw failure(errors.text());
+    describe();
+    CSLConstList const xml = dataset->GetMetadata("xml:VRT");
+    if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
+    std::string text = xml[0];
+    dataset.reset();
+    return text;
+}
+
+std::unique_ptr<RasterSink::Impl>
+RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
+    auto impl = std::make_unique<Impl>();
+    impl->target = checked_target(options, spec);
+    impl->options = options;
+    impl->spec = spec;
+    impl->scene = like.metadata();
+    impl->nodata = choose_nodata(options, spec, &*impl->scene, impl->target.type);
+    if (!options.document) impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+    return impl;
+}
+
+/// The same description as any output's, completed by the derived bands.
 void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
-    std::string text;
-    {
-        const GdalErrors errors;
-        dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
-                                            static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
-                                            nullptr));
-        if (!dataset) throw failure(errors.text());
-        describe();
-        CSLConstList const xml = dataset->GetMetadata("xml:VRT");
-        if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
-        text = xml[0];
-        dataset.reset();
-    }
+    const std::string text = description_xml();
     const std::optional<double> nodata_value =
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
@@ -81,15 +98,47 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
                           "folder of the plugin (docs/pixel_functions.md)");
 }
 
+void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Link& link) {
+    SceneDocument document;
+    document.made_by = options.history;
+    document.link = link;
+    document.source = document_source(like);
+    document.keep_nan = spec.keep_nan;
+    document.raster = description_xml();
+    const std::string destination = file ? file->destination() : options.path;
+    const std::string text = file ? scene_document_text(document, destination) : std::string();
+    { // what a reader will find
+        OpenOptions again;
+        again.path = destination;
+        again.document = std::make_shared<const SceneDocument>(
+            file ? parse_scene_document(text, folder_of(destination), destination) : document);
+        const auto made = RasterSource::open(again);
+        if (made->file_bands() != spec.shape.bands) throw failure("read again, it has other bands");
+    }
+    if (!file) {
+        *options.document = std::move(document);
+        return;
+    }
+    write_all(file->path(), text);
+    hand_over();
+}
+
 bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
 
 void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
                                const RasterSource& like) {
     checked_target(options, spec);
     if (!options.creation_options.empty())
-        throw UsageError("-co " + options.creation_options.front() + ": a VRT has no creation options");
+        throw UsageError("-co " + options.creation_options.front() + ": " + virtual_kind(options) +
+                         " has no creation options");
     if (same_file(like.path(), options.path))
         throw UsageError("the destination '" + options.path + "' is the source");
+    if (is_computed(options)) return;
+    if (like.access() == std::string("computed"))
+        throw UsageError("-of VRT: '" + like.path() +
+                             "' is a scene that computes, of which a VRT would compute "
+                             "every band anew for each of its own",
+                         "Name the destination .hsi.");
     check_virtual_source(like);
     if (like.is_scaled())
         throw UsageError("-of VRT: the scales of the bands of '" + like.path() +
@@ -97,20 +146,28 @@ void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& s
                          "Write another format, or apply them first (gdal_translate -unscale -ot Float32).");
 }
 
+bool RasterSink::is_computed(const OutputOptions& options) { return raster::is_computed(options); }
+
+const char* RasterSink::virtual_kind(const OutputOptions& options) {
+    return is_computed(options) ? "an .hsi" : "a VRT";
+}
+
 void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                                const std::vector<VirtualBand>& bands) {
     check_virtual(options, spec, like);
-    if (bands.size() != static_cast<size_t>(spec.shape.bands))
-        throw Error("internal: a virtual output needs a function a band");
+    if (bands.size() != static_cast<size_t>(spec.shape.bands) || is_computed(options))
+        throw Error("internal: a VRT needs a function a band");
     if (!parallel::group().root()) return; // it is the root's file
-    Impl impl;
-    impl.target = checked_target(options, spec);
-    impl.options = options;
-    impl.spec = spec;
-    impl.scene = like.metadata();
-    impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
-    impl.file = std::make_unique<AtomicFile>(options.path, options.overwrite);
-    impl.make_virtual(like, bands);
+    Impl::of_virtual(options, spec, like)->make_virtual(like, bands);
+}
+
+void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                               const stream::Link& link) {
+    check_virtual(options, spec, like);
+    if (!is_computed(options)) throw Error("internal: a VRT is no scene that computes");
+    // In memory each rank has its own.
+    if (!parallel::group().root() && !options.document) return;
+    Impl::of_virtual(options, spec, like)->make_computed(like, link);
 }
 
 } // namespace hsi::raster

@@ -37,6 +37,7 @@ RasterSource::Beyond RasterSource::count_beyond_float() const {
     constexpr int64_t strip = 64;
     constexpr double top = std::numeric_limits<float>::max();
     const SourceState& s = SourceAccess::state(*this);
+    if (!s.pool) return {}; // such values are no file's
     const DatasetHandle dataset = s.pool->take();
     const Rect window = s.window();
     const auto w = static_cast<int>(window.w);

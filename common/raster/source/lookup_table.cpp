@@ -276,7 +276,10 @@ class GridSource final : public stream::CubeSource {
     uint64_t reader_bytes() const override {
         // One pixel of the swath may be more than the scratch.
         const auto pixel = static_cast<uint64_t>(m_swath->shape().bands) * sizeof(float);
-        return m_swath->reader_bytes() + std::max(swath_scratch_bytes, pixel) + table_piece_bytes;
+        const int64_t most = static_cast<int64_t>(std::max<uint64_t>(1, swath_scratch_bytes / pixel)),
+                      across = std::min(most, m_swath->shape().samples);
+        return m_swath->reader_bytes() + m_swath->window_bytes(across, most / across) +
+               std::max(swath_scratch_bytes, pixel) + table_piece_bytes;
     }
     uint64_t stored_bytes_per_pixel() const override { return m_swath->stored_bytes_per_pixel(); }
 

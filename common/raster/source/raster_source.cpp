@@ -24,6 +24,7 @@
 #include "raster/products/product.h"
 #include "raster/source/block_store.h"
 #include "raster/source/chunk_arrays.h"
+#include "raster/source/computed_scene.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_checks.h"
 #include "raster/source/source_impl.h"
@@ -211,6 +212,24 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     match_nodata(s);
 }
 
+/// A scene that computes.
+void choose_computed(SourceState& s) {
+    const SceneDocument document =
+        s.options.document ? *s.options.document : read_scene_document(s.options.path);
+    const auto computed = open_computed(document, s.options.path);
+    const DatasetHandle description = open_description(document, computed->cube->shape(), s.options.path);
+    choose_scene(s, read_metadata(*description));
+    s.scene.driver = "HSI";
+    const BandMetadata& first = s.scene.bands.front();
+    computed->rule = StoreRule(first.type, document.keep_nan ? std::nullopt : first.nodata);
+    s.computed = computed;
+    choose_parts(s, description.get());
+    check_band_lists(s);
+    const stream::BlockLayout layout = computed->cube->layout();
+    s.block_samples = layout.block_samples;
+    s.block_lines = layout.block_lines;
+}
+
 /// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
@@ -347,6 +366,9 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
     if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
         return {"a model of this suite's",
                 "Models stand behind -apply; options.md's \"Models\" tells which tool takes which."};
+    if (is_scene_document(path))
+        return {"a scene that computes (.hsi)",
+                "GDAL opens it by the plugin gdal_HSI (GDAL_DRIVER_PATH); else write it as a raster first."};
     const GdalErrors quiet;
     const DatasetHandle vector = open_in_gdal({path, {}, GDAL_OF_VECTOR, {}, {}});
     if (!vector || vector->GetLayerCount() == 0) return {};
@@ -458,6 +480,11 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     auto s = std::make_shared<Impl>();
     s->options = options;
     // A driver or an open option that is asked for says how the file is to be seen.
+    if (options.document ||
+        (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
+        choose_computed(*s);
+        return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+    }
     if (options.drivers.empty() && options.open_options.empty()) {
         SceneFile scene = find_scene(options.path);
         s->options.path = std::move(scene.path);
@@ -570,6 +597,7 @@ int RasterSource::device() const { return -1; }
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
     stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
+    if (m->computed) layout.kept_lines = m->computed->cube->layout().kept_lines;
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
     return layout;
@@ -586,6 +614,7 @@ bool RasterSource::has_mask() const { return m->counted != nullptr; }
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
                             : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
+                                                    : m->computed  ? make_computed_reader(m)
                                                     : m->in_arrays ? make_product_reader(m)
                                                     : m->raw       ? make_raw_reader(m)
                                                                    : make_gdal_reader(m),
@@ -605,9 +634,15 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
 uint64_t RasterSource::reader_bytes() const {
     const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
     if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->computed) return m->computed->cube->reader_bytes() + masking;
     if (m->chunks) return chunk_reader_bytes(*m->chunks) + masking;
     if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
     return (m->raw ? 0 : m->reader_bytes()) + masking;
+}
+
+uint64_t RasterSource::window_bytes(int64_t samples, int64_t lines) const {
+    if (m->pixels) return m->pixels->window_bytes(samples, lines);
+    return m->computed ? computed_window_bytes(*m, samples, lines) : 0;
 }
 
 const std::string& RasterSource::path() const { return m->options.path; }
@@ -624,7 +659,18 @@ void RasterSource::check_unchanged() const {
     if (const RemoteFile* const remote = m->server_file()) remote->check_unchanged();
 }
 const char* RasterSource::access() const {
-    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : "gdal";
+    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";
+}
+
+std::vector<RasterSource::ChainLink> RasterSource::chain() const {
+    if (!m->computed) return {};
+    auto links = m->computed->behind->chain();
+    links.push_back({m->computed->link.operation, m->computed->cube->halo()});
+    return links;
+}
+
+std::string RasterSource::chain_source() const {
+    return m->computed ? m->computed->behind->chain_source() : path();
 }
 
 bool RasterSource::held_by_system() const {
@@ -633,12 +679,14 @@ bool RasterSource::held_by_system() const {
 }
 
 uint64_t RasterSource::shared_block_bytes() const {
+    if (m->computed) return m->computed->behind->shared_block_bytes();
     return m->raw || m->in_arrays || m->pixels || m->coding || m->band_interleaved_blocks ? 0
                                                                                           : m->block_bytes();
 }
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
+    if (m->computed) return m->computed->behind->cache_bytes();
     if (m->raw || m->in_arrays || m->pixels || m->coding) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
@@ -655,6 +703,7 @@ uint64_t RasterSource::cache_bytes() const {
 }
 
 uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
+    if (m->computed) return m->computed->behind->take_memory(most, lanes);
     BlockStore* const store = m->store();
     const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
     if (list >= most) return list;

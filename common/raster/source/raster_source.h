@@ -23,6 +23,8 @@
 
 namespace hsi::raster {
 
+struct SceneDocument;
+
 struct OpenOptions {
     std::string path;
     std::vector<std::string> open_options; ///< -oo NAME=VALUE
@@ -34,6 +36,8 @@ struct OpenOptions {
     std::optional<Rect> window;            ///< -srcwin
     std::optional<double> nodata;          ///< -srcnodata
     std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
+    /// Not null: this scene, and `path` is what messages call it.
+    std::shared_ptr<const SceneDocument> document = {};
 };
 
 /// What the numbers of the bands mean: number * scale + offset, in `unit`.
@@ -61,6 +65,7 @@ class RasterSource final : public stream::CubeSource {
     int device() const override; ///< of an array; -1 for files
     /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
     uint64_t reader_bytes() const override;
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override;
 
     const std::string& path() const;
     const std::string& driver() const; ///< "ENVI", "GTiff" ...
@@ -69,13 +74,21 @@ class RasterSource final : public stream::CubeSource {
     std::string type_name() const; ///< "Float32", "Int16" ...
     bool raw_access() const;       ///< pread instead of RasterIO
     bool decodes_chunks() const;   ///< of a product's arrays, past HDF5's library
-    const char* access() const;    ///< "raw", "chunks" or "gdal"
+    const char* access() const;    ///< "raw", "chunks", "computed" or "gdal"
     /// A server holds the file, and readers fetch what they need of it themselves, by several connections.
     bool is_remote() const;
     /// Waits for a server end with Cancelled when the flag is set, which must outlive the source.
     void end_with(const CancelFlag* cancel) const;
     /// \throws Error when a server has another file now than when this was opened.
     void check_unchanged() const;
+    /// Of a scene that computes (.hsi): the names and halos of its operations, first to last, and the file
+    /// before the first of them. Empty for any other.
+    struct ChainLink {
+        std::string operation;
+        int64_t halo = 0;
+    };
+    std::vector<ChainLink> chain() const;
+    std::string chain_source() const;
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;

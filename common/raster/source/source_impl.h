@@ -48,6 +48,7 @@ inline constexpr int64_t largest_block = int64_t{4} << 20;
 /// How pixels that the file masks out are found.
 enum class MaskKind { none, dataset, band };
 
+struct ComputedScene;
 struct Product;
 class ChunkArrays;
 class BlockStore;
@@ -69,8 +70,9 @@ struct SourceState {
     MaskKind mask = MaskKind::none;
     std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
-    int64_t block_samples = 0, block_lines = 1; ///< of the file
-    bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file
+    int64_t block_samples = 0, block_lines = 1;    ///< of the file
+    bool band_interleaved_blocks = true;           ///< false: decoding a block yields all bands of the file
+    std::shared_ptr<const ComputedScene> computed; ///< not null: by make_computed_reader()
     std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
     std::optional<BlockCoding> coding;                ///< of a GeoTIFF whose blocks are decoded past GDAL,
     std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers

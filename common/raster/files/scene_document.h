@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A scene that computes, as a file (.hsi): which operation makes it of which scene, in JSON with names that
+// are relative to the file, and what the tool's own file would have said beside its pixels. docs/chains.md
+// has the format.
+#pragma once
+
+#include "core/rect.h"
+#include "stream/computed_source.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct SceneDocument;
+
+/// The scene that an operation computes from: a raster as it was opened, or another document.
+struct DocumentSource {
+    /// A file that the scene is read from, as it was.
+    struct File {
+        std::string path;
+        int64_t bytes = 0;
+        std::string modified; ///< seconds and nanoseconds since 1970: "1700000000.000000001"
+    };
+    std::string path; ///< as GDAL opens it; empty: `scene` is it
+    std::vector<std::string> open_options, drivers;
+    std::optional<double> nodata;
+    std::vector<int> bands; ///< 1-based, in this order; empty (of a document alone): all
+    std::optional<Rect> window;
+    bool scaled = false; ///< numbers are what they mean (RasterSource::scaled())
+    std::vector<File> files;
+    std::shared_ptr<const SceneDocument> scene;
+};
+
+struct SceneDocument {
+    stream::Link link;
+    DocumentSource source;
+    std::string raster;    ///< all but the pixels, as a VRT of GDAL's
+    bool keep_nan = false; ///< OutputSpec::keep_nan
+    std::string made_by;   ///< a command line
+};
+
+/// Whether there is such a document at `path`, perhaps a damaged one: told by its beginning, or, of text in
+/// JSON, by the extension .hsi.
+bool is_scene_document(const std::string& path);
+
+/// Names in it become those from where this process stands. Throws Error naming the file and what is damaged,
+/// also for a version that is not known.
+SceneDocument read_scene_document(const std::string& path);
+/// The same of a text whose relative names begin in `folder`; `name` is for messages.
+SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
+                                   const std::string& name);
+
+/// The text of a document that will stand at `destination`; local files are named on the way from there.
+std::string scene_document_text(const SceneDocument& document, const std::string& destination);
+
+/// The files of a raster as they are now, for DocumentSource::files. Those that other programs write beside a
+/// raster when they show it (.aux.xml, .ovr) are left out.
+std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
+/// Throws Error naming a file of the source that is gone, or is not as it was.
+void check_unchanged(const DocumentSource& source, const std::string& name);
+
+/// Names of all files that a document's scene is read from, those of documents within it among them.
+std::vector<std::string> files_of_document(const SceneDocument& document);
+
+/// The name of a file in another one, which will stand at `destination`.
+struct FileName {
+    std::string text;
+    bool relative = false; ///< to the destination's folder
+};
+/// The way from the destination's folder, so that a folder can be moved with all that is in it. Names that
+/// are no local files (/vsis3/..., NETCDF:...) stay as they are. `pending`: an output that still waits for
+/// its name is a file, too.
+FileName name_from(const std::string& path, const std::string& destination, bool pending);
+
+} // namespace hsi::raster

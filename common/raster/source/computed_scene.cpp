@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include "raster/source/computed_scene.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/gdal/gdal_errors.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+/// The documents that this thread is opening, one for the sake of the other.
+std::vector<std::string>& being_opened() {
+    thread_local std::vector<std::string> names;
+    return names;
+}
+
+class Opening {
+  public:
+    explicit Opening(const std::string& name) {
+        auto& names = being_opened();
+        constexpr size_t deepest = 64;
+        const bool again = std::any_of(names.begin(), names.end(),
+                                       [&](const std::string& other) { return same_file(other, name); });
+        if (again || names.size() >= deepest)
+            throw Error(again ? "'" + name + "' is computed from itself"
+                              : "'" + name + "' is computed from more than " + std::to_string(deepest) +
+                                    " scenes, one from the other",
+                        "Make the scene anew.");
+        names.push_back(name);
+    }
+    ~Opening() { being_opened().pop_back(); }
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+};
+
+std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const std::string& name) {
+    OpenOptions options;
+    options.path = source.path;
+    options.document = source.scene;
+    if (source.scene) options.path = name;
+    options.open_options = source.open_options;
+    options.drivers = source.drivers;
+    options.bands = source.bands;
+    options.window = source.window;
+    options.nodata = source.nodata;
+    options.use_bbl = source.bands.empty();
+    const auto scene = RasterSource::open(options);
+    return source.scaled ? scene->scaled() : scene;
+}
+
+/// Bands and window of the source, of what is computed, as they would be read from its file.
+class ComputedReader final : public stream::CubeReader {
+  public:
+    explicit ComputedReader(std::shared_ptr<const SourceState> source)
+        : m_source(std::move(source)), m_scene(*m_source->computed), m_reader(m_scene.cube->open_reader()),
+          m_whole(takes_all(*m_source)) {}
+
+    /// True when the bands are all that there are, in their order.
+    static bool takes_all(const SourceState& s) {
+        if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed->cube->shape().bands)
+            return false;
+        for (size_t k = 0; k < s.bands.size(); ++k)
+            if (s.bands[k] != static_cast<int>(k) + 1) return false;
+        return true;
+    }
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        const Rect r = in_scene(window);
+        CubeView<float> all = dst;
+        if (!m_whole) {
+            const int bands = m_scene.cube->shape().bands;
+            m_all.resize(static_cast<size_t>(r.area() * bands));
+            all = CubeView<float>::packed(m_all.data(), bands, r.h, r.w);
+        }
+        m_reader->read(r, all);
+        for (int k = 0; k < dst.bands; ++k)
+            for (int64_t line = 0; line < r.h; ++line)
+                deliver(static_cast<size_t>(k),
+                        all.row(m_whole ? k : m_source->bands[static_cast<size_t>(k)] - 1, line),
+                        dst.row(k, line), static_cast<size_t>(r.w));
+    }
+    void prefetch(const Rect& window) override { m_reader->prefetch(in_scene(window)); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
+
+  private:
+    Rect in_scene(const Rect& window) const {
+        const Rect own = m_source->window();
+        return {window.x + own.x, window.y + own.y, window.w, window.h};
+    }
+
+    /// What the file's reader would make of these values once they are stored.
+    void deliver(size_t k, const float* values, float* to, size_t count) {
+        const StoreRule& rule = m_scene.rule;
+        const NodataMatch& nodata = m_source->nodata[k];
+        if (rule.floats() && !nodata.active && m_source->parts.empty()) {
+            if (values != to) std::copy_n(values, count, to);
+            return;
+        }
+        m_stored.resize(count); // of 8 bytes each
+        void* const samples = m_stored.data();
+        if (rule.floats()) {
+            auto* const stored = static_cast<float*>(samples);
+            std::copy_n(values, count, stored);
+            rule.finish(stored, count);
+        } else {
+            rule.store(values, count, samples);
+        }
+        m_source->deliver(k, samples, static_cast<ptrdiff_t>(rule.sample_bytes()), rule.type(), false, to,
+                          count);
+    }
+
+    const std::shared_ptr<const SourceState> m_source;
+    const ComputedScene& m_scene;
+    const std::unique_ptr<stream::CubeReader> m_reader;
+    const bool m_whole;
+    std::vector<float> m_all;
+    std::vector<double> m_stored;
+};
+
+} // namespace
+
+std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name) {
+    const Opening opening(name);
+    check_unchanged(document.source, name);
+    auto made = std::make_shared<ComputedScene>();
+    made->link = document.link;
+    const std::string inside = "a scene in '" + name + "'";
+    try {
+        made->behind = open_behind(document.source, inside);
+        made->cube = std::make_shared<stream::ComputedSource>(
+            made->behind, stream::make_operation(document.link, made->behind->shape()), document.link.output);
+    } catch (const UsageError& e) { // bands and a window are not the user's here
+        throw Error("'" + name + "' does not fit what it is computed from: " + e.what(), e.advice());
+    } catch (const Error& e) {
+        throw Error("'" + name + "': " + e.what(), e.advice());
+    }
+    return made;
+}
+
+DatasetHandle open_description(const SceneDocument& document, const stream::CubeShape& cube,
+                               const std::string& name) {
+    const char* const drivers[] = {"VRT", nullptr};
+    const GdalErrors errors;
+    DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    if (!dataset)
+        throw Error("'" + name + "' is damaged: 'raster' does not describe one (" +
+                        errors.text("nothing opens") + ")",
+                    "Make it anew with the tool that has made it.");
+    if (dataset->GetRasterXSize() != cube.samples || dataset->GetRasterYSize() != cube.lines ||
+        dataset->GetRasterCount() != cube.bands)
+        throw Error("'" + name + "' is damaged: it describes " +
+                        size_text(dataset->GetRasterXSize(), dataset->GetRasterYSize()) + " pixels of " +
+                        std::to_string(dataset->GetRasterCount()) + " bands and computes " +
+                        size_text(cube.samples, cube.lines) + " of " + std::to_string(cube.bands),
+                    "Make it anew with the tool that has made it.");
+    return dataset;
+}
+
+std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source) {
+    return std::make_unique<ComputedReader>(std::move(source));
+}
+
+uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines) {
+    const auto& cube = *source.computed->cube;
+    uint64_t bytes = cube.window_bytes(samples, lines) + static_cast<uint64_t>(samples) * sizeof(double);
+    if (!ComputedReader::takes_all(source))
+        bytes += static_cast<uint64_t>(samples * lines) * static_cast<uint64_t>(cube.shape().bands) *
+                 sizeof(float);
+    return bytes;
+}
+
+DocumentSource document_source(const RasterSource& like) {
+    const SourceState& s = SourceAccess::state(like);
+    if (s.pixels || !s.parts.empty())
+        throw std::logic_error("pixels that come from elsewhere, or in parts, have no name");
+    if (s.counted)
+        throw UsageError("-of HSI: '" + s.options.path +
+                             "' is opened with a mask, which the scene does not know",
+                         "Write another format, or leave out -mask-output.");
+    DocumentSource source;
+    // A header that was named says more than the data that it leads to.
+    source.path = s.options.header.empty() ? s.options.path : s.options.header;
+    source.open_options = s.options.open_options;
+    source.drivers = s.options.drivers;
+    source.nodata = s.options.nodata;
+    source.bands = s.bands;
+    source.scaled = s.scaled;
+    if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file_samples || w.h != s.file_lines)
+        source.window = w;
+    if (s.options.document)
+        source.scene = s.options.document;
+    else if (!is_local(source.path) && is_scene_document(source.path)) // it is gone when the process ends
+        source.scene = std::make_shared<const SceneDocument>(read_scene_document(source.path));
+    else
+        source.files = files_as_they_are(source.path);
+    return source;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_pipeline: several tools as one run, in the grammar of GDAL's own pipelines. What a tool makes tile
+// by tile the next one computes in its own tiles (.hsi in memory); what hangs on the whole scene is kept in a
+// temporary file. All outputs appear together.
+#include "catalogue.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/names.h"
+#include "raster/files/scene_document.h"
+#include "raster/files/side_files.h"
+#include "raster/sink/raster_sink.h"
+#include "stream/copy_operation.h"
+#include "tool/definition.h"
+#include "tool/execute.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace pipeline_tool {
+
+using Words = std::vector<std::string>;
+
+struct Settings {
+    Words words;
+    bool overwrite = false;
+};
+
+// The words
+// ----------------------------------------------------------------------------------------------------------
+
+/// A text as a shell would part it: blanks, quotes and backslashes.
+Words parted(const std::string& text) {
+    Words words;
+    std::string word;
+    bool open = false;
+    char quote = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+            if (open) words.push_back(std::exchange(word, {}));
+            open = false;
+            continue;
+        }
+        open = true;
+        if (c == quote)
+            quote = 0;
+        else if (quote == 0 && (c == '"' || c == '\''))
+            quote = c;
+        else if (c == '\\' && quote != '\'' && i + 1 < text.size())
+            word += text[++i];
+        else
+            word += c;
+    }
+    if (quote != 0) throw UsageError("the pipeline has a quote that does not end");
+    if (open) words.push_back(word);
+    return words;
+}
+
+/// The steps between the "!" that are in no brackets.
+std::vector<Words> steps_of(const Words& words) {
+    std::vector<Words> steps(1);
+    int depth = 0;
+    for (const std::string& word : words) {
+        depth += word == "[" ? 1 : word == "]" ? -1 : 0;
+        if (depth < 0) throw UsageError("a ']' of the pipeline closes nothing");
+        if (word == "!" && depth == 0)
+            steps.emplace_back();
+        else
+            steps.back().push_back(word);
+    }
+    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed");
+    for (const Words& step : steps)
+        if (step.empty())
+            throw UsageError("a step of the pipeline is empty",
+                             "Steps stand between '!': read scene.img ! spp -ws 7 ! write y.tif");
+    return steps;
+}
+
+// The steps
+// ----------------------------------------------------------------------------------------------------------
+
+/// The two steps that are no tools: their options are those that tools have for src and dst.
+constinit const tool::Definition read_step{
+    "read", "Reads a scene", "", {}, "", [](tool::Call& call) { call.add_source(); }};
+constinit const tool::Definition write_step{
+    "write", "Writes the result", "", {}, "", [](tool::Call& call) {
+                                      call.add_destination(); }};
+
+const tool::Definition* definition_of(const std::string& name) {
+    if (name == read_step.name) return &read_step;
+    if (name == write_step.name) return &write_step;
+    Words names{"read", "write", "tee"};
+    for (const tool::Definition* one : tools::catalogue()) {
+        if (std::string(one->name) == "pipeline") continue;
+        std::string dashed = one->name;
+        std::replace(dashed.begin(), dashed.end(), '_', '-');
+        if (name == one->name || name == dashed) return one;
+        names.push_back(one->name);
+    }
+    throw UsageError("there is no step '" + name + "'",
+                     did_you_mean(name, names) + " Steps are read, write, tee, and the tools' names.");
+}
+
+struct Step;
+using Steps = std::vector<Step>;
+
+/// A step whose words have been understood, and whose tool has found nothing wrong with them.
+struct Step {
+    std::string title;                ///< "step 2 (spp)"
+    Words words;                      ///< behind the name
+    std::unique_ptr<tool::Call> call; ///< of read, of write, of a tool; null: of `branch` alone
+    bool beside = false;              ///< tee: the scene before it goes on behind it
+    Steps branch;                     ///< of tee [ ... ]
+    bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
+    bool makes_scene() const { return call && call->has_source() && call->has_destination(); }
+};
+
+constexpr const char* no_place = "-";
+
+bool chooses_source(const tool::Call& call) {
+    for (const char* name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo"})
+        if (call.given(name)) return true;
+    return false;
+}
+
+void refuse_inner_options(const Step& step) {
+    for (const char* name : {"report", "report-append", "dry-run", "q", "ranks"})
+        if (step.call->given(name))
+            throw UsageError(step.title + ": -" + std::string(name) + " is of the pipeline as a whole",
+                             "Give it before the first step.");
+}
+
+/// What the user has written of one step; `number` counts from 1.
+Step understood(const tool::Run& run, const Words& words, const std::string& number, const Settings& s);
+
+Steps understood(const tool::Run& run, const std::vector<Words>& all, const std::string& within,
+                 const Settings& s) {
+    Steps steps;
+    for (const Words& words : all)
+        steps.push_back(understood(run, words, within + std::to_string(steps.size() + 1), s));
+    return steps;
+}
+
+Step understood(const tool::Run& run, const Words& words, const std::string& number, const Settings& s) {
+    Step step;
+    step.title = "step " + number + " (" + words.front() + ")";
+    step.words.assign(words.begin() + 1, words.end());
+    std::string name = words.front();
+    if (name == "tee") {
+        step.beside = true;
+        if (step.words.empty())
+            throw UsageError(step.title + " says nothing", "Behind tee stands a step, or [ steps ].");
+        if (step.words.front() == "[") {
+            if (step.words.back() != "]") throw UsageError(step.title + ": a word stands behind ']'");
+            step.branch =
+                understood(run, steps_of({step.words.begin() + 1, step.words.end() - 1}), number + ".", s);
+            return step;
+        }
+        name = step.words.front();
+        step.title = "step " + number + " (tee " + name + ")";
+        step.words.erase(step.words.begin());
+    }
+    if (std::find(step.words.begin(), step.words.end(), "[") != step.words.end())
+        throw UsageError(step.title + ": brackets stand behind tee alone");
+    step.call = std::make_unique<tool::Call>(*definition_of(name));
+    tool::Call& call = *step.call;
+    const bool is_tool = !step.is(read_step) && !step.is(write_step);
+    if (is_tool && !call.has_source())
+        throw UsageError(step.title + ": " + name + " takes no scene from the step before it");
+    // Where they come from and go to is said by the steps around; of a tee it is said by its own words.
+    if (is_tool) call.give("src", {no_place});
+    if (is_tool && call.has_destination() && !step.beside) call.give("dst", {no_place});
+    if (s.overwrite && call.find("overwrite") != nullptr) call.give("overwrite", {});
+    try {
+        tool::give_step_words(run, call, step.words);
+        call.finish();
+        if (is_tool) refuse_inner_options(step);
+    } catch (const UsageError& e) {
+        throw UsageError(step.title + ": " + e.what(), e.advice());
+    }
+    return step;
+}
+
+/// What follows what. `inner`: of a tee, whose first step takes the scene before it.
+void check_order(const Steps& steps, bool inner) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const Step& step = steps[i];
+        const bool first = i == 0 && !inner, last = i + 1 == steps.size();
+        if (first != step.is(read_step))
+            throw UsageError(step.title +
+                                 (first ? ": a pipeline begins with read" : ": read is the first step"),
+                             "read scene.img ! spp -ws 7 ! write y.tif");
+        if (step.beside && step.is(read_step))
+            throw UsageError(step.title + ": a tee reads what comes to it");
+        if (!step.beside && step.is(write_step) && !last)
+            throw UsageError(step.title + ": write is the last step", "tee write FILE writes on the way.");
+        if (!step.beside && last && (step.makes_scene() || step.is(read_step)))
+            throw UsageError(step.title + ": its result goes nowhere", "End with ! write FILE.");
+        if (!step.beside && step.call && !step.makes_scene() && !step.is(read_step) && !last)
+            throw UsageError(step.title + ": it makes no scene that the next step could take",
+                             "Put tee before it: then the scene before it goes on.");
+        if (!step.branch.empty()) check_order(step.branch, true);
+    }
+}
+
+int64_t count_tools(const Steps& steps) {
+    int64_t count = 0;
+    for (const Step& step : steps)
+        count += count_tools(step.branch) + (step.call && !step.is(read_step) ? 1 : 0);
+    return count;
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
+/// A folder for what hangs on a whole scene, with all that is in it as long as this lives.
+class TemporaryFolder {
+  public:
+    /// In the folder `place`. Throws Error.
+    explicit TemporaryFolder(const std::string& place)
+        : m_path(join_path(place, ".gdal_hsi_pipeline_XXXXXX")) {
+        if (::mkdtemp(m_path.data()) == nullptr)
+            throw Error("no temporary folder can be made in '" + place + "': " + std::strerror(errno));
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(m_path, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const std::string& path() const { return m_path; }
+
+  private:
+    std::string m_path;
+};
+
+class Pipeline {
+  public:
+    Pipeline(tool::Run& run, const Settings& s, const Steps& steps)
+        : m_run(run), m_settings(s),
+          m_share(1.0 / static_cast<double>(std::max<int64_t>(1, count_tools(steps)))) {}
+
+    void work(const Steps& steps, raster::OpenOptions scene = {}) {
+        for (size_t i = 0; i < steps.size(); ++i) {
+            const Step& step = steps[i];
+            if (!step.branch.empty()) {
+                work(step.branch, scene);
+            } else if (step.is(read_step)) {
+                scene = step.call->options().source;
+                m_run.files()->reads("read", scene.path, raster::files_read_with(scene.path));
+            } else if (step.is(write_step)) {
+                copy(step, scene);
+            } else if (step.beside || !step.makes_scene()) {
+                run_tool(step, scene, nullptr);
+            } else if (i + 2 == steps.size() && steps.back().is(write_step) && !steps.back().beside) {
+                run_tool(step, scene, &steps.back().call->options().destination);
+                return;
+            } else {
+                scene = made_by(step, scene);
+                if (m_ended) return;
+            }
+        }
+    }
+
+  private:
+    void take_shared_options(tool::Call& call) const {
+        const tool::CommonOptions& whole = m_run.options();
+        tool::CommonOptions& own = call.options();
+        if (!call.given("device")) own.device = whole.device;
+        if (!call.given("memory")) own.memory = whole.memory;
+        if (!call.given("device-memory")) own.device_memory = whole.device_memory;
+        if (!call.given("threads")) own.threads = whole.threads;
+        if (!call.given("tile")) {
+            own.tile_samples = whole.tile_samples;
+            own.tile_lines = whole.tile_lines;
+        }
+        own.ranks = whole.ranks;
+        own.dry_run = whole.dry_run;
+        own.quiet = whole.quiet;
+    }
+
+    /// The scene as the step wants it.
+    raster::OpenOptions source_of(const Step& step, const raster::OpenOptions& scene) const {
+        if (!chooses_source(*step.call)) return scene;
+        const bool chosen = !scene.bands.empty() || !scene.choices.empty() || !scene.excluded.empty() ||
+                            scene.window || scene.nodata || !scene.drivers.empty() ||
+                            !scene.open_options.empty() || !scene.use_bbl;
+        if (chosen)
+            throw UsageError(step.title + ": read has chosen bands, a window or the like already",
+                             "Give all such options to one of them.");
+        raster::OpenOptions own = step.call->options().source;
+        own.path = scene.path;
+        own.document = scene.document;
+        return own;
+    }
+
+    void run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
+        tool::Call& call = *step.call;
+        take_shared_options(call);
+        if (to != nullptr && to->document) call.options().dry_run = false;
+        call.options().source = source_of(step, scene);
+        if (to != nullptr) call.options().destination = *to;
+        tool::run_step(m_run, call, step.title, call.definition().executable() + shown(step.words), m_share);
+    }
+
+    static std::string shown(const Words& words) {
+        std::string text;
+        for (const std::string& word : words)
+            text += " " + word;
+        return text;
+    }
+
+    /// What the next step takes: computed when it is read, where the tool can say so, else a temporary file.
+    raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene) {
+        raster::OutputOptions to;
+        raster::OpenOptions result;
+        if (step.call->computes()) {
+            to.path = result.path = "the result of " + step.title;
+            to.format = "HSI";
+            to.document = std::make_shared<raster::SceneDocument>();
+            // Even -dry-run makes it: the plan of what follows hangs on what this step finds of the scene.
+            run_tool(step, scene, &to);
+            result.document = to.document;
+            return result;
+        }
+        if (m_run.options().dry_run) {
+            run_tool(step, scene, &to);
+            m_run.print(step.title + " makes a temporary file: what follows is planned when it is there");
+            m_ended = true;
+            return {};
+        }
+        if (!m_folder) m_folder.emplace(place_for_files());
+        to.path = result.path = join_path(m_folder->path(), std::to_string(++m_files) + ".dat");
+        to.format = "ENVI";
+        to.at_once = true;
+        run_tool(step, scene, &to);
+        m_run.note(step.title + ": its result hangs on the whole scene, and is kept in a temporary file");
+        return result;
+    }
+
+    std::string place_for_files() const {
+        const char* const asked = std::getenv("TMPDIR");
+        return asked != nullptr && *asked != '\0' ? asked : "/tmp";
+    }
+
+    /// tee write, and write behind read or a tee: the scene as it comes.
+    void copy(const Step& step, const raster::OpenOptions& scene) {
+        const auto source = raster::RasterSource::open(scene);
+        raster::OutputOptions to = step.call->options().destination;
+        const raster::OutputOptions& frame = m_run.options().destination;
+        to.history = frame.history;
+        to.memory = tool::quarter(m_run.options().memory);
+        to.threads = m_run.options().threads;
+        to.run = m_run.files();
+        to.cancel = &m_run.cancel();
+        to.overwrite |= m_settings.overwrite;
+        raster::OutputSpec spec;
+        spec.shape = source->shape();
+        spec.type = source->type_name();
+        spec.same_bands = true;
+        if (!source->exact_in_float())
+            throw Error(step.title + ": the values of " + source->path() +
+                            " are more than single precision holds",
+                        "gdal_translate copies them.");
+        stream::CopyOperation operation(spec.shape.bands, false);
+        if (m_run.options().dry_run) {
+            raster::RasterSink::check(to, spec);
+            return tool::print_plan(m_run, *source, operation, m_run.pass("write", m_share));
+        }
+        const auto sink = raster::RasterSink::create(to, spec, source.get());
+        m_run.reserve_cache(source->cache_bytes() + sink->cache_bytes());
+        auto pass = m_run.pass("write", m_share);
+        pass.output_layout = sink->layout();
+        m_run.add_pass(stream::run_pass(*source, operation, {sink.get()}, pass));
+        sink->commit();
+    }
+
+    tool::Run& m_run;
+    const Settings& m_settings;
+    const double m_share; ///< of the progress, a tool each
+    std::optional<TemporaryFolder> m_folder;
+    int m_files = 0;
+    bool m_ended = false; ///< -dry-run: no more is known
+};
+
+/// All steps and those within tees.
+void each_step(const Steps& steps, const std::function<void(const Step&)>& visit) {
+    for (const Step& step : steps) {
+        each_step(step.branch, visit);
+        if (step.call) visit(step);
+    }
+}
+
+/// Outputs appear together when all is done: none is there twice, and none is read on the way.
+void check_files(const Steps& steps) {
+    struct File {
+        std::string path;
+        const Step* step;
+    };
+    std::vector<File> written;
+    each_step(steps, [&](const Step& step) {
+        for (const tool::Argument& argument : step.call->arguments()) {
+            if (argument.count == 0 || argument.content == tool::Content::none ||
+                argument.role == tool::Role::source)
+                continue;
+            const std::string& path = argument.words.front();
+            if (path == no_place) continue;
+            const bool writes = argument.role != tool::Role::input;
+            for (const File& other : written)
+                if (same_file(other.path, path))
+                    throw UsageError(step.title + (writes ? " and " : " reads '" + path + "', which ") +
+                                         other.step->title +
+                                         (writes ? " write the same file, '" + path + "'" : " writes"),
+                                     writes ? "Give every output a file of its own."
+                                            : "All outputs appear when the pipeline has ended: make it two.");
+            if (writes) written.push_back({path, &step});
+        }
+    });
+}
+
+void run_pipeline(tool::Run& run, const Settings& s) {
+    // One word: from a form, or a shell's quotes.
+    const Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
+    const Steps steps = understood(run, steps_of(words), "", s);
+    check_order(steps, false);
+    check_files(steps);
+    run.report()["steps"] = Json::array();
+    Pipeline(run, s, steps).work(steps);
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.words("steps", s.words,
+               "read SCENE ! TOOL [options] ! ... ! write FILE; options of the pipeline stand before it");
+    call.overwrite(s.overwrite, "Replace outputs that are there; without this that is an error");
+    call.add_compute();
+    call.body([&s](tool::Run& run) { run_pipeline(run, s); });
+}
+
+} // namespace pipeline_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition pipeline{
+    "pipeline",
+    "Several tools as one run",
+    "Several tools as one run: steps with '!' between them, of which each takes the scene that the one "
+    "before it makes. "
+    "What a tool makes tile by tile is computed in the tiles of the next one and written nowhere; what hangs "
+    "on the whole "
+    "scene is kept in a temporary file. 'read' and 'write' have the options of src and dst, every other step "
+    "those of its "
+    "tool but for src and dst. A step behind 'tee' takes the scene and lets it go on, 'tee [ STEPS ]' "
+    "several steps. All "
+    "outputs appear together.",
+    {{"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! pca -nc 7 ! write pca.tif",
+      "No file between the two tools"},
+     {"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! tee atdca -t 12 targets.gpkg ! pca ! svm_classify "
+      "-apply model.json ! "
+      "write map.tif",
+      "Targets on the way to a map"},
+     {"gdal_hsi_pipeline -dry-run read scene.dat -b 1-100 ! spp ! tee [ mnf ! write mnf.tif ] ! pca ! write "
+      "pca.tif",
+      "The plan: halos, passes, memory"}},
+    "",
+    pipeline_tool::declare,
+    false,
+    false};
+
+} // namespace tools
+} // namespace hsi

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "gdal/modules.h"
+#include "gdal/plugin.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace hsi::plugin {
+namespace {
+
+/// "/usr/lib/gdalplugins/hsi_commands.3.13.so" for GDAL 3.13.2 and a plugin in that folder. The name begins
+/// neither with gdal_ nor with ogr_: GDAL loads such files by itself, whatever their version.
+std::string module_path(const std::string& name) {
+    Dl_info here;
+    if (dladdr(reinterpret_cast<void*>(&GDALRegister_HSI), &here) == 0 || here.dli_fname == nullptr)
+        return {};
+    const std::string plugin = here.dli_fname;
+    const int version = std::atoi(GDALVersionInfo("VERSION_NUM")); // 3130200
+    return plugin.substr(0, plugin.rfind('/') + 1) + name + "." + std::to_string(version / 1000000) + "." +
+           std::to_string(version / 10000 % 100) + ".so";
+}
+
+using Function = void (*)();
+
+/// The module's function; null where there is no such module for this GDAL.
+Function function_of(const std::string& module_name, const char* symbol_name) {
+    const std::string path = module_path(module_name);
+    if (path.empty() || access(path.c_str(), R_OK) != 0) return nullptr;
+    // All of its symbols now: what this GDAL lacks shall be found here, not in the middle of a run. What it
+    // tells GDAL of itself stays as long as the process lives, and so the module does.
+    void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void* const symbol = module != nullptr ? dlsym(module, symbol_name) : nullptr;
+    if (symbol == nullptr) {
+        const char* const why = dlerror();
+        CPLDebug("HSI", "%s is not there: %s", module_name.c_str(), why != nullptr ? why : path.c_str());
+    }
+    return reinterpret_cast<Function>(symbol);
+}
+
+} // namespace
+
+void load_modules() {
+    // GDAL registers plugins again with every GDALAllRegister(), and forgets drivers in between where a
+    // program has told it to.
+    static const Function register_driver = function_of("hsi_driver", register_driver_symbol);
+    if (register_driver != nullptr) register_driver();
+    static const bool declared = [] {
+        const Function declare = function_of("hsi_commands", declare_commands_symbol);
+        if (declare != nullptr) declare();
+        return true;
+    }();
+    static_cast<void>(declared);
+}
+
+} // namespace hsi::plugin

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+// GDAL's driver HSI: scenes that compute (.hsi) in any program that uses GDAL. What a file of its pixels
+// would say is a VRT in the document; the pixels of all bands of a block are computed together, by several
+// threads.
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/names.h"
+#include "core/process_limits.h"
+#include "core/process_owner.h"
+#include "gdal/modules.h"
+#include "links/links.h"
+#include "math/simd_target.h"
+#include "parallel/threads.h"
+#include "raster/files/scene_document.h"
+#include "raster/files/side_files.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/store_convert.h"
+#include "raster/source/raster_source.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#ifndef BANDMAP_TYPE // const from GDAL 3.10 on
+#define BANDMAP_TYPE int*
+#endif
+
+namespace hsi::plugin {
+namespace {
+
+/// Nothing but C passes between GDAL and us, and no exception.
+CPLErr told(const std::function<void()>& body) {
+    const auto fail = [](const std::string& what, const std::string& advice) {
+        CPLError(CE_Failure, CPLE_AppDefined, "%s%s%s", what.c_str(), advice.empty() ? "" : ". ",
+                 advice.c_str());
+        return CE_Failure;
+    };
+    try {
+        body();
+        return CE_None;
+    } catch (const Error& e) {
+        return fail(e.what(), e.advice());
+    } catch (const std::bad_alloc&) {
+        return fail("out of memory", "");
+    } catch (const std::exception& e) {
+        return fail(e.what(), "");
+    }
+}
+
+int thread_count() {
+    const char* const asked = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    constexpr int most = 64;
+    return std::clamp(EQUAL(asked, "ALL_CPUS") ? usable_processors() : std::atoi(asked), 1, most);
+}
+
+struct Closer {
+    void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
+};
+using Description = std::unique_ptr<GDALDataset, Closer>;
+
+class SceneDataset;
+
+class SceneBand final : public GDALRasterBand {
+  public:
+    SceneBand(SceneDataset& scene, GDALRasterBand& description, int number, int side);
+
+    double GetNoDataValue(int* known) override { return m_description.GetNoDataValue(known); }
+    GDALColorInterp GetColorInterpretation() override { return m_description.GetColorInterpretation(); }
+    GDALColorTable* GetColorTable() override { return m_description.GetColorTable(); }
+    char** GetCategoryNames() override { return m_description.GetCategoryNames(); }
+    double GetScale(int* known) override { return m_description.GetScale(known); }
+    double GetOffset(int* known) override { return m_description.GetOffset(known); }
+    const char* GetUnitType() override { return m_description.GetUnitType(); }
+    GDALRasterAttributeTable* GetDefaultRAT() override { return m_description.GetDefaultRAT(); }
+
+  protected:
+    CPLErr IReadBlock(int x, int y, void* data) override;
+    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int w, int h, void* data, int buffer_w, int buffer_h,
+                     GDALDataType type, GSpacing pixel_step, GSpacing line_step,
+                     GDALRasterIOExtraArg* extra) override;
+
+  private:
+    SceneDataset& m_scene;
+    GDALRasterBand& m_description;
+};
+
+/// A buffer of GDAL's callers.
+struct Buffer {
+    void* data = nullptr;
+    GDALDataType type = GDT_Unknown;
+    GSpacing pixel_step = 0, line_step = 0, band_step = 0; ///< bytes
+    void* at(int64_t band, int64_t line, int64_t sample) const {
+        return static_cast<char*>(data) + band * band_step + line * line_step + sample * pixel_step;
+    }
+};
+
+class SceneDataset final : public GDALDataset {
+  public:
+    SceneDataset(const std::string& path, Description description) : m_description(std::move(description)) {
+        nRasterXSize = m_description->GetRasterXSize();
+        nRasterYSize = m_description->GetRasterYSize();
+        const int bands = m_description->GetRasterCount();
+        raster::OpenOptions options;
+        options.path = path;
+        options.bands.resize(static_cast<size_t>(bands));
+        std::iota(options.bands.begin(), options.bands.end(), 1);
+        m_source = raster::RasterSource::open(options);
+        for (const auto& link : m_source->chain())
+            m_by_pixel = m_by_pixel && link.halo == 0;
+        GDALRasterBand& first = *m_description->GetRasterBand(1);
+        int known = 0;
+        raster::NodataValue nodata;
+        nodata.real = first.GetNoDataValue(&known);
+        m_rule = raster::StoreRule(first.GetRasterDataType(),
+                                   known ? std::optional<raster::NodataValue>(nodata) : std::nullopt);
+        for (int b = 1; b <= bands; ++b)
+            SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, side_of(bands)));
+        copy_items(*m_description, *this);
+        // All bands of a pixel are computed together: who copies them takes them together, too.
+        SetMetadataItem("INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
+        SetDescription(path.c_str());
+    }
+
+    const OGRSpatialReference* GetSpatialRef() const override { return m_description->GetSpatialRef(); }
+    /// With those that it is computed from.
+    char** GetFileList() override {
+        CPLStringList list(GDALDataset::GetFileList());
+        for (const std::string& file : raster::files_read_with(GetDescription()))
+            if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
+        CPLErrorReset(); // of files that were tried, and are no rasters
+        return list.StealList();
+    }
+    int GetGCPCount() override { return m_description->GetGCPCount(); }
+    const GDAL_GCP* GetGCPs() override { return m_description->GetGCPs(); }
+    const OGRSpatialReference* GetGCPSpatialRef() const override { return m_description->GetGCPSpatialRef(); }
+#if GDAL_VERSION_NUM >= 3120000
+    CPLErr GetGeoTransform(GDALGeoTransform& place) const override {
+        return m_description->GetGeoTransform(place);
+    }
+#else
+    CPLErr GetGeoTransform(double* place) override { return m_description->GetGeoTransform(place); }
+#endif
+
+    static void copy_items(GDALMajorObject& from, GDALMajorObject& to) {
+        const CPLStringList domains(from.GetMetadataDomainList());
+        std::vector<std::string> names{""};
+        for (int i = 0; i < domains.size(); ++i)
+            if (!EQUAL(domains[i], "xml:VRT") && !EQUAL(domains[i], "vrt_sources"))
+                names.emplace_back(domains[i]);
+        for (const std::string& name : names)
+            if (CSLConstList const items = from.GetMetadata(name.c_str()); items != nullptr)
+                to.SetMetadata(const_cast<char**>(items), name.c_str());
+    }
+
+    /// Blocks whose bands together are some ten megabytes.
+    static int side_of(int bands) { return bands <= 16 ? 512 : bands <= 64 ? 256 : 128; }
+
+    bool by_pixel() const { return m_by_pixel; }
+
+    /// One band of a block, and with it the others for GDAL's cache.
+    void read_block(int x, int y, int number, void* data) {
+        GDALRasterBand& band = *GetRasterBand(number);
+        int w = 0, h = 0;
+        band.GetBlockSize(&w, &h);
+        const Rect window =
+            intersect(Rect{int64_t{x} * w, int64_t{y} * h, w, h}, Rect{0, 0, nRasterXSize, nRasterYSize});
+        if (!(window == m_last_window)) compute_last(window);
+        const auto block = [&](void* to) {
+            return Buffer{to, m_rule.type(), GDALGetDataTypeSizeBytes(m_rule.type()),
+                          static_cast<GSpacing>(w) * GDALGetDataTypeSizeBytes(m_rule.type()), 0};
+        };
+        copy_band(number - 1, m_last.view(window, nBands), block(data), 0);
+        const auto bytes = static_cast<GIntBig>(w) * h * nBands * GDALGetDataTypeSizeBytes(m_rule.type());
+        if (2 * bytes > GDALGetCacheMax64()) return; // the others are copied from m_last when they are wanted
+        for (int other = 1; other <= nBands; ++other) {
+            if (other == number) continue;
+            GDALRasterBand& next = *GetRasterBand(other);
+            GDALRasterBlock* there = next.TryGetLockedBlockRef(x, y);
+            if (there == nullptr) {
+                there = next.GetLockedBlockRef(x, y, TRUE);
+                if (there == nullptr) return;
+                copy_band(other - 1, m_last.view(window, nBands), block(there->GetDataRef()), 0);
+            }
+            there->DropLock();
+        }
+    }
+
+    /// A window at full resolution.
+    void read_window(const Rect& window, const std::vector<int>& bands, const Buffer& to) {
+        compute(window, [&](const Rect& part, const CubeView<float>& values) {
+            for (size_t k = 0; k < bands.size(); ++k)
+                copy_band(bands[k] - 1, values, shifted(to, static_cast<int64_t>(k)), part.y - window.y);
+        });
+    }
+
+    /// Of every n-th line the n-th samples, as GDAL takes the nearest: lines in between are not computed.
+    void read_decimated(const Rect& window, int w, int h, const std::vector<int>& bands, const Buffer& to) {
+        parallel::for_each(h, reader_count(), nullptr, [&](int64_t line, int member) {
+            const auto from = [](int64_t i, int64_t of, int count) {
+                return std::min(of - 1, static_cast<int64_t>((static_cast<double>(i) + 0.5) *
+                                                             static_cast<double>(of) / count));
+            };
+            std::vector<float> values(static_cast<size_t>(window.w * nBands));
+            const auto view = CubeView<float>::packed(values.data(), nBands, 1, window.w);
+            reader(member).read({window.x, window.y + from(line, window.h, h), window.w, 1}, view);
+            std::vector<float> picked(static_cast<size_t>(w));
+            for (size_t k = 0; k < bands.size(); ++k) {
+                for (int i = 0; i < w; ++i)
+                    picked[static_cast<size_t>(i)] = view.row(bands[k] - 1, 0)[from(i, window.w, w)];
+                copy_band(0, CubeView<float>::packed(picked.data(), 1, 1, w),
+                          shifted(to, static_cast<int64_t>(k)), line);
+            }
+        });
+    }
+
+  protected:
+    CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int w, int h, void* data, int buffer_w, int buffer_h,
+                     GDALDataType type, int count, BANDMAP_TYPE numbers, GSpacing pixel_step,
+                     GSpacing line_step, GSpacing band_step, GDALRasterIOExtraArg* extra) override {
+        const bool whole = buffer_w == w && buffer_h == h;
+        // Few of many bands, again and again, come from the cache.
+        if (flag != GF_Read || !whole || 2 * count < nBands)
+            return GDALDataset::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, count, numbers,
+                                          pixel_step, line_step, band_step, extra);
+        return told([&] {
+            read_window({x, y, w, h}, {numbers, numbers + count},
+                        {data, type, pixel_step, line_step, band_step});
+        });
+    }
+
+  private:
+    /// All bands of a window, packed.
+    struct Cube {
+        std::vector<float> values;
+        CubeView<float> view(const Rect& window, int bands) {
+            return CubeView<float>::packed(values.data(), bands, window.h, window.w);
+        }
+    };
+
+    static Buffer shifted(Buffer to, int64_t band) {
+        to.data = to.at(band, 0, 0);
+        return to;
+    }
+
+    int reader_count() {
+        const auto wanted = static_cast<size_t>(thread_count());
+        while (m_readers.size() < wanted)
+            m_readers.push_back(m_source->open_reader());
+        m_buffers.resize(std::max(m_buffers.size(), m_readers.size()));
+        return static_cast<int>(wanted);
+    }
+    stream::CubeReader& reader(int member) { return *m_readers[static_cast<size_t>(member)]; }
+
+    /// The window in parts of whole rows, by several threads.
+    void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
+        constexpr int64_t most_bytes = int64_t{32} << 20, least_lines = 8;
+        const int members = reader_count();
+        const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
+        const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
+        const int64_t even = (window.h + members - 1) / members;
+        const int64_t lines = std::min(std::max(least_lines, std::min(even, fitting)), window.h);
+        parallel::for_each((window.h + lines - 1) / lines, members, nullptr, [&](int64_t part, int member) {
+            const Rect r{window.x, window.y + part * lines, window.w,
+                         std::min(lines, window.h - part * lines)};
+            HostBuffer<float>& values = m_buffers[static_cast<size_t>(member)];
+            if (const auto size = static_cast<size_t>(r.area() * nBands); values.size() < size)
+                values = HostBuffer<float>(size);
+            const auto view = CubeView<float>::packed(values.data(), nBands, r.h, r.w);
+            reader(member).read(r, view);
+            take(r, view);
+        });
+    }
+
+    void compute_last(const Rect& window) {
+        m_last_window = {};
+        m_last.values.resize(static_cast<size_t>(window.area() * nBands));
+        const auto all = m_last.view(window, nBands);
+        compute(window, [&](const Rect& part, const CubeView<float>& values) {
+            for (int b = 0; b < nBands; ++b)
+                for (int64_t line = 0; line < part.h; ++line)
+                    std::copy_n(values.row(b, line), part.w, all.row(b, part.y - window.y + line));
+        });
+        m_last_window = window;
+    }
+
+    /// A band of `values` into the lines of a buffer from `first` on, as the file would have stored it.
+    void copy_band(int band, const CubeView<float>& values, const Buffer& to, int64_t first) const {
+        const auto count = static_cast<size_t>(values.samples);
+        const bool as_it_is = m_rule.floats() && to.type == GDT_Float32 && to.pixel_step == sizeof(float);
+        std::vector<double> stored(as_it_is ? 0 : count); // wide enough for every type
+        for (int64_t line = 0; line < values.lines; ++line) {
+            void* const samples = as_it_is ? to.at(0, first + line, 0) : stored.data();
+            if (m_rule.floats()) {
+                std::memcpy(samples, values.row(band, line), count * sizeof(float));
+                m_rule.finish(static_cast<float*>(samples), count);
+            } else {
+                m_rule.store(values.row(band, line), count, samples);
+            }
+            if (as_it_is) continue;
+            GDALCopyWords64(samples, m_rule.type(), static_cast<int>(m_rule.sample_bytes()),
+                            to.at(0, first + line, 0), to.type, static_cast<int>(to.pixel_step),
+                            static_cast<GPtrDiff_t>(count));
+        }
+    }
+
+    const Description m_description;
+    std::shared_ptr<const raster::RasterSource> m_source;
+    std::vector<std::unique_ptr<stream::CubeReader>>
+        m_readers;                            ///< GDAL uses a dataset from one thread at a time
+    std::vector<HostBuffer<float>> m_buffers; ///< a reader each
+    raster::StoreRule m_rule;
+    bool m_by_pixel = true; ///< no link has a neighbourhood
+    Rect m_last_window;
+    Cube m_last; ///< the block that was computed last
+};
+
+SceneBand::SceneBand(SceneDataset& scene, GDALRasterBand& description, int number, int side)
+    : m_scene(scene), m_description(description) {
+    poDS = &scene;
+    nBand = number;
+    eDataType = description.GetRasterDataType();
+    nBlockXSize = std::min(side, scene.GetRasterXSize());
+    nBlockYSize = std::min(side, scene.GetRasterYSize());
+    SceneDataset::copy_items(description, *this);
+    SetDescription(description.GetDescription());
+}
+
+CPLErr SceneBand::IReadBlock(int x, int y, void* data) {
+    return told([&] { m_scene.read_block(x, y, nBand, data); });
+}
+
+CPLErr SceneBand::IRasterIO(GDALRWFlag flag, int x, int y, int w, int h, void* data, int buffer_w,
+                            int buffer_h, GDALDataType type, GSpacing pixel_step, GSpacing line_step,
+                            GDALRasterIOExtraArg* extra) {
+    const bool nearest = extra == nullptr || (extra->eResampleAlg == GRIORA_NearestNeighbour &&
+                                              !extra->bFloatingPointWindowValidity);
+    if (flag == GF_Read && nearest && m_scene.by_pixel() && buffer_w <= w && buffer_h < h)
+        return told([&] {
+            m_scene.read_decimated({x, y, w, h}, buffer_w, buffer_h, {nBand},
+                                   {data, type, pixel_step, line_step, 0});
+        });
+    return GDALRasterBand::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, pixel_step, line_step,
+                                     extra);
+}
+
+int identify(GDALOpenInfo* info) {
+    if (info->nHeaderBytes <= 0 || info->fpL == nullptr) return FALSE;
+    const std::string begin(reinterpret_cast<const char*>(info->pabyHeader),
+                            static_cast<size_t>(info->nHeaderBytes));
+    const size_t at = begin.find_first_not_of(" \t\r\n");
+    if (at == std::string::npos || begin[at] != '{') return FALSE;
+    return begin.find("\"gdal_hsi_scene\"") != std::string::npos ||
+           EQUAL(CPLGetExtension(info->pszFilename), "hsi");
+}
+
+GDALDataset* open(GDALOpenInfo* info) {
+    if (identify(info) == FALSE) return nullptr;
+    if (info->eAccess == GA_Update) {
+        CPLError(CE_Failure, CPLE_NotSupported, "'%s' is computed when it is read: it cannot be changed",
+                 info->pszFilename);
+        return nullptr;
+    }
+    GDALDataset* made = nullptr;
+    told([&] {
+        const auto document = raster::read_scene_document(info->pszFilename);
+        const char* const drivers[] = {"VRT", nullptr};
+        const raster::GdalErrors quiet; // GDAL complains of a name that is so long
+        Description description(GDALDataset::FromHandle(GDALOpenEx(
+            document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+        if (!description || description->GetRasterCount() < 1)
+            throw Error("'" + std::string(info->pszFilename) +
+                        "' is damaged: 'raster' does not describe one");
+        made = new SceneDataset(info->pszFilename, std::move(description));
+    });
+    return made;
+}
+
+} // namespace
+} // namespace hsi::plugin
+
+extern "C" __attribute__((visibility("default"))) void hsi_register_driver() {
+    if (GDALGetDriverByName("HSI") != nullptr) return;
+    hsi::share_process();
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
+    hsi::links::register_links();
+    auto* const driver = new GDALDriver();
+    driver->SetDescription("HSI");
+    driver->SetMetadataItem(GDAL_DMD_LONGNAME, "Hyperspectral scenes that are computed when they are read");
+    driver->SetMetadataItem(GDAL_DMD_EXTENSION, "hsi");
+    driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "hsi");
+    driver->SetMetadataItem(GDAL_DCAP_RASTER, "YES");
+    driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
+    driver->pfnIdentify = hsi::plugin::identify;
+    driver->pfnOpen = hsi::plugin::open;
+    GetGDALDriverManager()->RegisterDriver(driver);
+}

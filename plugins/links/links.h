@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The operations that can be links of a chain (stream/computed_source.h), as links and back: the results of
+// tools that work tile by tile once their models stand. Numbers come back to the last bit, so a link computes
+// what the tool would have written.
+#pragma once
+
+#include "atdca/atdca.h"
+#include "detect/detect.h"
+#include "pca/pca.h"
+#include "sahic/sahic.h"
+#include "spp/spp.h"
+#include "stream/computed_source.h"
+#include "svm/svm.h"
+#include "unmix/unmix.h"
+
+#include <vector>
+
+namespace hsi::links {
+
+/// From now on stream::make_operation() makes the operations below, on the CPU.
+void register_links();
+
+/// y' of spp::make_displacement().
+stream::Link displacement(int window, const std::vector<double>& centroid);
+/// pca::make_transform()
+stream::Link transform(const pca::Transform& transform);
+/// The abundances of unmix::make_unmixing(), or the error.
+stream::Link unmixing(const unmix::Endmembers& endmembers, unmix::Method method, bool rmse);
+/// The scores of detect::make_detection().
+stream::Link detection(const detect::Detector& detector);
+/// The classes of svm::make_classification().
+stream::Link svm_classes(const svm::Model& model);
+/// The classes of sahic::make_spectral_pass().
+stream::Link mlr_classes(const sahic::MlrModel& model);
+/// The map of atdca::make_classification().
+stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle);
+
+} // namespace hsi::links

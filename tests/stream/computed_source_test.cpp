@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "stream/computed_source.h"
+
+#include "core/error.h"
+#include "pca/pca.h"
+#include "spp/spp.h"
+#include "stream/copy_operation.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+namespace hsi::test {
+namespace {
+
+constexpr int bands = 9;
+
+std::shared_ptr<stream::Operation> displacement(int window) {
+    std::vector<double> centroid(bands);
+    std::iota(centroid.begin(), centroid.end(), 0.25);
+    spp::Options options;
+    options.window = window;
+    return spp::make_displacement(options, centroid);
+}
+
+std::shared_ptr<stream::Operation> projection(int inputs, int outputs) {
+    pca::Transform t;
+    t.inputs = inputs;
+    t.outputs = outputs;
+    for (int i = 0; i < inputs * outputs; ++i)
+        t.matrix.push_back(0.01 * ((i * 7) % 23) - 0.1);
+    t.offset.assign(static_cast<size_t>(outputs), 0.5);
+    return pca::make_transform(t);
+}
+
+stream::PassOptions pass(int64_t samples, int64_t lines, int lanes, uint64_t memory = uint64_t{1} << 30) {
+    stream::PassOptions options;
+    options.name = "test";
+    options.tile_samples = samples;
+    options.tile_lines = lines;
+    options.lanes = lanes;
+    options.memory = memory;
+    return options;
+}
+
+/// What a pass writes, in tiles of any size.
+Cube stored(const stream::CubeSource& source, stream::Operation& operation,
+            const stream::PassOptions& options) {
+    MemorySink sink(source.shape().samples, source.shape().lines, operation.output_bands().front());
+    stream::run_pass(source, operation, {&sink}, options);
+    return std::move(sink.cube);
+}
+
+Cube scene() {
+    Cube cube = random_scene(83, 61, bands);
+    make_invalid(cube, 0, 0, 3);
+    make_invalid(cube, 30, 40, 0);
+    for (int b = 0; b < bands; ++b)
+        cube.at(b, 59, 82) = 0;
+    return cube;
+}
+
+/// Not owned.
+std::shared_ptr<const stream::CubeSource> share(const stream::CubeSource& source) {
+    return {std::shared_ptr<void>(), &source};
+}
+
+TEST(ComputedSource, GivesTheBitsOfCubesThatWereStored) {
+    const Cube cube = scene();
+    const MemorySource source(cube);
+    const auto whole = pass(83, 61, 1);
+    const Cube first = stored(source, *displacement(5), whole);
+    const MemorySource after_first(first);
+    const Cube second = stored(after_first, *displacement(7), whole);
+    const MemorySource after_second(second);
+    const Cube third = stored(after_second, *projection(bands, 4), whole);
+
+    const auto one = std::make_shared<stream::ComputedSource>(share(source), displacement(5));
+    const auto two = std::make_shared<stream::ComputedSource>(one, displacement(7));
+    const auto three = std::make_shared<stream::ComputedSource>(two, projection(bands, 4));
+    EXPECT_EQ(three->shape().bands, 4);
+    for (const auto& [w, h] :
+         std::vector<std::pair<int64_t, int64_t>>{{83, 61}, {1, 1}, {7, 5}, {83, 2}, {16, 61}})
+        for (const int lanes : {1, 3}) {
+            stream::CopyOperation copy(bands, false), components(4, false);
+            EXPECT_TRUE(identical(stored(*two, copy, pass(w, h, lanes)), second)) << w << "x" << h;
+            EXPECT_TRUE(identical(stored(*three, components, pass(w, h, lanes)), third)) << w << "x" << h;
+        }
+}
+
+/// The same as an operation, whose own halo comes on top.
+TEST(ComputedSource, AddsUpHalos) {
+    const Cube cube = scene();
+    MemorySource source(cube);
+    const auto one = std::make_shared<stream::ComputedSource>(share(source), displacement(5));
+    std::vector<Rect> windows;
+    source.on_read = [&](const Rect& window) { windows.push_back(window); };
+    auto chained = displacement(9);
+    MemorySink sink(83, 61, bands);
+    stream::run_pass(*one, *chained, {&sink}, pass(20, 20, 1));
+    // Of the tile from (20, 20) on: 4 for the operation and 2 for the link.
+    EXPECT_TRUE(std::any_of(windows.begin(), windows.end(), [](const Rect& w) {
+        return w == Rect{14, 14, 32, 32};
+    }));
+}
+
+TEST(ComputedSource, IsReadOnceWhereItHasNoHalo) {
+    const Cube cube = random_scene(70, 50, bands);
+    MemorySource source(cube);
+    int64_t pixels = 0;
+    source.on_read = [&](const Rect& window) { pixels += window.area(); };
+    const auto computed = std::make_shared<stream::ComputedSource>(share(source), projection(bands, bands));
+    const stream::ComputedSource twice(computed, projection(bands, 3));
+    stream::CopyOperation copy(3, false);
+    stored(twice, copy, pass(70, 20, 1));
+    EXPECT_EQ(pixels, 70 * 50);
+}
+
+TEST(ComputedSource, CountsItsMemoryInThePlan) {
+    const Cube cube = random_scene(200, 300, bands);
+    MemorySource source(cube);
+    const auto chain = std::make_shared<stream::ComputedSource>(
+        std::make_shared<stream::ComputedSource>(share(source), displacement(5)), displacement(7));
+    // The window of the outer link, and that of the inner one, which is larger.
+    EXPECT_GE(chain->window_bytes(40, 40), (46 * 46 + 50 * 50) * bands * sizeof(float));
+    stream::CopyOperation copy(bands, false);
+    auto options = pass(0, 0, 2, 600 << 10);
+    const auto plan = stream::plan_pass(*chain, copy, options);
+    EXPECT_LE(stream::plan_bytes(*chain, copy, plan), uint64_t{600} << 10);
+    options.memory = 20 << 10;
+    EXPECT_THROW(stream::plan_pass(*chain, copy, options), Error);
+}
+
+TEST(ComputedSource, FillsViewsOfAnyStride) {
+    const Cube cube = scene();
+    const MemorySource source(cube);
+    const stream::ComputedSource computed(share(source), projection(bands, 2));
+    Cube large(20, 20, 2, 7), packed(6, 4, 2);
+    const auto reader = computed.open_reader();
+    reader->read({10, 12, 6, 4}, large.view().cut(3, 5, 6, 4));
+    reader->read({10, 12, 6, 4}, packed.view());
+    for (int b = 0; b < 2; ++b)
+        for (int64_t y = 0; y < 4; ++y)
+            for (int64_t x = 0; x < 6; ++x)
+                EXPECT_EQ(large.at(b, 5 + y, 3 + x), packed.at(b, y, x));
+    EXPECT_EQ(large.at(0, 5, 2), 7);
+    EXPECT_EQ(large.at(1, 9, 3), 7);
+}
+
+TEST(ComputedSource, RefusesScans) {
+    const Cube cube = random_scene(20, 20, bands);
+    const MemorySource source(cube);
+    EXPECT_THROW(stream::ComputedSource(share(source), displacement(5), 1), Error);
+}
+
+} // namespace
+} // namespace hsi::test

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: MIT
+"""Scenes that compute (.hsi): a chain of them gives the bits of the same chain through files, whatever the tiles, the
+threads and the memory; and what is wrong with one is said."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import assert_untouched, cube, first_error, read, run, seen_pixels, stored_bytes, succeed, write_scene
+
+BANDS = 12
+WAVELENGTHS = [400 + 10 * b for b in range(BANDS)]
+WAYS = [("-tile", 64, 64, "-threads", 1), ("-tile", 9, 7, "-threads", 3), ("-memory", "12MB", "-threads", 2)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A scene with holes, a scene of floats, a library, a model."""
+    folder = tmp_path_factory.mktemp("chains")
+    data = cube(samples=53, lines=47, bands=BANDS)
+    data[:, 20:25, 10:18] = -99
+    data[3, 5, 5] = -99
+    data[:, 40, 40] = 0
+    write_scene(folder / "holes.img", data, dtype="i2", nodata=-99, wavelengths=WAVELENGTHS, bbl=[1] * 4 + [0] + [1] * 7,
+                metadata={"WHERE": "here"})
+    write_scene(folder / "plain.img", cube(samples=53, lines=47, bands=BANDS, seed=3), wavelengths=WAVELENGTHS)
+    succeed(run("gdal_hsi_atdca", "-q", "-t", 4, folder / "plain.img", folder / "ends.gpkg",
+                "-spectra", folder / "ends.sli"))
+    labels = np.zeros((1, 47, 53))
+    labels[0, 2:44, 2:50] = (np.arange(42)[:, None] // 11) % 3 + 1
+    write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
+    return folder
+
+
+def tool(name, *options):
+    """A link: makes dst of src."""
+    def make(source, target, *way):
+        succeed(run(f"gdal_hsi_{name}", "-q", "-device", "cpu", "-overwrite", *options, *way, source, target))
+    return make
+
+
+LINKS = {
+    "spp": tool("spp", "-ws", 5),
+    "wide": tool("spp", "-ws", 9),
+    "pca": tool("pca", "-nc", 5),
+    "mnf": tool("mnf", "-nc", 5),
+}
+
+
+def chain(folder, source, names, extension, way=()):
+    """The last file of a chain, all links of which have this extension but the last one."""
+    at = folder / source
+    for number, name in enumerate(names):
+        last = number + 1 == len(names)
+        target = folder / f"{source}_{'_'.join(names)}_{number}{'.dat' if last else extension}"
+        LINKS[name](at, target, *way)
+        at = target
+    return at
+
+
+TWO = list(itertools.product(LINKS, LINKS))
+THREE = [("spp", "wide", "pca"), ("wide", "pca", "mnf"), ("pca", "spp", "spp"), ("mnf", "wide", "pca")]
+
+
+@pytest.mark.parametrize("names", TWO + THREE, ids="-".join)
+@pytest.mark.parametrize("source", ["holes.img", "plain.img"])
+def test_bits_are_those_of_files(folder, source, names):
+    by_files = stored_bytes(chain(folder, source, names, ".dat"))
+    for way in WAYS:
+        computed = chain(folder, source, names, ".hsi", way)
+        assert stored_bytes(computed) == by_files, way
+
+
+def detected(*options):
+    def make(source, target, *way):
+        succeed(run("gdal_hsi_detect", "-q", "-device", "cpu", "-overwrite", *options, *way, source, target))
+    return make
+
+
+def test_scores_of_a_chain(folder):
+    options = ("-method", "rx")
+    first = [folder / f"scores_in{extension}" for extension in (".dat", ".hsi")]
+    for target in first:
+        LINKS["spp"](folder / "plain.img", target)
+    scores = [folder / f"scores{k}.dat" for k in range(2)]
+    for source, target in zip(first, scores):
+        detected(*options)(source, target)
+    assert stored_bytes(scores[0]) == stored_bytes(scores[1])
+    detected(*options)(folder / "plain.img", folder / "direct.dat")
+    detected(*options)(folder / "plain.img", folder / "direct.hsi")
+    assert (seen_pixels(folder / "direct.hsi", (1, 47, 53), folder).tobytes()
+            == seen_pixels(folder / "direct.dat", (1, 47, 53), folder).tobytes())
+
+
+@pytest.mark.parametrize("method", ["sam", "sid", "mf", "cem", "ace"])
+def test_targets_and_mixtures(folder, method):
+    source, library = folder / "plain.img", folder / "ends.sli"
+    for extension in (".dat", ".hsi"):
+        succeed(run("gdal_hsi_detect", "-q", "-overwrite", "-device", "cpu", "-method", method, "-target", library, source,
+                    folder / f"of_targets{extension}"))
+        succeed(run("gdal_hsi_unmix", "-q", "-overwrite", "-device", "cpu", source, library, folder / f"mixed{extension}"))
+    for name, bands in (("of_targets", 4), ("mixed", 4)):
+        assert (seen_pixels(folder / f"{name}.hsi", (bands, 47, 53), folder).tobytes()
+                == seen_pixels(folder / f"{name}.dat", (bands, 47, 53), folder).tobytes())
+
+
+def test_targets_and_map_of_a_chain(folder):
+    for extension in (".dat", ".hsi"):
+        LINKS["spp"](folder / "holes.img", folder / f"searched{extension}")
+        succeed(run("gdal_hsi_atdca", "-q", "-overwrite", "-device", "cpu", "-t", 5, "-spectra", folder / f"t{extension}.sli",
+                    "-map", folder / f"map{extension}", folder / f"searched{extension}", folder / f"t{extension}.gpkg"))
+    assert (folder / "t.dat.sli").read_bytes() == (folder / "t.hsi.sli").read_bytes()
+
+@pytest.mark.parametrize("trainer", ["svm_train", "sahic"])
+def test_classes_of_a_chain(folder, trainer):
+    for extension in (".dat", ".hsi"):
+        LINKS["spp"](folder / "holes.img", folder / f"y{extension}")
+        LINKS["pca"](folder / f"y{extension}", folder / f"c{extension}")
+        if trainer == "svm_train":
+            succeed(run("gdal_hsi_svm_train", "-q", "-overwrite", "-C", 10, "-gamma", 1, folder / f"c{extension}",
+                        folder / "labels.tif", folder / f"model{extension}.json"))
+            apply = ("gdal_hsi_svm_classify", "-apply", folder / f"model{extension}.json")
+        else:
+            succeed(run("gdal_hsi_sahic", "-q", "-overwrite", "-device", "cpu", "-no-spatial", "-model",
+                        folder / f"model{extension}.json", folder / f"c{extension}", folder / "labels.tif",
+                        folder / f"trained{extension}.tif"))
+            apply = ("gdal_hsi_sahic", "-no-spatial", "-apply", folder / f"model{extension}.json")
+        between = ["none"] if trainer == "sahic" else []
+        succeed(run(*apply, "-q", "-overwrite", "-device", "cpu", folder / f"c{extension}", *between,
+                    folder / f"classes{extension}.tif"))
+    assert stored_bytes(folder / "classes.dat.tif") == stored_bytes(folder / "classes.hsi.tif")
+
+
+FACTS = ("samples", "lines", "bands", "type", "nodata", "srs", "geotransform", "wavelengths_nm", "band_names", "fwhm_nm",
+         "pixel_size", "band_numbers")
+
+
+def facts_of(path):
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+    return {key: told[key] for key in FACTS if key in told}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_it_says_what_the_file_would(folder, name):
+    for extension in (".tif", ".hsi"):
+        LINKS[name](folder / "holes.img", folder / f"said_{name}{extension}")
+    assert facts_of(folder / f"said_{name}.hsi") == facts_of(folder / f"said_{name}.tif")
+
+
+def test_options_of_the_source_travel(folder):
+    options = ("-b", "2-4,7,9", "-srcwin", 5, 6, 30, 31)
+    for extension in (".dat", ".hsi"):
+        tool("spp", *options)(folder / "holes.img", folder / f"part{extension}")
+        tool("pca", "-nc", 2, "-b", "1,3-4", "-srcwin", 2, 3, 20, 21, "-srcnodata", 5)(
+            folder / f"part{extension}", folder / f"of_part{extension}.dat")
+    assert stored_bytes(folder / "of_part.dat.dat") == stored_bytes(folder / "of_part.hsi.dat")
+
+
+def test_a_folder_may_be_moved(folder, tmp_path):
+    (tmp_path / "a" / "in").mkdir(parents=True)
+    for name in ("plain.img", "plain.hdr"):
+        shutil.copy2(folder / name, tmp_path / "a" / "in" / name)
+    LINKS["spp"](tmp_path / "a" / "in" / "plain.img", tmp_path / "a" / "y.hsi")
+    LINKS["pca"](tmp_path / "a" / "y.hsi", tmp_path / "a" / "c.hsi")
+    os.rename(tmp_path / "a", tmp_path / "b")
+    LINKS["mnf"](tmp_path / "b" / "c.hsi", tmp_path / "m.dat")
+    document = json.loads((tmp_path / "b" / "y.hsi").read_text())
+    assert document["source"]["path"] == "in/plain.img"
+
+
+def test_the_plan_shows_the_chain(folder):
+    LINKS["spp"](folder / "plain.img", folder / "plan1.hsi")
+    LINKS["wide"](folder / "plan1.hsi", folder / "plan2.hsi")
+    out = succeed(run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.dat")).out
+    assert "plain.img ! spp (halo 2) ! spp (halo 4)" in out
+    assert "An .hsi: nothing is computed before it is read" in succeed(
+        run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.hsi")).out
+
+
+@pytest.fixture
+def computed(folder, tmp_path):
+    """A scene of its own, y.hsi of it, and an empty folder for what must not come."""
+    for name in ("plain.img", "plain.hdr"):
+        shutil.copy2(folder / name, tmp_path / name)
+    LINKS["spp"](tmp_path / "plain.img", tmp_path / "y.hsi")
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def refused(folder, *args, code=1):
+    with assert_untouched(folder):
+        result = run(*args)
+    assert result.code == code, result.err
+    return first_error(result)
+
+
+def test_a_changed_source(computed):
+    os.utime(computed / "plain.img", ns=(0, 1))
+    assert "changed since" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+    (computed / "plain.hdr").unlink()
+    (computed / "plain.img").unlink()
+    assert "is gone" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+def edited(path, change):
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def test_a_version_of_the_future(computed):
+    edited(computed / "y.hsi", lambda d: d.update(version=7))
+    assert "version 7" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+def test_a_loop(computed):
+    def turn_round(document):
+        document["source"]["path"] = "y.hsi"
+        document["source"]["files"] = [{"path": "plain.img", "bytes": (computed / "plain.img").stat().st_size,
+                                        "modified": document["source"]["files"][0]["modified"]}]
+    edited(computed / "y.hsi", turn_round)
+    assert "computed from itself" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+DAMAGE = [
+    lambda d: d.pop("source"), lambda d: d.pop("operation"), lambda d: d.pop("raster"),
+    lambda d: d.update(raster="<VRTDataset rasterXSize='3' rasterYSize='3'><VRTRasterBand band='1'/></VRTDataset>"),
+    lambda d: d.update(raster="none"), lambda d: d["source"].pop("files"), lambda d: d["source"].update(bands=[1, 2]),
+    lambda d: d["source"].update(bands=[1000]), lambda d: d["source"].update(window=[0, 0, 9, 9]),
+    lambda d: d["source"].update(path=""), lambda d: d["source"].update(nodata="x"),
+    lambda d: d["operation"].update(name="sort"), lambda d: d["operation"].update(output=4),
+    lambda d: d["operation"]["settings"].update(window=4), lambda d: d["operation"]["settings"].update(window=1e300),
+    lambda d: d["operation"]["settings"].update(centroid=[1, 2]), lambda d: d["operation"]["settings"].update(centroid="x"),
+    lambda d: d["operation"].update(settings=[]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DAMAGE)))
+def test_damage_is_told(computed, number):
+    edited(computed / "y.hsi", DAMAGE[number])
+    assert "y.hsi" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+def test_half_a_file(computed):
+    text = (computed / "y.hsi").read_text()
+    for length in range(1, len(text) - 2, len(text) // 17):
+        (computed / "y.hsi").write_text(text[:length])
+        assert "y.hsi" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+def test_an_output_that_it_is_computed_from(computed):
+    LINKS["pca"](computed / "y.hsi", computed / "c.hsi")
+    for target in ("c.hsi", "y.hsi", "plain.img"):
+        assert refused(computed, "gdal_hsi_mnf", "-overwrite", computed / "c.hsi", computed / target, code=2)
+
+
+def test_halos_beyond_memory(computed):
+    LINKS["wide"](computed / "y.hsi", computed / "z.hsi")
+    assert "memory" in refused(computed, "gdal_hsi_pca", "-memory", "60KB", computed / "z.hsi", computed / "out" / "c.dat")
+
+
+def test_what_an_hsi_does_not_hold(computed):
+    source, target = computed / "plain.img", computed / "out" / "x.hsi"
+    for args in (("gdal_hsi_eadp", source, target), ("gdal_hsi_pca", "-co", "A=B", source, target),
+                 ("gdal_hsi_pca", "-ot", "Float64", source, target),
+                 ("gdal_hsi_spp", "-alpha", computed / "out" / "alpha.hsi", source, target),
+                 ("gdal_hsi_spp", "-of", "VRT", computed / "y.hsi", computed / "out" / "x.vrt")):
+        assert refused(computed, *args, code=2)
+
+
+def test_values_that_are_nodata_by_chance(folder):
+    """The file moves them to their neighbour, so that they stay values: abundances that are exactly 0."""
+    for extension in (".dat", ".hsi"):
+        succeed(run("gdal_hsi_unmix", "-q", "-overwrite", "-device", "cpu", "-dstnodata", 0, folder / "plain.img",
+                    folder / "ends.sli", folder / f"chance{extension}"))
+        LINKS["wide"](folder / f"chance{extension}", folder / f"of_chance{extension}.dat")
+    tiny = np.finfo("f4").tiny
+    assert (read(folder / "chance.dat") == tiny).sum() > 100
+    assert stored_bytes(folder / "of_chance.dat.dat") == stored_bytes(folder / "of_chance.hsi.dat")
+
+
+def test_gdal_without_the_plugin_takes_it_for_nothing(folder):
+    """GDAL takes any text for a VRT that begins like one, and would show zeros."""
+    tool("pca", "-nc", 1)(folder / "plain.img", folder / "alone.hsi")
+    alone = {key: value for key, value in os.environ.items() if key != "GDAL_DRIVER_PATH"}
+    program = "from osgeo import gdal; gdal.UseExceptions(); gdal.Open(r'%s')" % (folder / "alone.hsi")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=alone)
+    assert result.returncode != 0 and "not recognized" in result.stderr
+    assert "gdal_HSI" in run("gdal_hsi_accuracy", folder / "labels.tif", folder / "alone.hsi", env=alone).err

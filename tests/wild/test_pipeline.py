@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_pipeline: the outputs of the same tools one after the other through files, as one run; and what is wrong with a
+pipeline is said before anything is read."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from conftest import assert_untouched, cube, first_error, read, run, stored_bytes, succeed, write_scene
+
+BANDS = 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A scene, and what the tools make of it one by one."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    data = cube(samples=60, lines=50, bands=BANDS)
+    data[:, 20:25, 10:18] = -99
+    write_scene(folder / "scene.img", data, dtype="i2", nodata=-99, wavelengths=[400 + 10 * b for b in range(BANDS)])
+    labels = np.zeros((1, 50, 60))
+    labels[0, 2:48, 2:58] = (np.arange(46)[:, None] // 12) % 3 + 1
+    write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
+    tool = ("-q", "-device", "cpu")
+    succeed(run("gdal_hsi_spp", *tool, "-ws", 7, folder / "scene.img", folder / "spp.tif"))
+    succeed(run("gdal_hsi_pca", *tool, "-nc", 4, folder / "spp.tif", folder / "pca.tif"))
+    succeed(run("gdal_hsi_mnf", *tool, folder / "pca.tif", folder / "mnf.tif", "-nc", 3))
+    succeed(run("gdal_hsi_atdca", *tool, "-t", 5, folder / "spp.tif", folder / "targets.geojson"))
+    succeed(run("gdal_hsi_eadp", *tool, "-nc", 3, folder / "spp.tif", folder / "eadp.tif"))
+    for features in ("pca", "eadp"):
+        succeed(run("gdal_hsi_svm_train", "-q", "-C", 10, "-gamma", 1, folder / f"{features}.tif", folder / "labels.tif",
+                    folder / f"{features}.json"))
+        succeed(run("gdal_hsi_svm_classify", *tool, "-apply", folder / f"{features}.json", folder / f"{features}.tif",
+                    folder / f"{features}_map.tif"))
+    return folder
+
+
+def pipeline(*words, **kwargs):
+    return run("gdal_hsi_pipeline", "-device", "cpu", *words, **kwargs)
+
+
+@pytest.mark.parametrize("way", [(), ("-tile", 13, 11, "-threads", 3), ("-memory", "16MB", "-threads", 1)])
+def test_three_tools(folder, out, way):
+    succeed(pipeline("-q", *way, "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!", "mnf", "-nc", 3,
+                     "!", "write", out / "mnf.tif"))
+    assert stored_bytes(out / "mnf.tif") == stored_bytes(folder / "mnf.tif")
+    assert [path.name for path in out.iterdir()] == ["mnf.tif"]
+
+
+def points(path):
+    return [feature["geometry"] for feature in json.loads(path.read_text())["features"]]
+
+
+def test_tee(folder, out):
+    succeed(pipeline("-q", "-report", out / "r.json", "read", folder / "scene.img", "!", "spp", "-ws", 7,
+                     "!", "tee", "atdca", "-t", 5, out / "targets.geojson",
+                     "!", "tee", "write", out / "spp.tif",
+                     "!", "tee", "[", "pca", "-nc", 4, "!", "mnf", "-nc", 3, "!", "write", out / "mnf.tif", "]",
+                     "!", "tee", "pca", "-nc", 4, out / "pca.tif",
+                     "!", "pca", "-nc", 4, "!", "svm-classify", "-apply", folder / "pca.json", "!", "write", out / "map.tif"))
+    assert points(out / "targets.geojson") == points(folder / "targets.geojson")
+    for name, of in (("spp", "spp"), ("mnf", "mnf"), ("pca", "pca"), ("map", "pca_map")):
+        assert stored_bytes(out / f"{name}.tif") == stored_bytes(folder / f"{of}.tif"), name
+    report = json.loads((out / "r.json").read_text())
+    assert [step["tool"].replace("gdal_hsi_", "") for step in report["steps"]] == [
+        "spp", "atdca", "pca", "mnf", "pca", "pca", "svm_classify"]
+
+
+def test_what_hangs_on_the_whole_scene(folder, out, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    result = succeed(pipeline("read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "eadp", "-nc", 3, "!",
+                              "svm_classify", "-apply", folder / "eadp.json", "!", "write", out / "map.tif",
+                              env={**os.environ, "TMPDIR": str(tmp_path / "temporary")}))
+    assert "kept in a temporary file" in result.out
+    assert stored_bytes(out / "map.tif") == stored_bytes(folder / "eadp_map.tif")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_options_of_read_and_write(folder, out):
+    succeed(pipeline("-q", f"read {folder / 'scene.img'} -b 2-7 -srcwin 3 4 40 30 ! pca -nc 2 ! "
+                           f"write -of ENVI -ot Int16 '{out / 'a b.img'}'"))
+    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-b", "2-7", "-srcwin", 3, 4, 40, 30, "-of", "ENVI", "-ot",
+                "Int16", folder / "scene.img", out / "alone.img"))
+    assert stored_bytes(out / "a b.img") == stored_bytes(out / "alone.img")
+    assert read(out / "alone.img").shape == (2, 30, 40)
+
+
+def test_the_result_may_compute(folder, out):
+    succeed(pipeline("-q", "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!", "write", out / "y.hsi"))
+    succeed(run("gdal_hsi_mnf", "-q", "-device", "cpu", "-nc", 3, out / "y.hsi", out / "mnf.tif"))
+    assert stored_bytes(out / "mnf.tif") == stored_bytes(folder / "mnf.tif")
+
+
+def test_the_plan(folder, out):
+    with assert_untouched(out):
+        text = succeed(pipeline("-dry-run", "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!",
+                                "write", out / "pca.tif")).out
+    assert "scene.img ! spp (halo 3)" in text and "Pass covariance" in text and "Pass projection" in text
+
+
+WRONG = [
+    (["spp", "!", "write", "{out}/a.tif"], "begins with read"),
+    (["read", "{scene}", "!", "spp"], "goes nowhere"),
+    (["read", "{scene}"], "goes nowhere"),
+    (["read", "{scene}", "!", "!", "write", "{out}/a.tif"], "empty"),
+    (["read", "{scene}", "!", "sqq", "!", "write", "{out}/a.tif"], "there is no step 'sqq'"),
+    (["read", "{scene}", "!", "spp", "-wz", "3", "!", "write", "{out}/a.tif"], "unknown option '-wz'"),
+    (["read", "{scene}", "!", "spp", "-ws", "4", "!", "write", "{out}/a.tif"], "not a window size"),
+    (["read", "{scene}", "!", "spp", "extra", "!", "write", "{out}/a.tif"], "unexpected argument"),
+    (["read", "{scene}", "!", "spp", "-report", "r.json", "!", "write", "{out}/a.tif"], "as a whole"),
+    (["read", "{scene}", "!", "atdca", "{out}/t.gpkg", "!", "write", "{out}/a.tif"], "no scene that the next step"),
+    (["read", "{scene}", "!", "synth", "!", "write", "{out}/a.tif"], "takes no scene"),
+    (["read", "{scene}", "!", "tee", "!", "write", "{out}/a.tif"], "says nothing"),
+    (["read", "{scene}", "!", "tee", "[", "pca", "!", "write", "{out}/a.tif"], "not closed"),
+    (["read", "{scene}", "!", "spp", "]", "!", "write", "{out}/a.tif"], "closes nothing"),
+    (["read", "{scene}", "!", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/a.tif"], "the same file"),
+    (["read", "{scene}", "!", "tee", "svm_train", "{labels}", "{out}/m.json", "!", "svm_classify", "-apply", "{out}/m.json", "!",
+      "write", "{out}/a.tif"], "which step 2"),
+    (["read", "{scene}", "-b", "1-5", "!", "spp", "-b", "1-3", "!", "write", "{out}/a.tif"], "has chosen bands"),
+    (["read", "{scene}", "!", "spp", "!", "write", "{scene}"], "overwrite"),
+    (["read 'x"], "a quote that does not end"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_wrong_words(folder, out, number):
+    words, told = WRONG[number]
+    words = [word.format(scene=folder / "scene.img", labels=folder / "labels.tif", out=out) for word in words]
+    with assert_untouched(folder, out):
+        result = pipeline(*words)
+    assert result.code == 2 and told in first_error(result), result.err
+
+
+def test_a_step_that_fails_leaves_nothing(folder, out):
+    with assert_untouched(folder, out):
+        result = pipeline("read", folder / "scene.img", "!", "tee", "pca", out / "pca.tif", "!", "pca", "-nc", 2, "!",
+                          "svm_classify", "-apply", folder / "eadp.json", "!", "write", out / "map.tif")
+    assert result.code == 1 and "step 4 (svm_classify)" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("words, among", [
+    (["read", "x.img", "!", "s"], {"spp", "sample", "svm_train"}),
+    (["read", "x.img", "!", "tee", "at"], {"atdca"}),
+    (["read", "x.img", "!", "spp", "-w"], {"-ws"}),
+    (["-dry"], {"-dry-run"}),
+])
+def test_completion(words, among):
+    for called in (["gdal_hsi_pipeline", "--complete"], ["gdal_hsi", "--complete", "pipeline"]):
+        assert among <= set(succeed(run(*called, *words)).out.split())

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""GDAL's driver of scenes that compute (.hsi), which the plugin brings: pixels, windows, threads and metadata in GDAL's own
+programs are those of the file that the tool would have written."""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import PLUGINS, cube, run, stored_bytes, succeed, write_scene
+
+BANDS = 12
+os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
+gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))
+gdal.AllRegister()
+if gdal.GetDriverByName("HSI") is None:
+    pytest.skip("no hsi_driver for this version of GDAL was built", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Each of a few results as a file and as a scene that computes."""
+    folder = tmp_path_factory.mktemp("driver")
+    data = cube(samples=300, lines=170, bands=BANDS)
+    data[:, 20:25, 10:18] = -99
+    write_scene(folder / "scene.img", data, dtype="i2", nodata=-99, wavelengths=[400 + 10 * b for b in range(BANDS)])
+    labels = np.zeros((1, 170, 300))
+    labels[0, 2:160, 2:290] = (np.arange(158)[:, None] // 40) % 3 + 1
+    write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
+    for extension in (".tif", ".hsi"):
+        tool = ("-q", "-device", "cpu")
+        succeed(run("gdal_hsi_spp", *tool, folder / "scene.img", folder / f"spp{extension}"))
+        succeed(run("gdal_hsi_pca", *tool, folder / f"spp{extension}", folder / f"pca{extension}"))
+        if extension == ".tif":
+            succeed(run("gdal_hsi_svm_train", "-q", "-C", 10, "-gamma", 1, folder / "pca.tif", folder / "labels.tif",
+                        folder / "model.json"))
+        succeed(run("gdal_hsi_svm_classify", *tool, "-apply", folder / "model.json", folder / f"pca{extension}",
+                    folder / f"map{extension}"))
+    return folder
+
+
+NAMES = ["spp", "pca", "map"]
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def both(folder, name):
+    return gdal.Open(str(folder / f"{name}.tif")), gdal.Open(str(folder / f"{name}.hsi"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pixels(folder, name):
+    file, computed = both(folder, name)
+    assert computed.GetDriver().ShortName == "HSI"
+    assert same(file.ReadAsArray(), computed.ReadAsArray())
+    for b in range(1, file.RasterCount + 1):
+        one = file.GetRasterBand(b).ReadAsArray(7, 9, 201, 150), computed.GetRasterBand(b).ReadAsArray(7, 9, 201, 150)
+        assert same(*one)
+    assert same(file.ReadAsArray(33, 44, 55, 66), computed.ReadAsArray(33, 44, 55, 66))
+    assert same(file.ReadAsArray(0, 0, 3, 1), computed.ReadAsArray(0, 0, 3, 1))
+    assert same(file.ReadAsArray(buf_type=gdal.GDT_Float64), computed.ReadAsArray(buf_type=gdal.GDT_Float64))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", [(100, 50), (299, 80), (7, 3), (300, 10)])
+def test_decimated(folder, name, size):
+    file, computed = both(folder, name)
+    read = {"buf_xsize": size[0], "buf_ysize": size[1]}
+    assert same(file.ReadAsArray(**read), computed.ReadAsArray(**read))
+    one = file.GetRasterBand(1), computed.GetRasterBand(1)
+    assert same(*(band.ReadAsArray(5, 6, 250, 121, **read) for band in one))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_it_says(folder, name):
+    file, computed = both(folder, name)
+    assert file.GetGeoTransform() == computed.GetGeoTransform()
+    assert file.GetProjection() == computed.GetProjection()
+    for b in range(1, file.RasterCount + 1):
+        one, other = file.GetRasterBand(b), computed.GetRasterBand(b)
+        assert one.DataType == other.DataType
+        assert str(one.GetNoDataValue()) == str(other.GetNoDataValue())
+        assert one.GetDescription() == other.GetDescription()
+        assert one.GetMetadata() == other.GetMetadata()
+        assert one.GetCategoryNames() == other.GetCategoryNames()
+        colours, others = one.GetColorTable(), other.GetColorTable()
+        assert (colours is None) == (others is None)
+        if colours is not None:
+            assert [colours.GetColorEntry(k) for k in range(4)] == [others.GetColorEntry(k) for k in range(4)]
+        assert same(one.GetMaskBand().ReadAsArray(), other.GetMaskBand().ReadAsArray())
+        np.testing.assert_allclose(one.ComputeStatistics(False), other.ComputeStatistics(False), rtol=1e-9, atol=1e-6)
+    said, told = file.GetMetadata(), computed.GetMetadata()
+    for items in (said, told):
+        items.pop("HSI_HISTORY", None), items.pop("AREA_OR_POINT", None)
+    assert said == told
+    assert str(folder / "scene.img") in computed.GetFileList()
+
+
+def test_programs(folder, tmp_path):
+    for args in (["gdalinfo", "-checksum", "spp.hsi"], ["gdal_translate", "-q", "-of", "ENVI", "spp.hsi", tmp_path / "a.img"],
+                 ["gdalwarp", "-q", "-tr", "40", "40", "pca.hsi", tmp_path / "b.tif"],
+                 ["gdalwarp", "-q", "-tr", "40", "40", "pca.tif", tmp_path / "c.tif"]):
+        result = subprocess.run([str(a) for a in args], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        assert result.returncode == 0 and "ERROR" not in result.stderr, result.stderr
+    assert gdal.Open(str(tmp_path / "a.img")).ReadAsArray().tobytes() == stored_bytes(folder / "spp.tif")
+    assert stored_bytes(tmp_path / "b.tif") == stored_bytes(tmp_path / "c.tif")
+
+
+def test_a_small_cache_changes_nothing(folder):
+    before = gdal.GetCacheMax()
+    gdal.SetCacheMax(1 << 20)
+    try:
+        file, computed = both(folder, "spp")
+        for b in (1, 5, 12):
+            assert same(file.GetRasterBand(b).ReadAsArray(), computed.GetRasterBand(b).ReadAsArray())
+    finally:
+        gdal.SetCacheMax(before)
+
+
+def test_threads(folder):
+    whole = gdal.Open(str(folder / "pca.tif")).ReadAsArray()
+
+    def look(number):
+        dataset = gdal.Open(str(folder / "pca.hsi"))
+        x, y = 17 * number % 200, 13 * number % 100
+        return same(dataset.ReadAsArray(x, y, 80, 60), np.ascontiguousarray(whole[:, y:y + 60, x:x + 80]))
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(look, range(60)))
+
+
+def test_what_is_wrong_is_gdals_error(folder, tmp_path):
+    for name in ("scene.img", "scene.hdr"):
+        shutil.copy2(folder / name, tmp_path / name)
+    succeed(run("gdal_hsi_spp", "-q", tmp_path / "scene.img", tmp_path / "y.hsi"))
+    gdal.UseExceptions()
+    with pytest.raises(RuntimeError, match="cannot be changed"):
+        gdal.Open(str(tmp_path / "y.hsi"), gdal.GA_Update)
+    os.utime(tmp_path / "scene.img", ns=(0, 1))
+    with pytest.raises(RuntimeError, match="was changed since"):
+        gdal.Open(str(tmp_path / "y.hsi"))
+    (tmp_path / "y.hsi").write_text((tmp_path / "y.hsi").read_text()[:300])
+    with pytest.raises(RuntimeError, match="is damaged"):
+        gdal.Open(str(tmp_path / "y.hsi"))
