@@ -26,10 +26,10 @@ std::string module_path(const std::string& name) {
            std::to_string(version / 10000 % 100) + ".so";
 }
 
-using Function = void (*)();
+using EntryPoint = void (*)();
 
 /// The module's function; null where there is no such module for this GDAL.
-Function function_of(const std::string& module_name, const char* symbol_name) {
+EntryPoint function_of(const std::string& module_name, const char* symbol_name) {
     const std::string path = module_path(module_name);
     if (path.empty() || access(path.c_str(), R_OK) != 0) return nullptr;
     // All of its symbols now: what this GDAL lacks shall be found here, not in the middle of a run. What it
@@ -40,7 +40,7 @@ Function function_of(const std::string& module_name, const char* symbol_name) {
         const char* const why = dlerror();
         CPLDebug("HSI", "%s is not there: %s", module_name.c_str(), why != nullptr ? why : path.c_str());
     }
-    return reinterpret_cast<Function>(symbol);
+    return reinterpret_cast<EntryPoint>(symbol);
 }
 
 } // namespace
@@ -48,10 +48,10 @@ Function function_of(const std::string& module_name, const char* symbol_name) {
 void load_modules() {
     // GDAL registers plugins again with every GDALAllRegister(), and forgets drivers in between where a
     // program has told it to.
-    static const Function register_driver = function_of("hsi_driver", register_driver_symbol);
+    static const EntryPoint register_driver = function_of("hsi_driver", register_driver_symbol);
     if (register_driver != nullptr) register_driver();
     static const bool declared = [] {
-        const Function declare = function_of("hsi_commands", declare_commands_symbol);
+        const EntryPoint declare = function_of("hsi_commands", declare_commands_symbol);
         if (declare != nullptr) declare();
         return true;
     }();
