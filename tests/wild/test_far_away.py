@@ -163,7 +163,7 @@ def test_s3(tmp_path, there):
         succeed(spp("/vsis3/bucket/scene.tif", tmp_path / "b.img", env=env))
         again, _ = twice(server.take(), "bucket/scene.tif")
     assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
-    assert again <= 4 * PAGE
+    assert again <= 20 * PAGE  # for headers GDAL asks for the beginning of the file
 
 
 def is_of_pixels(request):

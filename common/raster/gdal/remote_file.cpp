@@ -53,7 +53,7 @@ int tries_of(const std::string& path) {
     return asked != nullptr ? 1 + std::max(0, std::atoi(asked)) : otherwise;
 }
 
-VSILFILE* vsi(void* file) { return static_cast<VSILFILE*>(file); }
+VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
 const VSIVirtualHandle& handle(void* file) { return *static_cast<const VSIVirtualHandle*>(file); }
 
 /// Where the server does not list the folder, GDAL asks for each file that may lie beside the scene, and
@@ -148,10 +148,10 @@ RemoteOpening::~RemoteOpening() {
 std::shared_ptr<RemoteFile> RemoteFile::open(const std::string& path) {
     if (is_local(path) || VSIIsLocal(path.c_str())) return nullptr;
     const GdalErrors errors;
-    Opened file(VSIFOpenL(path.c_str(), "rb"), [](void* opened) { VSIFCloseL(vsi(opened)); });
+    Opened file(VSIFOpenL(path.c_str(), "rb"), [](void* opened) { VSIFCloseL(gdal_file(opened)); });
     if (!file) throw Error("cannot open '" + path + "': " + errors.text());
-    if (!handle(file.get()).HasPRead() || VSIFSeekL(vsi(file.get()), 0, SEEK_END) != 0) return nullptr;
-    const uint64_t size = VSIFTellL(vsi(file.get()));
+    if (!handle(file.get()).HasPRead() || VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return nullptr;
+    const uint64_t size = VSIFTellL(gdal_file(file.get()));
     if (size == 0) return nullptr;
     std::shared_ptr<RemoteFile> remote(new RemoteFile(path, std::move(file), size));
     remote->take_over({0, first_bytes});
@@ -422,8 +422,8 @@ void RemoteFile::take_over(Extent extent) {
         const uint64_t bytes = piece.end - begin;
         const Mapped to(m_local.get(), begin, piece.end);
         const GdalErrors quiet;
-        if (VSIFSeekL(vsi(m_file.get()), begin, SEEK_SET) != 0 ||
-            VSIFReadL(to.data(), 1, bytes, vsi(m_file.get())) != bytes) {
+        if (VSIFSeekL(gdal_file(m_file.get()), begin, SEEK_SET) != 0 ||
+            VSIFReadL(to.data(), 1, bytes, gdal_file(m_file.get())) != bytes) {
             drop(at);
             continue;
         }
