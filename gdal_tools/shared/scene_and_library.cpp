@@ -129,7 +129,7 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         const auto there = known_wavelengths(a), here = known_wavelengths(b);
         if (!there.empty() && !here.empty() && (there.back() < here.front() || here.back() < there.front()))
             throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", the scene " +
-                            range_text(here) + ": they have no band in common",
+                            range_text(here) + ": fewer than 2 bands in common",
                         "Are the units of both right? gdal_hsi_info shows the wavelengths of either.");
         return raster::resampled(library, b);
     }
