@@ -39,6 +39,7 @@ struct Settings : tools::TargetCount {
     std::string count = "auto", method = "osp", score = "abs", score_kind = "abundance";
     std::string original, spectra, map, scores, reference;
     std::vector<std::string> reference_spectra; ///< of -reference; empty: all
+    tools::BandFit fit = tools::BandFit::automatic;
     std::vector<std::string> creation_options;
     double max_angle = 180;
 };
@@ -184,12 +185,14 @@ void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& 
 // ----------------------------------------------------------------------------------------------------------
 
 /// Table I of the paper: for every reference (of the spectra of -reference, `references`) the target that is
-/// most similar. `bands`: those of the targets.
+/// most similar. `bands`: those of the targets, and `fwhm_nm` their widths.
 void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
                              const raster::SpectralLibrary& targets, const model::SceneBands& bands,
-                             const Settings& s) {
+                             const std::vector<double>& fwhm_nm, const Settings& s) {
     const std::string& path = s.reference;
-    auto fit = tools::fit_library(references, "-reference", path, bands);
+    std::string used;
+    auto fit = tools::fit_library(references, "-reference", path, bands, fwhm_nm, s.fit, &used);
+    tools::report_fit(run, used, "-reference", path);
     const auto overlap =
         tools::overlap_of(fit, "-reference", path, tools::names_single_spectra(s.reference_spectra));
     tools::report_overlap(run, overlap, fit, references, bands, "-reference", path, "Compared");
@@ -303,7 +306,8 @@ void run_atdca(tool::Run& run, Settings s) {
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets);
-    if (!s.reference.empty()) compare_with_references(run, references, library, tool::scene_bands(*cube), s);
+    if (!s.reference.empty())
+        compare_with_references(run, references, library, tool::scene_bands(*cube), cube->fwhm_nm(), s);
 }
 
 // The options
@@ -316,7 +320,8 @@ void check_dependent_options(const tool::Call& call, const Settings& s) {
             throw UsageError("-" + std::string(name) + " means nothing without " + other,
                              "Leave it out, or give " + other + ", too.");
     };
-    needs(!s.reference.empty(), "spectrum", "-reference FILE");
+    for (const char* name : {"spectrum", "resample"})
+        needs(!s.reference.empty(), name, "-reference FILE");
     needs(!s.map.empty(), "max-angle", "-map FILE");
     needs(!s.scores.empty(), "score-kind", "-scores FILE");
     for (const char* name : {"co", "mask-output"})
@@ -389,6 +394,7 @@ void declare(tool::Call& call) {
                "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, "
                ".csv, USGS ...)");
     tools::add_spectrum_option(call, s.reference_spectra, "the library of -reference");
+    tools::add_resample_option(call, s.fit);
     tools::add_vector_options(call, s.targets);
     call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")

@@ -51,6 +51,7 @@ struct Settings {
     std::string threshold_text;
     std::optional<double> threshold, percent, false_alarms; ///< one of them, or none
     double library_scale = 1;
+    tools::BandFit fit = tools::BandFit::automatic;
     std::string shrinkage_text, components_text;
     bool shrink_best = false; ///< -shrinkage auto
     detect::Conditioning conditioning;
@@ -78,7 +79,7 @@ class DetectTargets {
         : m_pixels(settings.pixels) {
         if (!settings.library.empty()) {
             m_library = tools::spectra_for_scene(run, "-target", settings.library, settings.spectra,
-                                                 settings.library_scale, "Detection", scene);
+                                                 settings.library_scale, "Detection", scene, settings.fit);
             m_bands = scene->bands();
             return;
         }
@@ -963,6 +964,8 @@ void check_settings(const tool::Call& call, Settings& s) {
         throw UsageError("-spectrum chooses from the library of -target, and there is none");
     if (call.given("library-scale") && s.library.empty())
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
+    if (call.given("resample") && s.library.empty())
+        throw UsageError("-resample is about the library of -target, and there is none");
     if (call.given("threshold")) parse_threshold(s);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
@@ -1025,6 +1028,7 @@ void declare(tool::Call& call) {
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
     tools::add_any_scale_option(call, s.any_scale);
+    tools::add_resample_option(call, s.fit);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
         check_settings(call, s);

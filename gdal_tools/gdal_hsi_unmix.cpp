@@ -34,6 +34,7 @@ struct Settings {
     unmix::Options unmix;
     double library_scale = 1;
     bool any_scale = false;
+    tools::BandFit fit = tools::BandFit::automatic;
 };
 
 /// A band an endmember.
@@ -248,8 +249,8 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
 void run_unmix(tool::Run& run, const Settings& s) {
     auto scene = tools::scaled_for_library(run, run.open_source(), s.any_scale);
     tool::check_spectrum(*scene, "unmixing");
-    const auto library =
-        tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale, "Unmixing", scene);
+    const auto library = tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale,
+                                                  "Unmixing", scene, s.fit);
     if (raster::RasterSink::is_virtual(run.options().destination))
         return describe_unmixing(run, s, std::move(scene), library);
     UnmixComputing computing(
@@ -284,6 +285,7 @@ void declare(tool::Call& call) {
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
     tools::add_any_scale_option(call, s.any_scale);
+    tools::add_resample_option(call, s.fit);
     call.add_compute();
     call.check([&s](const tool::CommonOptions&) { s.unmix.rmse = !s.rmse.empty(); });
     call.body([&s](tool::Run& run) { run_unmix(run, s); });

@@ -159,15 +159,21 @@ std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string
     return choices;
 }
 
-std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::string>& texts) {
+std::vector<raster::BandChoice> parse_ranges(const std::vector<std::string>& texts,
+                                             const std::string& option) {
     std::vector<raster::BandChoice> ranges;
     for (const std::string& item : items_of(texts)) {
-        ranges.push_back(parse_wavelengths("-exclude-range", item));
+        ranges.push_back(parse_wavelengths(option, item));
+        ranges.back().option = option;
         if (ranges.back().nearest)
-            throw UsageError("-exclude-range " + item + " is no range",
-                             "Give two wavelengths: -exclude-range 1340-1460nm.");
+            throw UsageError(option + " " + item + " is no range",
+                             "Give two wavelengths: " + option + " 1340-1460nm.");
     }
     return ranges;
+}
+
+std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::string>& texts) {
+    return parse_ranges(texts, "-exclude-range");
 }
 
 std::string list_text(const std::vector<int>& numbers) {

@@ -35,7 +35,10 @@ std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string
 /// True when one of the items names a wavelength: parse_band_choices() reads them, parse_band_list() the
 /// others.
 bool names_wavelengths(const std::vector<std::string>& texts);
-/// Reads "1340-1460nm" for -exclude-range. \throws UsageError.
+/// Reads ranges of wavelengths, "1340-1460nm". \throws UsageError naming the option.
+std::vector<raster::BandChoice> parse_ranges(const std::vector<std::string>& texts,
+                                             const std::string& option);
+/// The same for -exclude-range.
 std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::string>& texts);
 
 /// "3,17,18"

@@ -5,7 +5,9 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/valid_pixel.h"
+#include "math/resampling.h"
 #include "model/classes.h"
+#include "shared/spectral_bands.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
 
@@ -51,6 +53,22 @@ std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::st
 }
 
 } // namespace
+
+void add_resample_option(tool::Call& call, BandFit& fit) {
+    call.choice(
+        "resample", fit, "How the library's spectra come to the scene's bands, where these are others",
+        {{"auto", BandFit::automatic, "response where both tell the widths of all bands, else linear"},
+         {"response", BandFit::response, "under the responses of the scene's bands"},
+         {"linear", BandFit::linear, "interpolated between two bands of the library"}});
+}
+
+void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path) {
+    if (used.empty()) return;
+    run.report()["resampled"] = used;
+    run.note(role + " " + path + ": its spectra are taken to the scene's bands " +
+             (used == "response" ? "by the widths of the bands (-resample response)"
+                                 : "by linear interpolation (-resample linear)"));
+}
 
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands) {
@@ -114,7 +132,8 @@ raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
 } // namespace
 
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
-                                    const std::string& path, const model::SceneBands& scene) {
+                                    const std::string& path, const model::SceneBands& scene,
+                                    const std::vector<double>& fwhm_nm, BandFit fit, std::string* used) {
     for (size_t k = 0; k < library.spectra.size(); ++k)
         if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
                          [](double v) { return std::isfinite(v) || std::isnan(v); }))
@@ -131,7 +150,18 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
             throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", the scene " +
                             range_text(here) + ": fewer than 2 bands in common",
                         "Are the units of both right? gdal_hsi_info shows the wavelengths of either.");
-        return raster::resampled(library, b);
+        const math::SpectralBands target{b, fwhm_nm};
+        const bool response = fit == BandFit::response ||
+                              (fit == BandFit::automatic && math::tells_widths({a, library.fwhm_nm}) &&
+                               math::tells_widths(target));
+        if (used != nullptr) *used = response ? "response" : "linear";
+        if (!response) return raster::resampled(library, b);
+        raster::SpectralLibrary out;
+        out.names = library.names;
+        out.twofold = library.twofold;
+        out.wavelengths_nm = b;
+        out.spectra = resampled(library, target, math::Resampling::response).spectra;
+        return out;
     }
     if (are_numbers_comparable(library, scene)) {
         const auto places = model::common_numbers(scene.numbers, library_bands(library).numbers);
@@ -376,12 +406,14 @@ void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLib
 
 FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                 const std::vector<std::string>& wanted, double scale, const std::string& what,
-                                std::shared_ptr<raster::RasterSource>& scene) {
+                                std::shared_ptr<raster::RasterSource>& scene, BandFit fit) {
     const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_bands_the_library_lacks(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
     const auto known = tool::scene_bands(*scene);
-    auto fitted = fit_library(library, role, path, known);
+    std::string used;
+    auto fitted = fit_library(library, role, path, known, scene->fwhm_nm(), fit, &used);
+    report_fit(run, used, role, path);
     const auto overlap = overlap_of(fitted, role, path, names_single_spectra(wanted));
     report_overlap(run, overlap, fitted, library, known, role, path, what);
     const auto& common = overlap.bands;

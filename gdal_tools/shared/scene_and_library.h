@@ -18,6 +18,18 @@ namespace hsi::tools {
 /// -spectrum of a tool that reads a library.
 void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library);
 
+/// How a library's spectra come to the bands of a scene that are others.
+enum class BandFit {
+    automatic, ///< response where every band of both sides tells its width, else linear
+    response,  ///< under the responses of the scene's bands (math/resampling.h)
+    linear,    ///< interpolated between neighbouring bands
+};
+/// -resample of such a tool.
+void add_resample_option(tool::Call& call, BandFit& fit);
+/// What fit_library() has done, into the report (`resampled`) and in a note; nothing where the spectra were
+/// taken as they are. `used`: what fit_library() says.
+void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path);
+
 /// Reads a library, passes its notes on as warnings, and takes the spectra that `wanted` (the words of
 /// -spectrum) asks for; all when it is empty. `scene_bands` as read_spectral_library() has it. \throws Error
 /// as read_spectral_library() and chosen_names().
@@ -29,15 +41,18 @@ model::SceneBands library_bands(const raster::SpectralLibrary& library);
 
 /// The library's spectra at these bands.
 /// 1. Where both know wavelengths: as they are when there are as many bands and no wavelength differs by more
-///    than 0.5 nm (unknown ones do not); else interpolated between neighbouring bands, NaN at bands outside
-///    of the library's range or without a wavelength.
+///    than 0.5 nm (unknown ones do not); else at the scene's bands by `fit`, of the widths `fwhm_nm`, NaN at
+///    bands that cannot be made: without a wavelength, outside of the library's range, in a gap of it
+///    (response), or beside a band without a value (linear). `used`: "response" or "linear" then.
 /// 2. Else where the numbers of both can be compared (model::comparable_numbers()): by these, NaN at bands
 ///    that the library does not have.
 /// 3. Else as they are when there are as many bands.
 /// \throws Error naming `role` and `path` when none of that leads to values, and when a spectrum holds what
 /// is infinite.
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
-                                    const std::string& path, const model::SceneBands& bands);
+                                    const std::string& path, const model::SceneBands& bands,
+                                    const std::vector<double>& fwhm_nm = {}, BandFit fit = BandFit::automatic,
+                                    std::string* used = nullptr);
 
 /// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
 /// another spectrometer), and each band that is left out is one for all of them.
@@ -80,7 +95,8 @@ struct FittedSpectra {
 /// \throws Error naming `role` and the file, and the spectrum that is infinite.
 FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                 const std::vector<std::string>& wanted, double scale, const std::string& what,
-                                std::shared_ptr<raster::RasterSource>& scene);
+                                std::shared_ptr<raster::RasterSource>& scene,
+                                BandFit fit = BandFit::automatic);
 
 /// The same at the bands of `scene`, which may have lost some since: bands are the file bands of `library`'s
 /// values.

@@ -10,6 +10,7 @@
 #include "raster/sink/nodata_choice.h"
 #include "raster/sink/raster_sink.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -66,6 +67,11 @@ OrderedJson description(const OutputSpec& spec, GDALDataType type, const std::op
                      {"type", arrays::type_name(static_cast<int32_t>(type))}};
     if (nodata && !std::isnan(nodata->as_double())) info["nodata"] = nodata->as_double();
     if (spec.same_bands && like != nullptr) info["source_bands"] = like->bands();
+    // Each of these is a band of the source, with other values.
+    if (spec.spectral && like != nullptr &&
+        std::all_of(spec.bands.begin(), spec.bands.end(), [](const auto& b) { return b.like_band >= 0; }))
+        for (const BandSpec& band : spec.bands)
+            info["source_bands"].push_back(like->bands()[static_cast<size_t>(band.like_band)]);
     for (const BandSpec& band : spec.bands) {
         OrderedJson one{{"name", band.description}};
         if (!band.metadata.empty()) one["items"] = band.metadata;

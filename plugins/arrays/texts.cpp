@@ -91,7 +91,7 @@ std::vector<double> numbers_in(const Json& list) {
 }
 
 /// What write_spectral_library() makes.
-SpectralLibrary library_in(const std::string& role, const char* text) {
+SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is no spectral library: " + why,
                     R"(Give an array, or an object with "names" and "spectra" (a list a spectrum).)");
@@ -99,8 +99,9 @@ SpectralLibrary library_in(const std::string& role, const char* text) {
     const Json json = Json::parse(text, nullptr, false);
     SpectralLibrary library;
     try {
-        if (!json.is_object() || !json.contains("spectra")) refuse("it is no object with \"spectra\"");
-        for (const Json& one : json.at("spectra"))
+        if (!json.is_object()) refuse("it is no object");
+        if (!json.contains("spectra") && !bands_alone) refuse("it is no object with \"spectra\"");
+        for (const Json& one : json.value("spectra", Json::array()))
             library.spectra.push_back(numbers_in(one));
         library.names = json.value("names", std::vector<std::string>());
         library.wavelengths_nm = numbers_in(json.value("wavelengths_nm", Json::array()));
@@ -170,6 +171,19 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t) {
     for (size_t k = 0; k < library.names.size(); ++k)
         if (library.names[k].empty()) library.names[k] = "spectrum " + std::to_string(k + 1);
     return library;
+}
+
+BandList read_band_list(const std::string& path) {
+    const auto& exchange = arrays::Exchange::current();
+    const char* const text = exchange.text(path);
+    const SpectralLibrary library =
+        text != nullptr ? library_in(path, text, true) : library_of(exchange.array(path));
+    if (library.wavelengths_nm.empty())
+        throw Error(path + " has no wavelengths, and so lists no bands of a spectrometer");
+    if (!library.fwhm_nm.empty() && library.fwhm_nm.size() != library.wavelengths_nm.size())
+        throw Error(path + " has " + std::to_string(library.fwhm_nm.size()) + " widths for " +
+                    std::to_string(library.wavelengths_nm.size()) + " wavelengths");
+    return {library.wavelengths_nm, library.fwhm_nm, {}};
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }

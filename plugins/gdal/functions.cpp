@@ -6,8 +6,10 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
+#include "features/features.h"
 #include "gdal/device.h"
 #include "gdal/lanes.h"
+#include "math/continuum.h"
 #include "pca/pca.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/packed_text.h"
@@ -202,6 +204,67 @@ Function parse_project(const Arguments& a, int bands) {
     f.magnitude = a.yes("absolute", false);
     f.operation = pca::make_transform(std::move(t));
     f.bytes = static_cast<size_t>(bands) * sizeof(double);
+    return f;
+}
+
+/// One band of gdal_hsi_resample: the sums of hsi_project run over the sources in the same order.
+Function parse_resample(const Arguments& a, int bands) {
+    pca::Transform t;
+    t.inputs = bands;
+    t.outputs = 1;
+    t.matrix = a.numbers("weights");
+    if (t.matrix.size() != static_cast<size_t>(bands))
+        a.refuse("the argument 'weights' has " + counted(t.matrix.size(), "value") + " for " +
+                 counted(static_cast<size_t>(bands), "source"));
+    t.offset = {0.0};
+    Function f;
+    f.operation = pca::make_transform(std::move(t));
+    f.bytes = static_cast<size_t>(bands) * sizeof(double);
+    return f;
+}
+
+/// A band of gdal_hsi_features.
+Function parse_continuum(const Arguments& a, int bands) {
+    const auto nm = a.numbers("wavelengths");
+    if (nm.size() != static_cast<size_t>(bands))
+        a.refuse("the argument 'wavelengths' has " + counted(nm.size(), "value") + " for " +
+                 counted(static_cast<size_t>(bands), "source"));
+    std::vector<std::vector<double>> ends;
+    if (a.has("ranges")) ends = a.lists("ranges");
+    if (ends.empty()) ends.push_back({-HUGE_VAL, HUGE_VAL});
+    std::vector<features::Range> ranges;
+    std::vector<int> uses(nm.size());
+    for (const auto& one : ends) {
+        if (one.size() != 2) a.refuse("the argument 'ranges' is no list of two wavelengths each");
+        features::Range range;
+        range.bands = math::rising_bands(nm, one[0], one[1]);
+        if (range.bands.size() < 3)
+            a.refuse("the range " + std::to_string(ranges.size() + 1) + " holds " +
+                     counted(range.bands.size(), "source") + ", and a continuum needs 3");
+        for (const size_t b : range.bands) {
+            range.x.push_back(nm[b]);
+            ++uses[b];
+        }
+        ranges.push_back(std::move(range));
+    }
+    const std::string output =
+        a.choice("output", {"removed", "depth", "position", "width", "area", "asymmetry"});
+    const bool removed = output == "removed";
+    if (removed && !std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }))
+        a.refuse("a source lies in no range, or in two");
+    const auto count = static_cast<int>(ranges.size());
+    const int band = a.whole("band", 1, removed ? bands : count, 1);
+    int measure = 0;
+    for (const char* name : {"depth", "position", "width", "area", "asymmetry"}) {
+        if (output == name) break;
+        ++measure;
+    }
+    Function f;
+    f.band = removed ? band - 1 : (band - 1) * features::measures + measure;
+    f.bytes = 2 * nm.size() * sizeof(double);
+    f.pixel_cost = 16.0 * bands;
+    f.operation = features::make_features(bands, std::move(ranges),
+                                          removed ? features::Output::removed : features::Output::features);
     return f;
 }
 
@@ -494,6 +557,14 @@ const std::vector<Definition>& definitions() {
                               HSI_ARGUMENT("absolute", "yes or no") HSI_ARGUMENT(
                                   "zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
          parse_project},
+        {"hsi_resample", "a band of another spectrometer: the sum of sources times weights",
+         HSI_LIST(HSI_ARGUMENT("weights", "a weight a source") HSI_FRAME), parse_resample},
+        {"hsi_continuum", "the spectrum divided by its continuum, or a measure of an absorption feature",
+         HSI_LIST(HSI_ARGUMENT("wavelengths", "of the sources, in nanometres")
+                      HSI_ARGUMENT("ranges", "two wavelengths each, separated by semicolons; all by default")
+                          HSI_ARGUMENT("output", "removed, depth, position, width, area or asymmetry")
+                              HSI_ARGUMENT("band", "removed: the source, else the range, from 1") HSI_FRAME),
+         parse_continuum},
         {"hsi_unmix", "abundance of one of several endmembers, or the error of all",
          HSI_LIST(HSI_ARGUMENT("endmembers", "spectra, a value a source, separated by semicolons")
                       HSI_LIBRARY HSI_ARGUMENT("method", "fcls, ucls, nnls or scls") HSI_ARGUMENT(

@@ -405,6 +405,13 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_mlr", {}, ["'model'", "missing"]),
     ("hsi_mlr", {"model": "absent.json"}, ["absent.json"]),
     ("hsi_mlr", {"model_data": "{}"}, ["model_data", "MLR"]),
+    ("hsi_resample", {}, ["'weights'", "missing"]),
+    ("hsi_resample", {"weights": "1 2"}, ["2 values", "12 sources"]),
+    ("hsi_continuum", {}, ["'wavelengths'", "missing"]),
+    ("hsi_continuum", {"wavelengths": "1 2"}, ["2 values", "12 sources"]),
+    ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 2"}, ["range 1", "2 sources", "needs 3"]),
+    ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 8"}, ["no range"]),
+    ("hsi_continuum", {"wavelengths": ONE, "output": "slope"}, ["'output'", "asymmetry"]),
     ("hsi_unmix", {}, ["'endmembers'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE}, ["'band'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE, "band": "3"}, ["'band'", "2"]),
@@ -587,6 +594,11 @@ def expected(name, folder):
         return np.tensordot(np.array([0.25, 0.25, 0.25, 0.25]), x, 1) - 100
     if name == "hsi_project-component":
         return values(folder / "pcs.tif")[1]
+    if name == "hsi_continuum":
+        hull = np.maximum(x[0] + (x[3] - x[0]) / 3, np.maximum(x[1], x[0] + (x[2] - x[0]) / 2))
+        return x[1] / hull
+    if name == "hsi_resample":
+        return np.tensordot([0, 0.25, 0.75, 0], x, 1)
     if name == "hsi_unmix":
         return values(folder / "nnls.tif")[1]
     if name == "hsi_sam":
@@ -610,7 +622,7 @@ def expected(name, folder):
 def test_every_function_has_an_example():
     names = {name.split("-")[0] for name, _ in EXAMPLES}
     assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr",
-                     "hsi_unmix", "hsi_sam", "hsi_match"}
+                     "hsi_unmix", "hsi_sam", "hsi_match", "hsi_resample", "hsi_continuum"}
 
 
 @pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])

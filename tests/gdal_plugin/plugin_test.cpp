@@ -650,13 +650,14 @@ TEST(Functions, AreRememberedUntilTheirFilesChange) {
 /// crashes.
 TEST(Functions, SurviveAnyArguments) {
     const DerivedBand band;
-    const char* const functions[] = {"hsi_norm", "hsi_sad", "hsi_osp",   "hsi_project", "hsi_spp",
-                                     "hsi_svm",  "hsi_mlr", "hsi_unmix", "hsi_sam",     "hsi_match"};
+    const char* const functions[] = {"hsi_resample", "hsi_continuum", "hsi_norm", "hsi_sad",
+                                     "hsi_osp",      "hsi_project",   "hsi_spp",  "hsi_svm",
+                                     "hsi_mlr",      "hsi_unmix",     "hsi_sam",  "hsi_match"};
     const char* const names[] = {
-        "spectra", "library", "select",     "output",     "unit",       "max_angle", "count",  "weights",
-        "offset",  "model",   "model_data", "component",  "projector",  "absolute",  "zero",   "centroid",
-        "class",   "nodata",  "masks",      "dst_nodata", "endmembers", "targets",   "method", "band",
-        "mean",    "used",    "contrast",   "deviation",  "factor"};
+        "spectra", "library", "select",     "output",     "unit",       "max_angle",   "count",  "weights",
+        "offset",  "model",   "model_data", "component",  "projector",  "absolute",    "zero",   "centroid",
+        "class",   "nodata",  "masks",      "dst_nodata", "endmembers", "targets",     "method", "band",
+        "mean",    "used",    "contrast",   "deviation",  "factor",     "wavelengths", "ranges"};
     const char* const texts[] = {"1 2 3 4",
                                  "1 2 3 4; 4 3 2 1",
                                  "1 2 3",

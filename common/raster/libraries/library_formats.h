@@ -24,8 +24,10 @@ std::optional<EnviPair> envi_pair(const std::string& path);
 SpectralLibrary read_envi_library(const EnviPair& files);
 
 /// Columns between commas, semicolons, tabs or blanks; a column a spectrum or a line a spectrum, with or
-/// without a line of names. A comma in a number is a decimal one.
-SpectralLibrary read_library_table(const std::string& path, const std::string& text);
+/// without a line of names. A comma in a number is a decimal one. `bands_alone`: columns of text are left
+/// out, and there may be no spectrum.
+SpectralLibrary read_library_table(const std::string& path, const std::string& text,
+                                   bool bands_alone = false);
 /// What ENVI writes of a plot: a line a column, then lines of numbers. Colours behind names go away.
 bool is_envi_plot(const std::string& text);
 SpectralLibrary read_envi_plot(const std::string& path, const std::string& text);

@@ -284,7 +284,7 @@ void read_column(Columns& t, size_t c) {
 }
 
 SpectralLibrary library_of_columns(const std::string& path, const TextTable& table,
-                                   const std::vector<bool>& percent) {
+                                   const std::vector<bool>& percent, bool bands_alone = false) {
     Columns t{path, table, {}, {}, std::vector<bool>(table.columns()), {}, {}, {}, percent};
     t.values.resize(table.columns());
     for (size_t c = 0; c < table.columns(); ++c)
@@ -301,7 +301,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     }
     SpectralLibrary library = std::move(t.library);
     for (size_t c = 0; c < t.values.size(); ++c) {
-        if (t.used[c]) continue;
+        if (t.used[c] || (bands_alone && t.text_in(c))) continue;
         if (t.text_in(c)) refuse_text(t, c);
         auto& spectrum = library.spectra.emplace_back(std::move(t.values[c]));
         library.names.push_back(table.head.empty() ? "Spectrum " + std::to_string(library.spectra.size())
@@ -311,7 +311,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
             if (bad[b]) spectrum[b] = no_library_value;
         }
     }
-    if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
+    if (library.spectra.empty() && !bands_alone) refuse_library(path, "holds no spectrum");
     // Numbers of bands are in the file's order.
     if (t.numbers && library.wavelengths_nm.empty() && table.rows.size() > 1 &&
         direction(t.values[*t.numbers]) != 1)
@@ -409,12 +409,12 @@ TableColumn table_column(const std::string& name) {
     return width || full ? TableColumn::widths : TableColumn::spectrum;
 }
 
-SpectralLibrary read_library_table(const std::string& path, const std::string& text) {
+SpectralLibrary read_library_table(const std::string& path, const std::string& text, bool bands_alone) {
     TextTable table = read_text_table(path, text);
     const std::vector<bool> percent = take_line_of_units(table);
     const bool known = find_head_of_numbers(table);
     if (auto library = library_of_rows(path, table, known)) return std::move(*library);
-    SpectralLibrary library = library_of_columns(path, table, percent);
+    SpectralLibrary library = library_of_columns(path, table, percent, bands_alone);
     if (std::find(percent.begin(), percent.end(), true) != percent.end())
         note(library, path, "has spectra in percent by its line of units: they are read as fractions");
     return library;

@@ -58,7 +58,7 @@ bool is_matlab_bytes(const std::string& bytes) {
            bytes.rfind("\x89HDF\r\n\x1a\n", 0) == 0;
 }
 
-SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
+SpectralLibrary read_some(const std::string& path, size_t scene_bands, bool bands_alone = false) {
     if (is_matlab(path)) return read_matlab_library(path, scene_bands);
     const std::string extension = CPLGetExtension(path.c_str());
     if (is_pipe_or_device(path) && is_of_several_files(extension)) refuse_pipe(path);
@@ -79,13 +79,13 @@ SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
     if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
     if (is_envi_plot(text)) return read_envi_plot(path, text);
     if (is_old_usgs_text(text)) return read_old_usgs_text(path, text);
-    if (is_csv(path)) return read_library_table(path, text);
+    if (is_csv(path)) return read_library_table(path, text, bands_alone);
     if (is_usgs_text(text)) return read_usgs_text(path, text);
     if (is_ecostress_text(text)) return read_ecostress_text(path, text);
     if (is_svc_text(text)) return read_svc_text(path, text);
     if (is_sed_text(text)) return read_sed_text(path, text);
     if (holds_features(text)) return once ? read_feature_spectra(path, &text) : read_feature_spectra(path);
-    return read_library_table(path, text);
+    return read_library_table(path, text, bands_alone);
 }
 
 /// Numbers that stand for no value though nothing says so become NaN.
@@ -215,6 +215,13 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t scene_band
                  worded(library.missing, " is", " are") +
                  " missing: not there, not a number, or a fill such as -9999 or -1.23e34");
     return library;
+}
+
+BandList read_band_list(const std::string& path) {
+    const SpectralLibrary library = read_some(path, 0, true);
+    if (library.wavelengths_nm.empty())
+        refuse_library(path, "has no wavelengths, and so lists no bands of a spectrometer");
+    return {library.wavelengths_nm, library.fwhm_nm, library.notes};
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string& path) {

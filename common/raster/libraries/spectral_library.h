@@ -28,6 +28,7 @@ struct SpectralLibrary {
     std::vector<std::string> notes; ///< what a user should know of the file
     size_t missing = 0;   ///< values that are NaN since the file has none, or a fill that it does not declare
     bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
+    bool widths_in_table = false; ///< write fwhm_nm into a .csv, too, as a column fwhm
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
@@ -37,6 +38,17 @@ struct SpectralLibrary {
 /// note counts the latter. `scene_bands` tells bands from spectra in a file of MATLAB's, which does not say;
 /// 0: not known. Throws Error naming the file and what is wrong with it, also when no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
+
+/// The bands of a spectrometer, as a file lists them.
+struct BandList {
+    std::vector<double> wavelengths_nm;
+    std::vector<double> fwhm_nm;    ///< one a band, NaN where unknown; empty when no band has one
+    std::vector<std::string> notes; ///< what a user should know of the file
+};
+/// Those of a library of any form, or of a table whose columns are wavelengths and, mostly, widths (fwhm);
+/// columns of names are left out. \throws Error as read_spectral_library(), and when there are no
+/// wavelengths.
+BandList read_band_list(const std::string& path);
 
 /// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
 /// wavelengths or numbered bands. Empty for pipes, what cannot be read, and what may be another table of

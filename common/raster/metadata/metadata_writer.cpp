@@ -254,6 +254,26 @@ void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBan
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 
+SceneMetadata with_bands(const SceneMetadata& scene, std::vector<BandMetadata> bands) {
+    SceneMetadata out = scene;
+    for (auto& [name, items] : out.domains)
+        if (!starts_with(lower(name), "xml:")) items = inherited_items(items, scene, false);
+    for (const EnviField& field : scene.envi.fields()) {
+        const std::string key = envi_key(field.key);
+        const auto list = envi_list(field.value);
+        const bool by_band =
+            scene.file_bands > 1 && static_cast<int>(list.size()) == scene.file_bands && !scene_list(key);
+        if (band_field(key) || by_band) out.envi.erase(field.key);
+    }
+    out.file_bands = static_cast<int>(bands.size());
+    for (size_t k = 0; k < bands.size(); ++k) {
+        bands[k].file_band = static_cast<int>(k) + 1;
+        bands[k].source_band = 0;
+    }
+    out.bands = std::move(bands);
+    return out;
+}
+
 EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
     EnviHeader out;
     for (const EnviField& field : scene.envi.fields()) {

@@ -86,6 +86,9 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
 /// "map info" with more numbers than it can have: decimal commas part them.
 bool is_split_map_info(const EnviHeader& header);
 
+/// The scene with other bands: what speaks of its own bands goes, all else stays.
+SceneMetadata with_bands(const SceneMetadata& scene, std::vector<BandMetadata> bands);
+
 /// The band's nodata value, in 64-bit types without loss.
 std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 

@@ -167,9 +167,12 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
         // Where a spectrum is called as a column of another kind, an empty one of that kind says which is
         // which.
         std::string empty;
+        const bool widths = library.widths_in_table && library.fwhm_nm.size() == bands;
+        if (widths) text += ",fwhm";
         for (const auto& [kind, head] :
              {std::pair(TableColumn::widths, "fwhm"), std::pair(TableColumn::marks, "bbl")})
-            if (std::any_of(library.names.begin(), library.names.end(),
+            if (!(widths && kind == TableColumn::widths) &&
+                std::any_of(library.names.begin(), library.names.end(),
                             [&, wanted = kind](const auto& name) { return table_column(name) == wanted; })) {
                 text += std::string(",") + head;
                 empty += ',';
@@ -181,6 +184,9 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
             text += std::to_string(numbered ? library.band_numbers[b] : static_cast<int>(b) + 1) + ",";
             if (!library.wavelengths_nm.empty() && std::isfinite(library.wavelengths_nm[b]))
                 text += number(library.wavelengths_nm[b]);
+            if (widths)
+                text +=
+                    "," + (std::isfinite(library.fwhm_nm[b]) ? number(library.fwhm_nm[b]) : std::string());
             text += empty;
             for (const auto& spectrum : library.spectra)
                 text += "," + number(spectrum[b], library.twofold ? 17 : 9);

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/metadata_items.h"
 #include "raster/sink/nodata_choice.h"
 #include "raster/sink/output_format.h"
 
@@ -71,6 +72,27 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
     band.SetDefaultRAT(&table);
 }
 
+/// A band that no source is like.
+BandMetadata band_of(const BandSpec& from) {
+    BandMetadata band;
+    band.wavelength_nm = band.fwhm_nm = std::numeric_limits<double>::quiet_NaN();
+    band.description = from.description;
+    band.scale = from.scale;
+    band.offset = from.offset;
+    band.unit = from.unit;
+    for (const auto& [key, value] : from.metadata)
+        band.domains[""].push_back(key + "=" + value);
+    band.wavelength = item(from.metadata, "wavelength");
+    band.wavelength_units = item(from.metadata, "wavelength_units");
+    band.fwhm = item(from.metadata, "fwhm");
+    band.bbl = item(from.metadata, "bbl");
+    if (!band.wavelength.empty())
+        band.wavelength_nm = to_nanometres(std::atof(band.wavelength.c_str()), band.wavelength_units, 1000);
+    if (!band.fwhm.empty())
+        band.fwhm_nm = to_nanometres(std::atof(band.fwhm.c_str()), band.wavelength_units, 1000);
+    return band;
+}
+
 void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterBand& band) {
     if (scene != nullptr && spec.like_band >= 0)
         write_band_metadata(*scene, static_cast<size_t>(spec.like_band), band);
@@ -133,6 +155,28 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     if (!spec.categories.empty() && !spec.colours.empty()) write_attribute_table(spec, *first);
 }
 
+SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
+    if (spec.bands.size() != static_cast<size_t>(spec.shape.bands))
+        throw Error("internal: spectral bands without a description");
+    std::vector<BandMetadata> bands;
+    for (const BandSpec& from : spec.bands) {
+        BandMetadata band = band_of(from);
+        if (from.like_band >= 0) {
+            band = like.bands[static_cast<size_t>(from.like_band)];
+            band.scale = from.scale;
+            band.offset = from.offset;
+            band.unit = from.unit;
+            if (!from.description.empty()) band.description = from.description;
+            for (const auto& [key, value] : from.metadata)
+                set_item(band.domains[""], key.c_str(), value);
+        } else if (!like.bands.empty()) {
+            band.nodata = like.bands.front().nodata;
+        }
+        bands.push_back(std::move(band));
+    }
+    return with_bands(like, std::move(bands));
+}
+
 bool is_geographic(const std::string& srs) { return parse_srs(srs)->IsGeographic() != 0; }
 
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec) {
@@ -144,29 +188,11 @@ std::optional<SceneMetadata> metadata_of(const OutputSpec& spec) {
     scene.geotransform = spec.geotransform;
     for (const auto& [key, value] : spec.envi)
         scene.envi.set(key, value);
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     for (int b = 0; b < spec.shape.bands; ++b) {
-        BandMetadata band;
+        BandMetadata band = static_cast<size_t>(b) < spec.bands.size()
+                                ? band_of(spec.bands[static_cast<size_t>(b)])
+                                : band_of({});
         band.file_band = b + 1;
-        band.wavelength_nm = band.fwhm_nm = nan;
-        if (static_cast<size_t>(b) < spec.bands.size()) {
-            const BandSpec& from = spec.bands[static_cast<size_t>(b)];
-            band.description = from.description;
-            band.scale = from.scale;
-            band.offset = from.offset;
-            band.unit = from.unit;
-            for (const auto& [key, value] : from.metadata)
-                band.domains[""].push_back(key + "=" + value);
-            band.wavelength = item(from.metadata, "wavelength");
-            band.wavelength_units = item(from.metadata, "wavelength_units");
-            band.fwhm = item(from.metadata, "fwhm");
-            band.bbl = item(from.metadata, "bbl");
-            if (!band.wavelength.empty())
-                band.wavelength_nm =
-                    to_nanometres(std::atof(band.wavelength.c_str()), band.wavelength_units, 1000);
-            if (!band.fwhm.empty())
-                band.fwhm_nm = to_nanometres(std::atof(band.fwhm.c_str()), band.wavelength_units, 1000);
-        }
         scene.bands.push_back(std::move(band));
     }
     return scene;

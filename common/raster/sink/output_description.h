@@ -16,6 +16,9 @@ namespace hsi::raster {
 /// travel to every format as those of a file. Throws UsageError for an unknown SRS.
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
+/// That of `like` with the bands of a spec that is spectral.
+SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
+
 /// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or one
 /// that is made up where pixels may have no value. Empty: it has none.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,

@@ -329,7 +329,9 @@ bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec&
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
     auto impl = std::make_unique<Impl>();
-    const auto scene = like != nullptr ? std::optional<SceneMetadata>(like->metadata()) : metadata_of(spec);
+    const auto scene = like == nullptr ? metadata_of(spec)
+                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, like->metadata()))
+                                       : std::optional<SceneMetadata>(like->metadata());
     const SceneMetadata nowhere;
     impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
     impl->options = options;
@@ -344,7 +346,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
         if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
             throw Error("internal: an output with the bands of its source has another number of them");
     }
-    impl->spec.same_bands = spec.same_bands && like != nullptr;
+    impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
     if (like == nullptr) {
         impl->scene = scene;
         impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes

@@ -64,6 +64,10 @@ struct OutputSpec {
     std::string type = "Float32";
     bool same_bands = false;     ///< the bands are those of the like source: all their metadata travel
     std::vector<BandSpec> bands; ///< for derived bands (same_bands = false); may be empty
+    /// Spectra at bands that `bands` describes, one each, beside a like source: their items wavelength,
+    /// wavelength_units and fwhm reach every format in its own form. A band with a like_band has all that
+    /// belongs to that one, but for scale, offset and unit, which are those said here.
+    bool spectral = false;
     bool holes = false; ///< some pixels have no value: a nodata tag is set even when the source has none
     std::map<std::string, std::string> metadata; ///< further dataset metadata items
     std::vector<std::string> categories;         ///< class names of band 1
@@ -75,8 +79,8 @@ struct OutputSpec {
     std::string sample_type;
     bool keep_nan = false; ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
 
-    // For an output without a like source; left out of account when there is one. `bands` may then hold the
-    // items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
+    // For an output without a like source; left out of account when there is one. `bands` may then, too, hold
+    // the items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
     std::string srs; ///< "EPSG:32633", WKT, PROJ: what GDAL's tools take for -a_srs
     std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
     std::map<std::string, std::string>

@@ -68,7 +68,8 @@ RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spe
     impl->target = checked_target(options, spec);
     impl->options = options;
     impl->spec = spec;
-    impl->scene = like.metadata();
+    impl->scene = spec.spectral ? metadata_of(spec, like.metadata()) : like.metadata();
+    impl->spec.same_bands = spec.same_bands || spec.spectral;
     impl->nodata = choose_nodata(options, spec, &*impl->scene, impl->target.type);
     if (!options.document) impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     return impl;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "math/continuum.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hsi::math {
+
+std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm, double from, double to) {
+    constexpr double same = 1e-6;
+    std::vector<size_t> order;
+    for (size_t b = 0; b < wavelengths_nm.size(); ++b)
+        if (const double w = wavelengths_nm[b]; std::isfinite(w) && w >= from && w <= to) order.push_back(b);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return wavelengths_nm[a] < wavelengths_nm[b]; });
+    std::vector<size_t> rising;
+    for (size_t i = 0; i < order.size();) {
+        size_t first = order[i], k = i + 1;
+        for (; k < order.size() && wavelengths_nm[order[k]] - wavelengths_nm[order[i]] <= same; ++k)
+            first = std::min(first, order[k]);
+        rising.push_back(first);
+        i = k;
+    }
+    return rising;
+}
+
+Continuum::Continuum(std::vector<double> x) : m_x(std::move(x)), m_hull(m_x.size()) {
+    if (m_x.size() < 2) throw Error("internal: a continuum of fewer than 2 bands");
+    for (size_t i = 1; i < m_x.size(); ++i)
+        if (!(m_x[i] > m_x[i - 1])) throw Error("internal: wavelengths of a continuum do not rise");
+}
+
+bool Continuum::remove(const double* values, double* ratios) { return remove(values, ratios, 1); }
+
+bool Continuum::remove(const double* values, double* ratios, ptrdiff_t stride) {
+    const size_t n = m_x.size();
+    const auto v = [=](size_t i) { return values[static_cast<ptrdiff_t>(i) * stride]; };
+    // The hull is concave: where both ends are positive, all of it is.
+    if (!(v(0) > 0 && v(n - 1) > 0)) return false;
+    const double* const x = m_x.data();
+    size_t* const hull = m_hull.data();
+    size_t count = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double xi = x[i], vi = v(i);
+        while (count >= 2) {
+            const size_t a = hull[count - 2], b = hull[count - 1];
+            const double va = v(a);
+            if ((v(b) - va) * (xi - x[a]) > (vi - va) * (x[b] - x[a])) break;
+            --count;
+        }
+        hull[count++] = i;
+    }
+    for (size_t k = 1; k < count; ++k) {
+        const size_t a = hull[k - 1], b = hull[k];
+        const double va = v(a), slope = (v(b) - va) / (x[b] - x[a]);
+        for (size_t i = a + 1; i < b; ++i) {
+            const double ratio = v(i) / (va + slope * (x[i] - x[a]));
+            ratios[static_cast<ptrdiff_t>(i) * stride] = std::min(ratio, 1.0);
+        }
+        // The next segment begins with the value at b.
+        if (k > 1) ratios[static_cast<ptrdiff_t>(a) * stride] = 1;
+    }
+    ratios[0] = 1;
+    ratios[static_cast<ptrdiff_t>(n - 1) * stride] = 1;
+    return true;
+}
+
+} // namespace hsi::math

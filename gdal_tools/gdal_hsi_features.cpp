@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_features: the continuum of spectra removed, or their absorption features measured. One pass.
+#include "core/counted.h"
+#include "core/error.h"
+#include "features/features.h"
+#include "math/continuum.h"
+#include "raster/sink/output_set.h"
+#include "shared/number_lists.h"
+#include "shared/spectral_bands.h"
+#include "tool/definition.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+#include "tool/words.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace features_tool {
+
+struct Settings {
+    std::vector<std::string> range_texts;
+    std::vector<raster::BandChoice> ranges;
+    features::Output output = features::Output::features;
+};
+
+// Ranges and their bands
+// ----------------------------------------------------------------------------------------------------------
+
+/// The ranges at the bands of a scene that has no others.
+struct Plan {
+    std::vector<std::string> names;
+    std::vector<double> from, to; ///< nm
+    std::vector<features::Range> ranges;
+    std::vector<size_t> bands; ///< indices in the scene that it was made for, rising
+};
+
+std::string name_of_all(const std::vector<double>& nm, const std::vector<size_t>& rising) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.6g-%.6gnm", nm[rising.front()], nm[rising.back()]);
+    return text;
+}
+
+void add_range(Plan& plan, const raster::RasterSource& scene, const std::string& text, double from,
+               double to) {
+    const auto nm = scene.wavelengths_nm();
+    features::Range range;
+    range.bands = math::rising_bands(nm, from, to);
+    const size_t count = range.bands.size();
+    if (count < 3)
+        throw Error((text.empty() ? "" : "-range " + text + ": ") + scene.path() + " has " +
+                        counted(count, "good band") + (text.empty() ? " with a wavelength" : " there") +
+                        ", and a continuum needs 3",
+                    tools::reach_text({nm, {}}, "Its bands lie") + ".");
+    for (const size_t b : range.bands)
+        range.x.push_back(nm[b]);
+    plan.names.push_back(text.empty() ? name_of_all(nm, range.bands) : text);
+    plan.from.push_back(nm[range.bands.front()]);
+    plan.to.push_back(nm[range.bands.back()]);
+    plan.ranges.push_back(std::move(range));
+}
+
+/// -output removed has each band once.
+void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
+    std::vector<int> owner(static_cast<size_t>(scene.shape().bands), -1);
+    for (size_t k = 0; k < plan.ranges.size(); ++k)
+        for (const size_t b : plan.ranges[k].bands) {
+            if (owner[b] >= 0)
+                throw UsageError("-range " + plan.names[static_cast<size_t>(owner[b])] + " and -range " +
+                                     plan.names[k] + " share band " + std::to_string(scene.bands()[b]) +
+                                     ", which -output removed writes once",
+                                 "Give ranges that lie apart, or run once for each.");
+            owner[b] = static_cast<int>(k);
+        }
+}
+
+Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
+    Plan plan;
+    if (scene.wavelengths_nm().empty())
+        throw Error(
+            scene.path() + " has no wavelengths, and a continuum is drawn over these",
+            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
+            "band (gdal_edit.py -mo) ...");
+    for (const auto& range : s.ranges)
+        add_range(plan, scene, range.text, range.from_nm, range.to_nm);
+    if (s.ranges.empty()) add_range(plan, scene, "", -1e300, 1e300);
+    if (s.output == features::Output::removed) refuse_shared(plan, scene);
+    for (const auto& range : plan.ranges)
+        plan.bands.insert(plan.bands.end(), range.bands.begin(), range.bands.end());
+    std::sort(plan.bands.begin(), plan.bands.end());
+    plan.bands.erase(std::unique(plan.bands.begin(), plan.bands.end()), plan.bands.end());
+    return plan;
+}
+
+/// The scene with the bands of the ranges alone; the plan's are then those.
+std::shared_ptr<raster::RasterSource> cut_to(Plan& plan, const std::shared_ptr<raster::RasterSource>& scene) {
+    for (auto& range : plan.ranges)
+        for (size_t& b : range.bands)
+            b = static_cast<size_t>(std::lower_bound(plan.bands.begin(), plan.bands.end(), b) -
+                                    plan.bands.begin());
+    return tool::only_bands(scene, {plan.bands.begin(), plan.bands.end()});
+}
+
+// Outputs
+// ----------------------------------------------------------------------------------------------------------
+
+struct Measure {
+    const char *name, *unit;
+};
+constexpr Measure all_measures[features::measures] = {
+    {"depth", ""}, {"position", "nm"}, {"width", "nm"}, {"area", "nm"}, {"asymmetry", ""}};
+
+raster::OutputSpec spec_of(const Settings& s, const raster::RasterSource& scene, const Plan& plan) {
+    raster::OutputSpec spec;
+    const auto shape = scene.shape();
+    spec.shape = {shape.samples, shape.lines, shape.bands};
+    spec.holes = true;
+    if (s.output == features::Output::removed) {
+        spec.spectral = true;
+        for (int b = 0; b < shape.bands; ++b) {
+            raster::BandSpec band;
+            band.like_band = b;
+            spec.bands.push_back(std::move(band));
+        }
+        return spec;
+    }
+    for (const auto& name : plan.names)
+        for (const Measure& measure : all_measures) {
+            raster::BandSpec band;
+            band.description = name + " " + measure.name;
+            band.unit = measure.unit;
+            spec.bands.push_back(std::move(band));
+        }
+    spec.shape.bands = static_cast<int>(spec.bands.size());
+    return spec;
+}
+
+void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Plan& plan) {
+    const auto& dst = run.options().destination;
+    const auto spec = spec_of(s, scene, plan);
+    raster::RasterSink::check_virtual(dst, spec, scene);
+    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    std::vector<double> ends;
+    for (size_t k = 0; k < plan.ranges.size(); ++k)
+        ends.insert(ends.end(), {plan.from[k], plan.to[k]});
+    std::vector<raster::VirtualBand> bands;
+    for (int b = 0; b < spec.shape.bands; ++b) {
+        raster::VirtualBand one;
+        one.function = "hsi_continuum";
+        const bool removed = s.output == features::Output::removed;
+        one.arguments = {{"wavelengths", tools::number_list(scene.wavelengths_nm())},
+                         {"ranges", tools::number_rows(ends, 2)},
+                         {"output", removed ? "removed" : all_measures[b % features::measures].name},
+                         {"band", std::to_string(removed ? b + 1 : b / features::measures + 1)}};
+        bands.push_back(std::move(one));
+    }
+    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
+/// Factors that bands do not share, and offsets, make another spectrum.
+std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
+                                                   std::shared_ptr<raster::RasterSource> source) {
+    const bool apply = !source->band_values().one_factor();
+    run.report()["scale_applied"] = apply;
+    if (!apply) return source;
+    run.note("Values: the bands have scales of their own, or offsets, which are applied first");
+    return source->scaled();
+}
+
+void report_ranges(tool::Run& run, const Plan& plan) {
+    Json ranges = Json::array();
+    for (size_t k = 0; k < plan.ranges.size(); ++k)
+        ranges.push_back({{"range", plan.names[k]},
+                          {"from_nm", plan.from[k]},
+                          {"to_nm", plan.to[k]},
+                          {"bands", plan.ranges[k].bands.size()}});
+    run.report()["ranges"] = ranges;
+}
+
+/// One pass; false when no pixel is valid.
+bool measure(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
+             double share) {
+    auto plan = plan_of(s, *all);
+    const auto scene = cut_to(plan, all);
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec_of(s, *scene, plan));
+    outputs.check();
+    const auto operation = features::make_features(scene->shape().bands, plan.ranges, s.output);
+    report_ranges(run, plan);
+    if (run.options().dry_run) {
+        tool::print_plan(run, *scene, *operation, run.pass("features", share));
+        return true;
+    }
+    outputs.create(scene.get());
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = run.pass("features", share);
+    pass.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
+    if (operation->valid() == 0) return false;
+    tool::report_invalid(run, operation->valid(), operation->invalid());
+    const int64_t open = operation->without_continuum();
+    run.report()["without_continuum"] = open;
+    if (open > 0)
+        run.warn(counted(open, "pixel") + worded(open, " has", " have") +
+                 " no continuum in a range, since the first or the last value there is not above 0: nodata" +
+                 (s.output == features::Output::removed ? "" : " in that range"));
+    outputs.commit();
+    return true;
+}
+
+void run_features(tool::Run& run, const Settings& s) {
+    auto scene = run.open_source();
+    tools::refuse_computed(run.options().destination);
+    tool::check_spectrum(*scene, "a continuum");
+    scene = meant_values(run, std::move(scene));
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        auto plan = plan_of(s, *scene);
+        scene = cut_to(plan, scene);
+        if (tool::leave_out_unseen_bands(run, scene)) {
+            plan = plan_of(s, *scene);
+            scene = cut_to(plan, scene);
+        }
+        report_ranges(run, plan);
+        return write_virtual(run, s, *scene, plan);
+    }
+    tool::report_devices(run, {}, nullptr);
+    const bool any = tool::attempt(run, {tool::banded(scene)},
+                                   [&](bool again) { return measure(run, s, scene, again ? 0 : 1); });
+    if (!any) throw tool::no_valid_pixel(*scene);
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination();
+    call.add_compute(false);
+    call.option("range", s.range_texts,
+                "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")
+        .shown_as("RANGE")
+        .defaults_to("all good bands");
+    call.choice("output", s.output, "What is written",
+                {{"features", features::Output::features,
+                  "depth, position, width, area and asymmetry of the feature of every range"},
+                 {"removed", features::Output::removed, "the spectra divided by their continuum"}});
+    call.check([&s](const tool::CommonOptions&) { s.ranges = tool::parse_ranges(s.range_texts, "-range"); });
+    call.body([&s](tool::Run& run) { run_features(run, s); });
+}
+
+} // namespace features_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition features{
+    "features",
+    "Continuum removal and absorption features",
+    "Absorption features: divides every spectrum by its continuum, the upper convex hull, in one or several "
+    "ranges of wavelengths, and measures depth, position, width, area and asymmetry of what is left, or "
+    "writes the continuum-removed spectra.",
+    {{"gdal_hsi_features -range 2100-2300nm scene.img clay.tif", "The feature of clays at 2.2 um"},
+     {"gdal_hsi_features -range 550-770nm -range 2.1-2.3um scene.img f.tif", "Two features, ten bands"},
+     {"gdal_hsi_features -output removed scene.img removed.tif",
+      "Continuum-removed spectra over all good bands"},
+     {"gdal_hsi_features -range 2.1-2.3um -of VRT scene.img clay.vrt", "Computed when it is displayed"}},
+    "",
+    features_tool::declare};
+
+} // namespace tools
+} // namespace hsi

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_resample: a scene, or a library of spectra, at the bands of another spectrometer. One pass.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/sink/library_output.h"
+#include "raster/sink/output_set.h"
+#include "resample/resample.h"
+#include "shared/number_lists.h"
+#include "shared/spectral_bands.h"
+#include "tool/definition.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace resample_tool {
+
+using tool::Content;
+
+struct Settings {
+    std::string like, bands;
+    math::Resampling method = math::Resampling::response;
+};
+
+// The bands that are asked for
+// ----------------------------------------------------------------------------------------------------------
+
+/// Those of the other spectrometer, and where they come from.
+struct Target {
+    std::string name; ///< "-like emit.nc"
+    math::SpectralBands bands;
+};
+
+Target target_of(tool::Run& run, const Settings& s) {
+    Target target;
+    if (!s.like.empty()) {
+        target.name = "-like " + s.like;
+        raster::OpenOptions options;
+        options.path = s.like;
+        const auto scene = raster::RasterSource::open(options);
+        for (const auto& note : scene->notes())
+            run.warn(note);
+        target.bands = {scene->wavelengths_nm(), scene->fwhm_nm()};
+    } else {
+        target.name = "-bands " + s.bands;
+        const auto list = raster::read_band_list(s.bands);
+        for (const auto& note : list.notes)
+            run.warn(note);
+        target.bands = {list.wavelengths_nm, list.fwhm_nm};
+    }
+    if (target.bands.centres.empty())
+        throw Error(target.name + " has no wavelengths", "Give a scene or a table that tells them.");
+    return target;
+}
+
+[[noreturn]] void refuse_without_wavelengths(const std::string& source) {
+    throw Error(source + " has no wavelengths, and nothing tells where its bands lie beside others",
+                "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
+                "band (gdal_edit.py -mo) ...");
+}
+
+/// No band can be made.
+[[noreturn]] void refuse_apart(const std::string& source, const math::SpectralBands& from,
+                               const Target& target) {
+    throw Error("none of the bands of " + target.name + " can be made from " + source + ": " +
+                    tools::reach_text(from, "its bands have a wavelength and a value") + ", " +
+                    tools::reach_text(target.bands, "those of the other"),
+                "A band is made between the first and the last one of src, and not in a gap of these "
+                "(-resample linear bridges gaps).");
+}
+
+/// Which bands are not made, and which lack a part of their response; all into the report.
+void tell(tool::Run& run, const Settings& s, const Target& target, const math::ResamplingPlan& plan) {
+    const size_t all = target.bands.size();
+    Json left_out = Json::array();
+    std::vector<std::string> shown;
+    constexpr size_t most = 8;
+    for (const size_t j : plan.left_out) {
+        left_out.push_back(j + 1);
+        if (shown.size() < most) shown.push_back(tools::nm_text(target.bands.centres[j]));
+    }
+    run.report()["resampled"] = {
+        {"method", tools::name_of(s.method)}, {"target", target.name}, {"source_bands", plan.sources.size()},
+        {"bands", plan.bands.size()},         {"left_out", left_out},  {"cut", plan.cut()}};
+    if (!plan.left_out.empty())
+        run.note(counted(plan.left_out.size(), "band") + " of " + std::to_string(all) +
+                 worded(plan.left_out.size(), " is", " are") +
+                 " left out, beyond the bands of src or in a gap of these: " + joined(shown, ", ") +
+                 (plan.left_out.size() > most ? " and " + counted(plan.left_out.size() - most, "other")
+                                              : std::string()));
+    if (const size_t cut = plan.cut(); cut > 0)
+        run.warn(counted(cut, "band") + worded(cut, " has", " have") +
+                 " under nine tenths of the response within the bands of src, whose end cuts the rest off");
+}
+
+// A scene
+// ----------------------------------------------------------------------------------------------------------
+
+math::SpectralBands bands_of(const raster::RasterSource& scene) {
+    return {scene.wavelengths_nm(), scene.fwhm_nm()};
+}
+
+/// The source, or where its bands have scales, offsets or units of their own, what its numbers mean.
+std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
+                                                   std::shared_ptr<raster::RasterSource> source) {
+    const auto values = source->band_values();
+    const auto same = [](const std::vector<double>& list) {
+        return std::all_of(list.begin(), list.end(), [&](double v) { return v == list.front(); });
+    };
+    const bool apply = !same(values.scale) || !same(values.offset);
+    run.report()["scale_applied"] = apply;
+    if (!apply) return source;
+    run.note("Values: the bands have scales or offsets of their own, which are applied first");
+    return source->scaled();
+}
+
+/// The bands that take part, in the source's order.
+std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
+                                                       std::shared_ptr<raster::RasterSource> source) {
+    auto known = math::rising_bands(source->wavelengths_nm());
+    std::sort(known.begin(), known.end());
+    const auto all = static_cast<size_t>(source->shape().bands);
+    if (known.size() == all) return source;
+    const size_t lost = all - known.size();
+    run.note(counted(lost, "band") + " of src" + worded(lost, " is", " are") +
+             " left out: without a wavelength, or with that of another one");
+    return tool::only_bands(source, {known.begin(), known.end()});
+}
+
+raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::ResamplingPlan& plan,
+                           const math::SpectralBands& target) {
+    raster::OutputSpec spec;
+    const auto shape = scene.shape();
+    spec.shape = {shape.samples, shape.lines, static_cast<int>(plan.bands.size())};
+    spec.holes = true;
+    spec.spectral = true;
+    const auto values = scene.band_values();
+    for (const auto& band : plan.bands) {
+        raster::BandSpec one;
+        one.metadata["wavelength"] = tools::short_number(target.centres[band.target]);
+        one.metadata["wavelength_units"] = "Nanometers";
+        if (std::isfinite(band.width)) one.metadata["fwhm"] = tools::short_number(band.width);
+        one.metadata["HSI_NOISE_GAIN"] = tools::short_number(band.noise_gain());
+        if (!values.scale.empty()) {
+            one.scale = values.scale.front();
+            one.offset = values.offset.front();
+        }
+        one.unit = values.unit;
+        spec.bands.push_back(std::move(one));
+    }
+    return spec;
+}
+
+/// A VRT: a weighted sum a band, computed when it is read.
+void write_virtual(tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& scene,
+                   const math::ResamplingPlan& plan) {
+    const auto& dst = run.options().destination;
+    raster::RasterSink::check_virtual(dst, spec, scene);
+    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    std::vector<raster::VirtualBand> bands;
+    for (const auto& band : plan.bands) {
+        std::vector<double> weights(static_cast<size_t>(scene.shape().bands));
+        for (size_t k = 0; k < band.sources.size(); ++k)
+            weights[band.sources[k]] = band.weights[k];
+        raster::VirtualBand one;
+        one.function = "hsi_resample";
+        one.arguments = {{"weights", tools::number_list(weights)}};
+        bands.push_back(std::move(one));
+    }
+    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+}
+
+math::ResamplingPlan plan_of(const raster::RasterSource& scene, const Settings& s, const Target& target) {
+    auto plan = math::plan_resampling(bands_of(scene), target.bands, s.method);
+    if (plan.bands.empty()) refuse_apart(scene.path(), bands_of(scene), target);
+    return plan;
+}
+
+/// One pass; false when no pixel is valid.
+bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
+                    const raster::RasterSource& scene, double share) {
+    const auto plan = plan_of(scene, s, target);
+    const auto spec = spec_of(scene, plan, target.bands);
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec);
+    outputs.check();
+    const auto operation = resample::make_resampling(scene.shape().bands, plan.bands);
+    const auto pass = [&] { return run.pass("resampling", share); };
+    if (run.options().dry_run) {
+        tell(run, s, target, plan);
+        tool::print_plan(run, scene, *operation, pass());
+        return true;
+    }
+    outputs.create(&scene);
+    run.reserve_cache(outputs.cache_bytes());
+    auto options = pass();
+    options.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(scene, *operation, outputs.sinks(), options));
+    if (operation->valid() == 0) return false;
+    tell(run, s, target, plan);
+    tool::report_invalid(run, operation->valid(), operation->invalid());
+    outputs.commit();
+    return true;
+}
+
+void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source) {
+    tools::refuse_computed(run.options().destination);
+    tool::check_spectrum(*source, "resampling");
+    if (source->wavelengths_nm().empty()) refuse_without_wavelengths(source->path());
+    const Target target = target_of(run, s);
+    auto scene = with_known_bands(run, of_one_scale(run, std::move(source)));
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        tool::leave_out_unseen_bands(run, scene);
+        const auto plan = plan_of(*scene, s, target);
+        tell(run, s, target, plan);
+        return write_virtual(run, spec_of(*scene, plan, target.bands), *scene, plan);
+    }
+    tool::report_devices(run, {}, resample::simd_target());
+    const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
+        return resample_scene(run, s, target, *scene, again ? 0 : 1);
+    });
+    if (!any) throw tool::no_valid_pixel(*scene);
+}
+
+// A library
+// ----------------------------------------------------------------------------------------------------------
+
+/// What is a raster's alone.
+void refuse_raster_options(const tool::CommonOptions& o) {
+    const auto refuse = [](const std::string& option) {
+        throw UsageError(option + " does not go with a spectral library",
+                         "It is about rasters; leave it out.");
+    };
+    if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");
+    if (!o.source.excluded.empty()) refuse("-exclude-range");
+    if (!o.source.use_bbl) refuse("-bbl ignore");
+    if (o.source.window) refuse("-srcwin");
+    if (o.source.nodata) refuse("-srcnodata");
+    if (!o.source.drivers.empty()) refuse("-if");
+    if (!o.source.open_options.empty()) refuse("-oo");
+    if (!o.destination.format.empty()) refuse("-of");
+    if (!o.destination.creation_options.empty()) refuse("-co");
+    if (!o.destination.type.empty()) refuse("-ot");
+    if (o.destination.nodata) refuse("-dstnodata");
+    if (o.tile_samples > 0) refuse("-tile");
+}
+
+void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrary& library) {
+    const auto& o = run.options();
+    refuse_raster_options(o);
+    const auto output = run.text_output("dst", o.destination.path, o.destination.overwrite);
+    raster::check_library_output(output);
+    for (const auto& note : library.notes)
+        run.warn(note);
+    if (library.wavelengths_nm.empty()) refuse_without_wavelengths(o.source.path);
+    const Target target = target_of(run, s);
+    const auto resampled = tools::resampled(library, target.bands, s.method);
+    const auto& plan = resampled.plan;
+    if (plan.bands.empty()) refuse_apart(o.source.path, {library.wavelengths_nm, library.fwhm_nm}, target);
+    raster::SpectralLibrary out;
+    out.names = library.names;
+    out.twofold = library.twofold;
+    out.widths_in_table = true;
+    for (const auto& band : plan.bands) {
+        out.wavelengths_nm.push_back(target.bands.centres[band.target]);
+        out.fwhm_nm.push_back(band.width);
+    }
+    for (const auto& spectrum : resampled.spectra) {
+        auto& values = out.spectra.emplace_back();
+        for (const auto& band : plan.bands)
+            values.push_back(spectrum[band.target]);
+    }
+    tell(run, s, target, plan);
+    run.report()["library"] = {{"path", o.source.path}, {"spectra", library.names}};
+    if (o.dry_run)
+        return run.print(counted(out.spectra.size(), "spectrum", "spectra") + " of " +
+                         counted(plan.bands.size(), "band") + "; nothing is written");
+    if (const auto told = raster::write_spectral_library(output, out, o.destination.history); !told.empty())
+        run.warn(told);
+    run.note(counted(out.spectra.size(), "spectrum", "spectra") + " at " +
+             counted(plan.bands.size(), "band"));
+}
+
+void run_resample(tool::Run& run, const Settings& s) {
+    std::shared_ptr<raster::RasterSource> source;
+    try {
+        source = run.open_source();
+    } catch (const Error&) {
+        const auto library = raster::plain_library(run.options().source.path);
+        if (!library) throw;
+        return run_library(run, s, *library);
+    }
+    run_scene(run, s, std::move(source));
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination("The spectra at the other bands: a raster, or of a library .sli or .csv");
+    call.input("like", s.like, Content::raster,
+               "Make the bands of this scene that its bad-band list does not mark");
+    call.input("bands", s.bands, Content::spectra,
+               "Make the bands of this library, or of a table with columns wavelength and fwhm");
+    call.choice("resample", s.method, "How a band is made",
+                {{"response", math::Resampling::response,
+                  "under its response: what its width lacks beside that of src's bands"},
+                 {"linear", math::Resampling::linear, "the value at its centre, between two bands of src"}});
+    call.exclusive("like", "bands");
+    call.add_compute(false);
+    call.check([&s](const tool::CommonOptions&) {
+        if (s.like.empty() && s.bands.empty())
+            throw UsageError("the bands to make are missing", "Give them with -like SCENE or -bands FILE.");
+    });
+    call.body([&s](tool::Run& run) { run_resample(run, s); });
+}
+
+} // namespace resample_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition resample{
+    "resample",
+    "Spectra at the bands of another spectrometer",
+    "Resampling: takes the spectra of a scene or of a library to the bands of another spectrometer, with "
+    "centres and widths of their own, as that one would have seen them. What the source's own bands have "
+    "blurred is not blurred again.",
+    {{"gdal_hsi_resample -like emit.nc scene.img scene_emit.tif", "A scene at EMIT's bands"},
+     {"gdal_hsi_resample -like scene.img usgs.sli usgs_scene.sli", "A library at a scene's bands"},
+     {"gdal_hsi_resample -bands sentinel2.csv scene.img s2.tif", "Bands of a table with centres and widths"},
+     {"gdal_hsi_resample -bands bands.csv -of VRT scene.img s2.vrt", "Computed when it is displayed"}},
+    "",
+    resample_tool::declare};
+
+} // namespace tools
+} // namespace hsi

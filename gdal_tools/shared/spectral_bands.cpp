@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "shared/spectral_bands.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace hsi::tools {
+
+const char* name_of(math::Resampling method) {
+    return method == math::Resampling::response ? "response" : "linear";
+}
+
+std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", value);
+    return text;
+}
+
+std::string nm_text(double wavelength) {
+    if (!std::isfinite(wavelength)) return "no wavelength";
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g nm", wavelength);
+    return text;
+}
+
+std::string reach_text(const math::SpectralBands& bands, const std::string& what) {
+    const auto rising = math::rising_bands(bands.centres);
+    if (rising.empty()) return what + " nowhere";
+    return what + " between " + nm_text(bands.centres[rising.front()]) + " and " +
+           nm_text(bands.centres[rising.back()]);
+}
+
+void refuse_computed(const raster::OutputOptions& destination) {
+    if (raster::RasterSink::is_computed(destination))
+        throw UsageError("'" + destination.path + "': this tool is no link of a scene that computes (.hsi)",
+                         "Write a VRT (-of VRT), or a raster.");
+}
+
+namespace {
+
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+/// The library's bands at which a spectrum has a value.
+math::SpectralBands bands_of(const raster::SpectralLibrary& library, const std::vector<bool>& has_value) {
+    math::SpectralBands bands{library.wavelengths_nm, library.fwhm_nm};
+    for (size_t b = 0; b < bands.centres.size(); ++b)
+        if (!has_value[b]) bands.centres[b] = no_value;
+    return bands;
+}
+
+} // namespace
+
+ResampledSpectra resampled(const raster::SpectralLibrary& library, const math::SpectralBands& target,
+                           math::Resampling method) {
+    ResampledSpectra out;
+    std::map<std::vector<bool>, math::ResamplingPlan> plans; // most libraries have few patterns of holes
+    std::vector<bool> any(target.size());
+    for (const auto& spectrum : library.spectra) {
+        std::vector<bool> has_value;
+        for (const double v : spectrum)
+            has_value.push_back(std::isfinite(v));
+        auto at = plans.find(has_value);
+        if (at == plans.end())
+            at =
+                plans.emplace(has_value, plan_resampling(bands_of(library, has_value), target, method)).first;
+        auto& values = out.spectra.emplace_back(target.size(), no_value);
+        for (const auto& band : at->second.bands) {
+            double sum = 0;
+            for (size_t k = 0; k < band.sources.size(); ++k)
+                sum += band.weights[k] * spectrum[band.sources[k]];
+            values[band.target] = sum;
+            if (!any[band.target]) out.plan.bands.push_back(band);
+            any[band.target] = true;
+        }
+        if (at->second.sources.size() > out.plan.sources.size()) out.plan.sources = at->second.sources;
+    }
+    std::sort(out.plan.bands.begin(), out.plan.bands.end(),
+              [](const auto& a, const auto& b) { return a.target < b.target; });
+    for (size_t j = 0; j < target.size(); ++j)
+        if (!any[j]) out.plan.left_out.push_back(j);
+    return out;
+}
+
+} // namespace hsi::tools

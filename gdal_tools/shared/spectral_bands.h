@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Bands by their wavelengths and widths, as tools tell of them, and spectra of a library at other ones.
+#pragma once
+
+#include "math/continuum.h"
+#include "math/resampling.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/sink/raster_sink.h"
+
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+/// "response" or "linear"
+const char* name_of(math::Resampling method);
+std::string short_number(double value); ///< ten digits, without zeros at the end
+std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
+/// "`what` between 400 and 2500 nm", or that there is none.
+std::string reach_text(const math::SpectralBands& bands, const std::string& what);
+
+/// Throws UsageError for a dst that is a scene that computes (.hsi), of which the tool is no link.
+void refuse_computed(const raster::OutputOptions& destination);
+
+/// A library's spectra at other bands.
+struct ResampledSpectra {
+    /// The bands that at least one spectrum has.
+    math::ResamplingPlan plan;
+    std::vector<std::vector<double>> spectra; ///< at all targets: NaN where a band is not made
+};
+/// Of each spectrum the bands without a value take no part, so spectra with different holes have different
+/// bands.
+ResampledSpectra resampled(const raster::SpectralLibrary& library, const math::SpectralBands& target,
+                           math::Resampling method);
+
+} // namespace hsi::tools

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Continuum removal of a scene, and what describes an absorption feature in a range of wavelengths: depth,
+// position, width, area and asymmetry of what the continuum-removed spectrum r leaves under 1.
+//
+//   m         the first band with r within 1e-10 of the least;  D = 1 - r_m, the depth
+//   position  the vertex of the parabola through the bands m-1, m, m+1, between the midpoints on both sides
+//   width     between the crossings of 1 - D/2 on both sides of m, on the broken line
+//   area      of 1 - r over the whole range, by trapezoids
+//   asymmetry ((right - position) - (position - left)) / width: above 0 the long-wave side is wider
+//
+// Where D is under 1e-6 there is no feature: its depth is 0 and it has an area alone. The depth is that of a
+// band: nothing is extrapolated. All is decided in double precision, pixel by pixel: no tile, thread or
+// processor changes a bit.
+#pragma once
+
+#include "stream/operation.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::features {
+
+/// A range, in which the spectrum has a continuum of its own.
+struct Range {
+    std::vector<size_t> bands; ///< of the cube, by rising wavelength; 3 at least
+    std::vector<double> x;     ///< their wavelengths (nm), each above the one before
+};
+
+struct Feature {
+    double depth, position, width, area, asymmetry; ///< NaN: there is none; nm but for depth and asymmetry
+};
+inline constexpr int measures = 5; ///< bands of a range, in this order
+
+/// Of a continuum-removed spectrum, whose first and last value are 1; x as Range::x.
+Feature feature_of(const std::vector<double>& x, const double* r);
+
+enum class Output {
+    removed,  ///< r, at the cube's bands: each is in one range
+    features, ///< `measures` bands a range
+};
+
+/// Counts of the pass; complete after it.
+class Features : public stream::Operation {
+  public:
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+    /// Valid pixels that have no continuum in some range, since an end of it is not above 0.
+    int64_t without_continuum() const { return m_open; }
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0, m_open = 0;
+};
+
+/// One output. A pixel is invalid, NaN throughout, when one of the `inputs` is not finite or all are zero;
+/// where an end of a range is not above 0, that range is NaN, and with `removed` the pixel. \throws Error
+/// when a range has fewer than 3 bands or one that is none of the inputs, and with `removed` when an input is
+/// in no range or in two.
+std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output);
+
+} // namespace hsi::features

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Spectra of a scene at the bands of another spectrometer: every pixel times a sparse matrix of weights
+// (math/resampling.h), in double precision.
+//
+// Each sum runs over its bands in the order of the source, and a pixel's sums depend on that pixel alone: no
+// tile, thread or width of a register changes a bit.
+#pragma once
+
+#include "math/resampling.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::resample {
+
+/// Counts of the pass; complete after it.
+class Resampling : public stream::Operation {
+  public:
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0;
+};
+
+/// One output with a band for each of `bands`, whose sources are bands of the cube, of `inputs` (at least one
+/// of each). A pixel is invalid, NaN in all bands, when one of its inputs, with a weight or not, is not
+/// finite or all are zero. \throws Error when a source is none of the inputs.
+std::unique_ptr<Resampling> make_resampling(int inputs, std::vector<math::ResampledBand> bands);
+
+/// Where the SIMD code was dispatched to.
+const char* simd_target();
+
+} // namespace hsi::resample
