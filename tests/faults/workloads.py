@@ -114,6 +114,8 @@ JOBS = [
     Job("endmembers", "gdal_hsi_endmembers",
         ("-t", "3", "-residual", ("-spectra", "{spectra}"), REPORT, "s.img", "{dst}"),
         {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
+    Job("cluster", "gdal_hsi_cluster", ("-k", "3", "-iterations", "5", ("-centres", "{centres}"), REPORT, "s.img", "{dst}"),
+        {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("endmembers_range", "gdal_hsi_endmembers", ("-t", "2-4", ("-plot", "{plot}"), REPORT, "s.img", "{dst}"),
         {"plot": "number.svg", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("detect", "gdal_hsi_detect",
