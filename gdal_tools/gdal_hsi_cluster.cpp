@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
+#include "shared/pixel_numbers.h"
 #include "shared/scene_and_library.h"
 #include "stream/empty_source.h"
 #include "tool/classification.h"
@@ -41,19 +42,6 @@ struct Settings {
 
 const char* name_of(cluster::Distance distance) {
     return distance == cluster::Distance::angle ? "angle" : "euclidean";
-}
-
-/// The numbers of src's pixels in its file, whatever -srcwin; opens it once more where that was given.
-PixelNumbers pixel_numbers(const tool::Run& run, const raster::RasterSource& scene) {
-    auto options = run.options().source;
-    PixelNumbers numbers;
-    numbers.width = scene.shape().samples;
-    if (!options.window) return numbers;
-    numbers.first_line = options.window->y;
-    numbers.first_sample = options.window->x;
-    options.window.reset();
-    numbers.width = raster::RasterSource::open(options)->shape().samples;
-    return numbers;
 }
 
 /// -start: as many centres as the library has spectra.
@@ -231,7 +219,7 @@ void run_cluster(tool::Run& run, Settings s) {
     if (!s.centres.empty())
         raster::check_library_output(
             run.text_output("-centres", s.centres, run.options().destination.overwrite));
-    s.options.numbers = pixel_numbers(run, *source);
+    s.options.numbers = tools::pixel_numbers(run, *source);
     tool::report_devices(run, {}, cluster::simd_target());
     tool::Scene scene(run, source, "clustering");
     if (run.options().dry_run) {
