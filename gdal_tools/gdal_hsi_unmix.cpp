@@ -6,12 +6,16 @@
 #include "math/exact_sum.h"
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
+#include "shared/pixel_numbers.h"
 #include "shared/scene_and_library.h"
+#include "shared/second_scene.h"
 #include "shared/tallied_operation.h"
+#include "stream/stacked_source.h"
 #include "stream/statistics_sums.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
+#include "unmix/draws.h"
 #include "unmix/unmix.h"
 
 #include <cmath>
@@ -32,6 +36,8 @@ struct Settings {
     std::string library, rmse;
     std::vector<std::string> spectra; ///< of the library; empty: all
     unmix::Options unmix;
+    unmix::DrawOptions draw; ///< draws: 0 without -draws
+    std::string uncertainty, deviation;
     double library_scale = 1;
     bool any_scale = false;
     tools::BandFit fit = tools::BandFit::automatic;
@@ -246,6 +252,146 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
     write_virtual(run, s, *scene, library, name_of(s.unmix.method));
 }
 
+// -draws
+// ----------------------------------------------------------------------------------------------------------
+
+const char* name_of(unmix::Normalise how) {
+    switch (how) {
+    case unmix::Normalise::unit:
+        return "unit";
+    case unmix::Normalise::brightness:
+        return "brightness";
+    case unmix::Normalise::none:
+        break;
+    }
+    return "none";
+}
+
+/// The rasters of the draws, in the order of the operation's outputs.
+raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                               const std::vector<std::string>& classes) {
+    const char* const method = name_of(s.unmix.method);
+    const auto spec = [&](const std::vector<std::string>& names) {
+        auto one = abundance_spec(scene, names, method);
+        one.metadata["HSI_UNMIX_DRAWS"] = std::to_string(s.draw.draws);
+        one.metadata["HSI_UNMIX_SEED"] = std::to_string(s.draw.seed);
+        one.metadata["HSI_UNMIX_PER_CLASS"] = std::to_string(s.draw.per_class);
+        one.metadata["HSI_UNMIX_NORMALISE"] = name_of(s.draw.normalise);
+        return one;
+    };
+    auto names = classes;
+    if (s.unmix.method == unmix::Method::nnls) names.emplace_back("sum");
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec(names));
+    if (!s.deviation.empty()) {
+        auto deviations = classes;
+        for (auto& name : deviations)
+            name += " deviation";
+        outputs.plan(run.side_output("-deviation", s.deviation), spec(deviations));
+    }
+    if (!s.rmse.empty()) outputs.plan(run.side_output("-rmse", s.rmse), spec({"RMSE"}));
+    outputs.check();
+    return outputs;
+}
+
+/// -uncertainty: a band for each of the scene's; null without it.
+std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Settings& s,
+                                                       const raster::RasterSource& scene) {
+    if (s.uncertainty.empty()) return nullptr;
+    if (scene.is_scaled())
+        throw Error("-uncertainty " + s.uncertainty +
+                        ": the bands of src have scales of their own, which "
+                        "deviations do not follow",
+                    "Give -any-scale and a library in the numbers of src.");
+    raster::OpenOptions options;
+    options.path = s.uncertainty;
+    options.use_bbl = false;
+    options.window = run.options().source.window;
+    auto whole = options;
+    whole.window.reset();
+    const auto all = raster::RasterSource::open(whole);
+    auto file = run.options().source;
+    file.window.reset();
+    const auto src = raster::RasterSource::open(file);
+    const auto a = all->shape(), b = src->shape();
+    if (a.samples != b.samples || a.lines != b.lines || all->file_bands() != scene.file_bands())
+        throw Error("-uncertainty " + s.uncertainty + " is " + std::to_string(a.samples) + "x" +
+                        std::to_string(a.lines) + " with " + counted(all->file_bands(), "band") +
+                        ", src is " + std::to_string(b.samples) + "x" + std::to_string(b.lines) + " with " +
+                        counted(scene.file_bands(), "band"),
+                    "Give the standard deviations of src's values, of its size and bands.");
+    options.bands = scene.bands();
+    auto opened = raster::RasterSource::open(options);
+    run.watch_source(opened);
+    run.reserve_cache(opened->cache_bytes());
+    tools::check_same_place(run, "-uncertainty", *opened, scene);
+    return opened;
+}
+
+/// One pass; false when no pixel is valid.
+bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
+                const tools::FittedSpectra& library, double share) {
+    const unmix::Endmembers spectra{library.names, library.spectra};
+    const auto classes = unmix::classes_of(spectra.names);
+    auto outputs = draw_outputs(run, s, scene->shape(), classes.names);
+    auto options = s.draw;
+    options.method = s.unmix.method;
+    options.deviation = !s.deviation.empty();
+    options.rmse = !s.rmse.empty();
+    options.numbers = tools::pixel_numbers(run, *scene);
+    std::shared_ptr<const stream::CubeSource> source = scene;
+    if (const auto uncertainty = open_uncertainty(run, s, *scene)) {
+        options.noise = true;
+        source = std::make_shared<stream::StackedSource>(
+            std::vector<std::shared_ptr<const stream::CubeSource>>{scene, uncertainty});
+    }
+    const auto operation = unmix::make_draws(spectra, classes, options);
+    if (operation->skipped() > 0)
+        run.warn(counted(operation->skipped(), "draw is", "draws are") + " left out of " +
+                 std::to_string(options.draws) + ": their spectra are mixtures of one another");
+    run.report()["draws"] = {{"draws", options.draws},
+                             {"skipped", operation->skipped()},
+                             {"per_class", options.per_class},
+                             {"seed", options.seed},
+                             {"classes", classes.names}};
+    run.note(counted(spectra.names.size(), "spectrum", "spectra") + " of " +
+             counted(classes.names.size(), "class", "classes"));
+    if (run.options().dry_run) {
+        tool::print_plan(run, *source, *operation, run.pass("unmixing", 1));
+        return true;
+    }
+    warn_of_other_units(run, *scene, library, s.unmix.method);
+    outputs.create(scene.get());
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = run.pass("unmixing", share);
+    pass.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass));
+    if (operation->valid() == 0) return false;
+    tool::report_invalid(run, operation->valid(), operation->invalid());
+    outputs.commit();
+    return true;
+}
+
+/// Options of draws that stand without them, or do not go together.
+void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOptions& common) {
+    if (s.draw.draws == 0) {
+        for (const char* name : {"per-class", "seed", "normalise", "uncertainty", "deviation"})
+            if (call.given(name))
+                throw UsageError("-" + std::string(name) + " means nothing without -draws N",
+                                 "Leave it out, or give -draws N, too.");
+        return;
+    }
+    if (s.unmix.method == unmix::Method::ucls)
+        throw UsageError("-draws does not go with -method ucls: its abundances are no fractions",
+                         "Use nnls, scls or fcls.");
+    if (!s.deviation.empty() && s.draw.draws < 2)
+        throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
+    if (common.device.kind == DeviceChoice::Kind::cuda)
+        throw UsageError("-device cuda: draws are unmixed on the CPU", "Leave -device out.");
+    if (raster::RasterSink::is_virtual(common.destination))
+        throw UsageError("-draws: a VRT cannot compute draws", "Write dst in another format.");
+}
+
 void run_unmix(tool::Run& run, const Settings& s) {
     auto scene = tools::scaled_for_library(run, run.open_source(), s.any_scale);
     tool::check_spectrum(*scene, "unmixing");
@@ -253,6 +399,16 @@ void run_unmix(tool::Run& run, const Settings& s) {
                                                   "Unmixing", scene, s.fit);
     if (raster::RasterSink::is_virtual(run.options().destination))
         return describe_unmixing(run, s, std::move(scene), library);
+    if (s.draw.draws > 0) {
+        tool::report_devices(run, {}, nullptr);
+        const auto all = scene->bands();
+        if (!tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
+                return draw_scene(run, s, scene, tools::without_lost_bands(library, all, *scene),
+                                  again ? 0 : 1);
+            }))
+            throw tool::no_valid_pixel(*scene);
+        return;
+    }
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
@@ -286,8 +442,34 @@ void declare(tool::Call& call) {
         .above(0);
     tools::add_any_scale_option(call, s.any_scale);
     tools::add_resample_option(call, s.fit);
+    const char* const draws = "Uncertainty";
+    call.option(
+            "draws", s.draw.draws,
+            "Unmix so many times with spectra that are drawn from each class of the library, and write the "
+            "mean fractions of the classes")
+        .between(1, 65535)
+        .defaults_to("none")
+        .under(draws);
+    call.option("per-class", s.draw.per_class, "Spectra of each class in a draw").from(1).under(draws);
+    call.option("seed", s.draw.seed, "Of the random numbers").under(draws);
+    call.choice<unmix::Normalise>(
+            "normalise", s.draw.normalise, "Lengths of the spectra",
+            {{"none", unmix::Normalise::none, "as they are"},
+             {"unit", unmix::Normalise::unit, "spectra and pixels of length one"},
+             {"brightness", unmix::Normalise::brightness, "spectra of the library's mean brightness"}})
+        .under(draws);
+    call.input("uncertainty", s.uncertainty, Content::raster,
+               "Add noise of the standard deviations in the raster FILE, in the units of src and of its size "
+               "and bands, new in every draw")
+        .under(draws);
+    call.output("deviation", s.deviation, Content::raster,
+                "Also write the standard deviation of the fractions over the draws to FILE")
+        .under(draws);
     call.add_compute();
-    call.check([&s](const tool::CommonOptions&) { s.unmix.rmse = !s.rmse.empty(); });
+    call.check([&s, &call](const tool::CommonOptions& common) {
+        s.unmix.rmse = !s.rmse.empty();
+        check_draws(call, s, common);
+    });
     call.body([&s](tool::Run& run) { run_unmix(run, s); });
 }
 

@@ -56,6 +56,8 @@ def chain(folder, simd):
         tool("detect", "-q", "-device", "cpu", "-window", *window, "-srcwin", 20, 30, 70, 21, "scene.dat", name)
     for method in "nfindr", "vca":
         tool("endmembers", "-q", "-t", 6, "-method", method, "scene.dat", method + ".csv")
+    for distance in "euclidean", "angle":
+        tool("cluster", "-q", "-k", 6, "-distance", distance, "scene.dat", distance + ".tif")
     printed.append(tool("compare", "-json", "-metric", "nrmse,maxsde,sad,rmse,maxabs,ssim", "-map", "apart.tif",
                         "scene.dat", "spp.tif"))
     tool("sample", "-q", "-n", 12, "-seed", 1, "truth.tif", "train.tif", "test.tif")

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// How the pixels of a window are numbered in their file: what is random of a pixel is the same in any window.
+#pragma once
+
+#include <cstdint>
+
+namespace hsi {
+
+struct PixelNumbers {
+    int64_t width = 0; ///< samples of the file
+    int64_t first_line = 0, first_sample = 0;
+    /// Line times width and sample, from 0 on; line and sample are those of the window.
+    int64_t of(int64_t line, int64_t sample) const {
+        return (first_line + line) * width + first_sample + sample;
+    }
+};
+
+} // namespace hsi

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_cluster: k-means of a scene's spectra. One pass that finds valid pixels and a sample for the
+// start, and keeps the scene where memory allows; else a pass an iteration.
+#include "cluster/cluster.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/sink/library_output.h"
+#include "shared/pixel_numbers.h"
+#include "shared/scene_and_library.h"
+#include "stream/empty_source.h"
+#include "tool/classification.h"
+#include "tool/definition.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace cluster_tool {
+
+using tool::Content;
+
+struct Settings {
+    cluster::Options options;
+    int count = 0; ///< of clusters; 0: as many as -start has spectra
+    std::string start, centres;
+    std::vector<std::string> start_spectra; ///< of -start; empty: all
+    double library_scale = 1;
+    bool any_scale = false, json = false;
+};
+
+const char* name_of(cluster::Distance distance) {
+    return distance == cluster::Distance::angle ? "angle" : "euclidean";
+}
+
+/// -start: as many centres as the library has spectra.
+cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& library) {
+    cluster::Centres centres;
+    centres.count = static_cast<int>(library.spectra.size());
+    centres.bands = static_cast<int>(library.spectra.front().size());
+    for (size_t k = 0; k < library.spectra.size(); ++k) {
+        double squared = 0;
+        for (const double v : library.spectra[k])
+            squared += v * v;
+        if (s.options.distance == cluster::Distance::angle && !(squared > 0))
+            throw Error("-start " + s.start + ": the spectrum '" + library.names[k] +
+                            "' is all zero, and has no angle with any other",
+                        "Leave it out with -spectrum.");
+        const double length = s.options.distance == cluster::Distance::angle ? std::sqrt(squared) : 1;
+        for (const double v : library.spectra[k])
+            centres.values.push_back(v / length);
+    }
+    return centres;
+}
+
+/// Refuses a number of spectra that cannot be one of clusters.
+void check_start(const Settings& s, size_t spectra) {
+    if (s.count > 0 && static_cast<size_t>(s.count) != spectra)
+        throw UsageError("-k " + std::to_string(s.count) + " beside -start " + s.start + ", which has " +
+                             counted(spectra, "spectrum", "spectra"),
+                         "Leave -k out, or choose spectra with -spectrum.");
+    if (spectra < 2 || spectra > static_cast<size_t>(cluster::most_clusters))
+        throw Error("-start " + s.start + " has " + counted(spectra, "spectrum", "spectra") +
+                        ": 2 to 65535 clusters are possible",
+                    "Give a library of as many spectra as there are to be clusters.");
+}
+
+std::string name_of_cluster(size_t k) { return "cluster " + std::to_string(k + 1); }
+
+raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                             int count) {
+    std::vector<raster::LabelClass> classes;
+    for (int k = 0; k < count; ++k) {
+        raster::LabelClass one;
+        one.value = k + 1;
+        one.name = name_of_cluster(static_cast<size_t>(k));
+        classes.push_back(std::move(one));
+    }
+    std::map<std::string, std::string> items{{"HSI_CLUSTER_DISTANCE", name_of(s.options.distance)}};
+    if (s.start.empty()) items["HSI_CLUSTER_SEED"] = std::to_string(s.options.seed);
+    return tool::plan_classification(run, scene, classes, "", "", items);
+}
+
+/// The spectra of the centres, in the units of src.
+raster::SpectralLibrary library_of(const cluster::Result& found, const raster::RasterSource& scene) {
+    raster::SpectralLibrary library;
+    const tools::BandScales scales(scene);
+    for (int k = 0; k < found.centres.count; ++k) {
+        const auto at = static_cast<size_t>(k);
+        std::vector<double> spectrum(found.centres.of(k), found.centres.of(k) + found.centres.bands);
+        if (!found.length.empty())
+            for (double& v : spectrum)
+                v *= found.length[at];
+        scales.apply(spectrum);
+        library.names.push_back(name_of_cluster(at));
+        library.spectra.push_back(std::move(spectrum));
+    }
+    library.wavelengths_nm = scene.wavelengths_nm();
+    library.fwhm_nm = scene.fwhm_nm();
+    library.band_numbers = scene.band_numbers();
+    library.numbers_told = true;
+    library.twofold = !scene.exact_in_float();
+    return library;
+}
+
+/// What was found, to the user and into the report.
+void report_clusters(tool::Run& run, const Settings& s, const cluster::Result& found, int64_t valid,
+                     bool in_memory) {
+    Json document{{"distance", name_of(s.options.distance)},
+                  {"clusters", found.centres.count},
+                  {"iterations", found.iterations},
+                  {"converged", found.converged},
+                  {"inertia", found.inertia},
+                  {"pixels", valid},
+                  {"counts", found.pixels}};
+    if (s.start.empty()) document["seed"] = s.options.seed;
+    run.report()["clusters"] = document;
+    run.report()["clusters"]["in_memory"] = in_memory;
+    run.report()["clusters"]["relocated"] = found.relocated;
+    if (s.json) run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
+    if (!found.converged)
+        run.warn("pixels still moved after " + counted(found.iterations, "iteration") +
+                 ": the clusters are not settled; give more -iterations");
+    const auto empty = std::count(found.pixels.begin(), found.pixels.end(), 0);
+    if (empty > 0)
+        run.warn(counted(empty, "cluster has", "clusters have") +
+                 " no pixel: the scene has fewer different spectra than centres");
+    char inertia[64];
+    std::snprintf(inertia, sizeof inertia, "%.9g", found.inertia);
+    run.note(counted(found.centres.count, "cluster") + " after " + counted(found.iterations, "iteration") +
+             ", inertia " + inertia);
+    const auto [least, most] = std::minmax_element(found.pixels.begin(), found.pixels.end());
+    run.note("The smallest has " + counted(*least, "pixel") + ", the largest " + std::to_string(*most));
+}
+
+/// The map: from memory where the iterations saw every pixel here, else by the centres.
+void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
+               const cluster::Clustering& clustering, const cluster::Result& found) {
+    auto outputs = outputs_of(run, s, *scene.raster(), found.centres.count);
+    outputs.create(scene.raster().get());
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = run.pass("labels", 0.1);
+    pass.output_layout = outputs.layout();
+    if (run.masks_statistics() || run.ranks().several()) {
+        const auto assignment = cluster::make_assignment(found.centres, s.options.distance);
+        run.add_pass(stream::run_pass(*scene.raster(), *assignment, outputs.sinks(), pass));
+    } else {
+        const auto labels = clustering.labels();
+        run.add_pass(stream::run_pass(stream::EmptySource(scene.shape()), *labels, outputs.sinks(), pass));
+    }
+    outputs.commit();
+}
+
+/// The whole clustering of what the scene is now; false when no pixel is valid. start: empty without -start.
+bool cluster_scene(tool::Run& run, const Settings& s, const tool::Scene& scene, cluster::Centres start) {
+    const auto source = scene.counted();
+    cluster::Clustering clustering(*source, s.options, [&](const std::string& name) {
+        const double share = name == "start" ? 0.2 : name == "iteration" ? 0.7 / s.options.iterations : 0;
+        return run.pass(name, share);
+    });
+    const int64_t valid = clustering.read();
+    if (valid == 0) {
+        run.add_pass(clustering.passes().front());
+        return false;
+    }
+    const int wanted = start.count > 0 ? start.count : s.count;
+    if (wanted > valid)
+        throw Error(std::to_string(wanted) + " clusters of " + counted(valid, "valid pixel"),
+                    "Give a smaller -k.");
+    tool::report_invalid(run, valid, clustering.invalid());
+    if (start.count == 0) start = clustering.start(s.count);
+    if (start.count < wanted)
+        run.warn("the sample of pixels that centres start from has " +
+                 counted(start.count, "different spectrum", "different spectra") + ": " +
+                 counted(start.count, "cluster") + " instead of " + std::to_string(wanted));
+    const auto found = clustering.refine(std::move(start));
+    for (const auto& pass : clustering.passes())
+        run.add_pass(pass);
+    write_map(run, s, scene, clustering, found);
+    if (!s.centres.empty()) {
+        tools::BandScales(*scene.raster()).note(run);
+        const auto told = raster::write_spectral_library(
+            run.text_output("-centres", s.centres, run.options().destination.overwrite),
+            library_of(found, *scene.raster()), run.options().destination.history);
+        if (!told.empty()) run.warn(told);
+    }
+    report_clusters(run, s, found, valid, clustering.in_memory());
+    return true;
+}
+
+void run_cluster(tool::Run& run, Settings s) {
+    if (s.json) run.only_print();
+    auto source = run.open_source();
+    tool::check_spectrum(*source, "clustering");
+    tools::FittedSpectra library;
+    if (!s.start.empty()) {
+        source = tools::scaled_for_library(run, source, s.any_scale);
+        library = tools::spectra_for_scene(run, "-start", s.start, s.start_spectra, s.library_scale,
+                                           "Clustering", source);
+        check_start(s, library.spectra.size());
+        tools::warn_of_other_units(run, *source, library,
+                                   "centres move to where the pixels are, but start "
+                                   "elsewhere");
+    }
+    const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
+    // What cannot be written is refused before the work.
+    outputs_of(run, s, *source, wanted);
+    if (!s.centres.empty())
+        raster::check_library_output(
+            run.text_output("-centres", s.centres, run.options().destination.overwrite));
+    s.options.numbers = tools::pixel_numbers(run, *source);
+    tool::report_devices(run, {}, cluster::simd_target());
+    tool::Scene scene(run, source, "clustering");
+    if (run.options().dry_run) {
+        for (const auto& [name, operation] : cluster::plan_operations(scene.shape(), s.options, wanted))
+            tool::print_plan(run, *scene.counted(), *operation, run.pass(name, 0.5));
+        return;
+    }
+    const auto bands = source->bands();
+    const bool any = scene.attempt([&](bool) {
+        cluster::Centres start;
+        if (!library.spectra.empty())
+            start = centres_of(s, tools::without_lost_bands(library, bands, *scene.raster()));
+        return cluster_scene(run, s, scene, std::move(start));
+    });
+    if (!any) throw tool::no_valid_pixel(*scene.raster(), run.mask() != nullptr);
+}
+
+void check_settings(const tool::Call& call, const Settings& s) {
+    if (s.start.empty()) {
+        if (s.count == 0)
+            throw UsageError("the number of clusters is missing",
+                             "Give -k N, or -start LIBRARY, whose spectra are the first centres.");
+        for (const char* name : {"library-scale", "spectrum", "any-scale"})
+            if (call.given(name))
+                throw UsageError("-" + std::string(name) + " means nothing without -start LIBRARY",
+                                 "Leave it out, or give -start LIBRARY, too.");
+    } else if (call.given("seed")) {
+        throw UsageError("-seed does not go with -start: nothing is drawn", "Leave one of them out.");
+    }
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_mask("the clusters", true);
+    call.add_destination("The map: 1 to k in the order of the start, 0 where there is no value; it appears "
+                         "when it is complete");
+    call.option("k", s.count, "Number of clusters; with -start that of its spectra")
+        .between(2, cluster::most_clusters)
+        .defaults_to("required without -start");
+    call.option("iterations", s.options.iterations, "Assignments of pixels to centres, at most").from(1);
+    call.choice<cluster::Distance>(
+        "distance", s.options.distance, "What is near",
+        {{"euclidean", cluster::Distance::euclidean, "least sum of squared differences"},
+         {"angle", cluster::Distance::angle, "least spectral angle: brightness does not count"}});
+    call.input("start", s.start, Content::spectra,
+               "Start from the spectra of the library FILE, in their order, instead of k-means++");
+    tools::add_spectrum_option(call, s.start_spectra, "the library of -start");
+    call.option("library-scale", s.library_scale,
+                "Multiply the library of -start by this: 10000 for reflectance in 0..1 beside a scene in "
+                "0..10000")
+        .above(0);
+    tools::add_any_scale_option(call, s.any_scale);
+    call.option("seed", s.options.seed, "Of the pixels that k-means++ starts from");
+    call.output("centres", s.centres, Content::spectra,
+                "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "
+                "per band)");
+    call.flag("json", s.json, "Print counts, inertia and iterations as JSON, and nothing else");
+    call.add_compute(false);
+    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
+    call.body([&s](tool::Run& run) { run_cluster(run, s); });
+}
+
+} // namespace cluster_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition cluster{
+    "cluster",
+    "k-means clustering",
+    "k-means: divides the pixels of a scene into clusters of like spectra, without training, and writes a "
+    "map "
+    "of them, on request with their centres as a library.",
+    {{"gdal_hsi_cluster -k 10 scene.img clusters.tif", "Ten clusters"},
+     {"gdal_hsi_cluster -k 8 -distance angle -centres means.sli scene.img clusters.tif",
+      "By spectral angle, with the mean spectra"},
+     {"gdal_hsi_cluster -start endmembers.sli scene.img clusters.tif", "From known spectra on"}},
+    "",
+    cluster_tool::declare};
+
+} // namespace tools
+} // namespace hsi

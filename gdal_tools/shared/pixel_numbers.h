@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The numbers of src's pixels in its file, whatever -srcwin: for tools that draw random numbers by pixel.
+#pragma once
+
+#include "core/pixel_numbers.h"
+#include "raster/source/raster_source.h"
+#include "tool/run.h"
+
+namespace hsi::tools {
+
+/// Opens src once more where -srcwin was given, for the width of the whole. \throws Error as that does.
+inline PixelNumbers pixel_numbers(const tool::Run& run, const raster::RasterSource& scene) {
+    auto options = run.options().source;
+    PixelNumbers numbers;
+    numbers.width = scene.shape().samples;
+    if (!options.window) return numbers;
+    numbers.first_line = options.window->y;
+    numbers.first_sample = options.window->x;
+    options.window.reset();
+    numbers.width = raster::RasterSource::open(options)->shape().samples;
+    return numbers;
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/cluster.h"
+
+#include "cluster/sampling.h"
+#include "cluster/walk.h"
+#include "core/byte_pack.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/valid_pixel.h"
+#include "math/exact_sum.h"
+#include "math/simd_target.h"
+#include "parallel/group.h"
+#include "stream/empty_source.h"
+#include "stream/statistics_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::cluster {
+namespace {
+
+/// Numbers that are summed of a cluster: a band each, and for angles the length.
+size_t stride_of(int bands, Distance distance) {
+    return static_cast<size_t>(bands) + (distance == Distance::angle ? 1 : 0);
+}
+
+/// What moves between clusters in one assignment.
+struct Moves {
+    Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
+    math::ExactSums sums; ///< that come, less those that go
+    std::vector<int64_t> pixels;
+    math::ExactSums inertia{1};
+    int64_t moved = 0;
+
+    void add(const Moves& other) {
+        sums.add(other.sums);
+        for (size_t k = 0; k < pixels.size(); ++k)
+            pixels[k] += other.pixels[k];
+        inertia.add(other.inertia);
+        moved += other.moved;
+    }
+    void exchange(parallel::Group& ranks) {
+        if (!ranks.several()) return;
+        stream::unite(ranks, "sums of clusters", sums);
+        ranks.add_up("pixels of clusters", pixels);
+        stream::unite(ranks, "inertia", inertia);
+        moved = ranks.sum("pixels that moved", moved);
+    }
+    static uint64_t bytes(size_t clusters, size_t stride) {
+        // Of floats, of multiples of 2^-40 below 1, and of lengths.
+        return math::ExactSums::most_bytes(clusters * stride, -149, 128 + 40) + clusters * sizeof(int64_t);
+    }
+};
+
+/// Gives pixels their labels, and gathers what moves.
+class Assigner final : public Visitor {
+  public:
+    Assigner(const Centres& centres, Distance distance, bool first)
+        : moves(static_cast<size_t>(centres.count), stride_of(centres.bands, distance)), m_centres(centres),
+          m_stride(stride_of(centres.bands, distance)), m_first(first), m_look(centres.bands, distance),
+          m_pixel(m_stride) {}
+    void take(const float* from, ptrdiff_t band_stride, int64_t, int count, uint16_t* labels) override {
+        m_look.take(from, band_stride, count);
+        m_look.find_nearest(m_centres);
+        for (int i = 0; i < count; ++i) {
+            if (labels[i] == 0) continue;
+            const double distance = m_look.distance(i);
+            moves.inertia.add(0, &distance, 1);
+            const auto to = static_cast<size_t>(m_look.index(i)), old = static_cast<size_t>(labels[i]) - 1;
+            if (to == old && !m_first) continue;
+            labels[i] = static_cast<uint16_t>(to + 1);
+            ++moves.moved;
+            ++moves.pixels[to];
+            m_look.get(i, m_pixel.data());
+            moves.sums.add(to * m_stride, m_pixel.data(), m_stride);
+            if (m_first) continue;
+            --moves.pixels[old];
+            for (double& v : m_pixel)
+                v = -v;
+            moves.sums.add(old * m_stride, m_pixel.data(), m_stride);
+        }
+    }
+    Moves moves;
+
+  private:
+    const Centres& m_centres;
+    const size_t m_stride;
+    const bool m_first;
+    Look m_look;
+    std::vector<double> m_pixel;
+};
+
+/// A pixel far from its centre.
+struct Outlier {
+    double distance = 0;
+    int64_t pixel = 0;
+    uint16_t label = 0;
+    std::vector<double> values;
+    bool before(const Outlier& o) const {
+        return distance != o.distance ? distance > o.distance : pixel < o.pixel;
+    }
+};
+
+/// The farthest ones, `most` at most, the farthest first.
+class Outliers final : public Visitor {
+  public:
+    Outliers(const Centres& centres, Distance distance, size_t most)
+        : m_centres(centres), m_most(most), m_look(centres.bands, distance),
+          m_stride(stride_of(centres.bands, distance)) {}
+    void take(const float* from, ptrdiff_t band_stride, int64_t pixel, int count, uint16_t* labels) override {
+        m_look.take(from, band_stride, count);
+        m_look.find_nearest(m_centres);
+        for (int i = 0; i < count; ++i) {
+            if (labels[i] == 0) continue;
+            Outlier one{m_look.distance(i), pixel + i, labels[i], {}};
+            if (list.size() == m_most && !one.before(list.back())) continue;
+            one.values.resize(m_stride);
+            m_look.get(i, one.values.data());
+            add(std::move(one));
+        }
+    }
+    void add(Outlier one) {
+        if (list.size() == m_most) {
+            if (!one.before(list.back())) return;
+            list.pop_back();
+        }
+        const auto at =
+            std::find_if(list.begin(), list.end(), [&](const Outlier& o) { return one.before(o); });
+        list.insert(at, std::move(one));
+    }
+    void exchange(parallel::Group& ranks) {
+        if (!ranks.several()) return;
+        BytePacker out;
+        for (const auto& one : list)
+            out.put(one.distance).put(one.pixel).put(one.label).put(one.values);
+        const auto all = ranks.all("outliers", out.take());
+        list.clear();
+        for (const auto& bytes : all)
+            for (ByteUnpacker in(bytes); !in.empty();) {
+                Outlier one;
+                in.get(one.distance);
+                in.get(one.pixel);
+                in.get(one.label);
+                in.get(one.values);
+                add(std::move(one));
+            }
+    }
+    std::vector<Outlier> list;
+
+  private:
+    const Centres& m_centres;
+    const size_t m_most;
+    Look m_look;
+    const size_t m_stride;
+};
+
+/// Labels from memory.
+class LabelOperation final : public stream::Operation {
+  public:
+    LabelOperation(const std::vector<uint16_t>& labels, int64_t samples)
+        : m_labels(labels), m_samples(samples) {}
+    std::vector<int> output_bands() const override { return {1}; }
+    bool divides() const override { return true; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Copier>(m_labels.data(), m_samples);
+    }
+
+  private:
+    struct Copier final : stream::Worker {
+        Copier(const uint16_t* all, int64_t width) : labels(all), samples(width) {}
+        void process(const Tile& tile, const CubeView<float>&,
+                     const std::vector<CubeView<float>>& out) override {
+            for (int64_t line = 0; line < tile.core.h; ++line) {
+                const uint16_t* const from = labels + (tile.core.y + line) * samples + tile.core.x;
+                float* const to = out[0].row(0, line);
+                for (int64_t s = 0; s < tile.core.w; ++s)
+                    to[s] = from[s] != 0 ? static_cast<float>(from[s]) : no_value;
+            }
+        }
+        const uint16_t* labels;
+        int64_t samples;
+    };
+    const std::vector<uint16_t>& m_labels;
+    const int64_t m_samples;
+};
+
+/// Labels by the nearest centre.
+class AssignOperation final : public stream::Operation {
+  public:
+    AssignOperation(Centres centres, Distance distance)
+        : m_centres(std::move(centres)), m_distance(distance) {}
+    std::vector<int> output_bands() const override { return {1}; }
+    bool divides() const override { return true; }
+    bool reads_in_place() const override { return true; }
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return Look::bytes(m_centres.bands) + static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Labeller>(m_centres, m_distance);
+    }
+
+  private:
+    struct Labeller final : stream::Worker {
+        Labeller(const Centres& c, Distance distance) : centres(c), look(c.bands, distance) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            const int64_t w = tile.core.w;
+            for (int64_t line = 0; line < tile.core.h; ++line) {
+                row.start(static_cast<size_t>(w));
+                for (int b = 0; b < in.bands; ++b)
+                    row.look(in.row(b, line));
+                row.judge();
+                for (int64_t first = 0; first < w; first += group) {
+                    const int count = static_cast<int>(std::min<int64_t>(group, w - first));
+                    look.take(in.row(0, line) + first, in.band_stride, count);
+                    look.find_nearest(centres);
+                    for (int i = 0; i < count; ++i)
+                        out[0].row(0, line)[first + i] = row.is_valid(static_cast<size_t>(first + i))
+                                                             ? static_cast<float>(look.index(i) + 1)
+                                                             : no_value;
+                }
+            }
+        }
+        const Centres& centres;
+        Look look;
+        PixelRow row;
+    };
+    const Centres m_centres;
+    const Distance m_distance;
+};
+
+} // namespace
+
+struct Clustering::State {
+    State(const stream::CubeSource& source, const Options& o, MakePass make)
+        : options(o), make_pass(std::move(make)), scene{source, make_pass, {}, {}, 0, {}} {}
+    const Options options;
+    const MakePass make_pass;
+    Scene scene;
+    int64_t valid = 0, invalid = 0;
+    std::vector<float> sample; ///< [pixel][band], the least first
+    size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
+
+    Moves assign(const Centres& centres, bool first) {
+        const auto k = static_cast<size_t>(centres.count);
+        Moves all(k, stride());
+        walk(
+            scene, "iteration", Moves::bytes(k, stride()) + Look::bytes(centres.bands),
+            [&] { return std::make_unique<Assigner>(centres, options.distance, first); },
+            [&](Visitor& visitor) { all.add(static_cast<Assigner&>(visitor).moves); });
+        all.exchange(parallel::group());
+        return all;
+    }
+    std::vector<Outlier> farthest(const Centres& centres, size_t most) {
+        Outliers all(centres, options.distance, most);
+        walk(
+            scene, "empty clusters", Look::bytes(centres.bands) + most * (stride() + 8) * sizeof(double),
+            [&] { return std::make_unique<Outliers>(centres, options.distance, most); },
+            [&](Visitor& visitor) {
+                for (auto& one : static_cast<Outliers&>(visitor).list)
+                    all.add(std::move(one));
+            });
+        all.exchange(parallel::group());
+        return std::move(all.list);
+    }
+    /// The means of the clusters, which empty ones take a pixel from. \return how many did
+    int64_t move_centres(Centres& centres, const math::ExactSums& sums, const std::vector<int64_t>& pixels);
+};
+
+namespace {
+
+/// The mean of a cluster's pixels, or what points there; as it was where that is nothing.
+void set_centre(double* centre, const math::ExactSums& sums, size_t first, int bands, int64_t pixels,
+                Distance distance) {
+    std::vector<double> mean(static_cast<size_t>(bands));
+    double squared = 0;
+    for (size_t b = 0; b < mean.size(); ++b) {
+        mean[b] = sums.value(first + b) / static_cast<double>(pixels);
+        squared += mean[b] * mean[b];
+    }
+    if (distance == Distance::angle) {
+        if (!(squared > 0)) return;
+        const double length = std::sqrt(squared);
+        for (double& v : mean)
+            v /= length;
+    }
+    std::copy(mean.begin(), mean.end(), centre);
+}
+
+} // namespace
+
+int64_t Clustering::State::move_centres(Centres& centres, const math::ExactSums& sums,
+                                        const std::vector<int64_t>& pixels) {
+    const int bands = centres.bands;
+    const auto empty = static_cast<size_t>(std::count(pixels.begin(), pixels.end(), 0));
+    const auto set_all = [&](const math::ExactSums& of, const std::vector<int64_t>& counts) {
+        for (size_t k = 0; k < counts.size(); ++k)
+            if (counts[k] > 0)
+                set_centre(centres.values.data() + k * static_cast<size_t>(bands), of, k * stride(), bands,
+                           counts[k], options.distance);
+    };
+    if (empty == 0) {
+        set_all(sums, pixels);
+        return 0;
+    }
+    const auto far = farthest(centres, empty);
+    math::ExactSums changed(sums.size());
+    changed.add(sums);
+    auto counts = pixels;
+    int64_t relocated = 0;
+    size_t next = 0;
+    for (size_t k = 0; k < pixels.size() && next < far.size(); ++k) {
+        if (pixels[k] != 0) continue;
+        const Outlier& one = far[next++];
+        if (!(one.distance > 0)) break; // all pixels are centres
+        const size_t from = static_cast<size_t>(one.label) - 1;
+        changed.add(k * stride(), one.values.data(), stride());
+        auto less = one.values;
+        for (double& v : less)
+            v = -v;
+        changed.add(from * stride(), less.data(), stride());
+        ++counts[k];
+        --counts[from];
+        ++relocated;
+    }
+    set_all(changed, counts);
+    return relocated;
+}
+
+Clustering::Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass)
+    : m(std::make_unique<State>(source, options, std::move(make_pass))) {}
+
+Clustering::~Clustering() = default;
+
+int64_t Clustering::read() {
+    auto& scene = m->scene;
+    const auto shape = scene.source.shape();
+    auto pass = m->make_pass("start");
+    const uint64_t memory = pass.memory, labels = static_cast<uint64_t>(shape.pixels()) * sizeof(uint16_t);
+    if (labels > memory / 2)
+        throw Error("the labels of " + std::to_string(shape.pixels()) + " pixels take " +
+                        format_byte_size(labels) + ", more than half of the memory that is left",
+                    "Give more -memory, or take a part of the scene with -srcwin.");
+    scene.labels.assign(static_cast<size_t>(shape.pixels()), 0);
+    scene.held = labels;
+    // Ranks read their parts again.
+    if (const uint64_t all = Kept::bytes(shape); !parallel::group().several() && all + labels <= memory / 2) {
+        scene.kept = Kept(shape);
+        scene.held += all;
+    }
+    pass.memory -= scene.held;
+    SampleScan scan(shape, m->options, scene.kept.any() ? &scene.kept : nullptr, scene.labels.data());
+    scene.passes.push_back(stream::run_pass(scene.source, scan, {}, pass));
+    m->valid = scan.valid();
+    m->invalid = scan.invalid();
+    Sample& sample = scan.sample();
+    sample.sort();
+    const auto bands = static_cast<size_t>(shape.bands);
+    m->sample.resize(sample.size() * bands);
+    for (size_t i = 0; i < sample.size(); ++i) {
+        float* const to = m->sample.data() + i * bands;
+        if (scene.kept.any())
+            scene.kept.get(sample.at(i).pixel, to);
+        else
+            std::copy_n(sample.spectrum(i), bands, to);
+    }
+    return m->valid;
+}
+
+int64_t Clustering::invalid() const { return m->invalid; }
+
+bool Clustering::in_memory() const { return m->scene.kept.any(); }
+
+Centres Clustering::start(int count) const {
+    return choose_centres(m->sample, m->scene.source.shape().bands, m->options, count);
+}
+
+Result Clustering::refine(Centres centres) {
+    m->sample = {};
+    const auto k = static_cast<size_t>(centres.count), stride = m->stride();
+    Result found;
+    math::ExactSums sums(k * stride);
+    found.pixels.assign(k, 0);
+    const auto assign = [&](bool first) {
+        const Moves moves = m->assign(centres, first);
+        sums.add(moves.sums);
+        for (size_t c = 0; c < k; ++c)
+            found.pixels[c] += moves.pixels[c];
+        found.inertia = moves.inertia.value(0);
+        return moves.moved;
+    };
+    while (!found.converged && found.iterations < m->options.iterations) {
+        const int64_t moved = assign(found.iterations == 0);
+        found.converged = moved == 0;
+        ++found.iterations;
+        if (!found.converged) found.relocated += m->move_centres(centres, sums, found.pixels);
+    }
+    if (!found.converged) assign(false);
+    if (m->options.distance == Distance::angle)
+        for (size_t c = 0; c < k; ++c)
+            found.length.push_back(sums.value(c * stride + stride - 1) /
+                                   static_cast<double>(std::max<int64_t>(found.pixels[c], 1)));
+    found.centres = std::move(centres);
+    return found;
+}
+
+std::unique_ptr<stream::Operation> Clustering::labels() const {
+    return std::make_unique<LabelOperation>(m->scene.labels, m->scene.source.shape().samples);
+}
+
+const std::vector<stream::PassReport>& Clustering::passes() const { return m->scene.passes; }
+
+std::unique_ptr<stream::Operation> make_assignment(const Centres& centres, Distance distance) {
+    return std::make_unique<AssignOperation>(centres, distance);
+}
+
+std::vector<std::pair<std::string, std::unique_ptr<stream::Operation>>>
+plan_operations(const stream::CubeShape& scene, const Options& options, int count) {
+    std::vector<std::pair<std::string, std::unique_ptr<stream::Operation>>> all;
+    all.emplace_back("start", std::make_unique<SampleScan>(scene, options, nullptr, nullptr));
+    all.emplace_back("iteration", plan_walk(scene, Moves::bytes(static_cast<size_t>(count),
+                                                                stride_of(scene.bands, options.distance)) +
+                                                       Look::bytes(scene.bands)));
+    return all;
+}
+
+const char* simd_target() { return math::simd_target(); }
+
+} // namespace hsi::cluster

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/nearest_simd.h"
+
+#include <cstddef>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cluster/nearest_simd.cpp"
+#include <hwy/foreach_target.h> // must come before highway.h
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::cluster {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::CappedTag<double, 8>;
+using V = hn::Vec<Tag>;
+
+/// One more term of the sum.
+template <bool Angle>
+HWY_INLINE V with_term(V y, V c, V sum) {
+    if constexpr (Angle) return hn::MulAdd(y, c, sum);
+    const V apart = hn::Sub(y, c);
+    return hn::MulAdd(apart, apart, sum);
+}
+
+/// K centres from `first` on beside two vectors of pixels: K x 2 sums stay in registers.
+template <bool Angle, int K>
+HWY_INLINE void look(const double* HWY_RESTRICT y, int bands, const double* HWY_RESTRICT centres, int first,
+                     V& best_low, V& best_high, V& at_low, V& at_high) {
+    const Tag d;
+    const auto lanes = static_cast<int>(hn::Lanes(d));
+    V low[K], high[K];
+    for (int k = 0; k < K; ++k)
+        low[k] = high[k] = hn::Zero(d);
+    const double* HWY_RESTRICT c = centres + static_cast<ptrdiff_t>(first) * bands;
+    for (int b = 0; b < bands; ++b, y += group) {
+        const V y0 = hn::Load(d, y), y1 = hn::Load(d, y + lanes);
+#pragma GCC unroll 4
+        for (int k = 0; k < K; ++k) {
+            const V centre = hn::Set(d, c[static_cast<ptrdiff_t>(k) * bands + b]);
+            low[k] = with_term<Angle>(y0, centre, low[k]);
+            high[k] = with_term<Angle>(y1, centre, high[k]);
+        }
+    }
+    for (int k = 0; k < K; ++k) {
+        const V number = hn::Set(d, static_cast<double>(first + k));
+        const auto better_low = Angle ? hn::Gt(low[k], best_low) : hn::Lt(low[k], best_low);
+        const auto better_high = Angle ? hn::Gt(high[k], best_high) : hn::Lt(high[k], best_high);
+        best_low = hn::IfThenElse(better_low, low[k], best_low);
+        best_high = hn::IfThenElse(better_high, high[k], best_high);
+        at_low = hn::IfThenElse(better_low, number, at_low);
+        at_high = hn::IfThenElse(better_high, number, at_high);
+    }
+}
+
+template <bool Angle>
+void look_at_all(const double* HWY_RESTRICT y, int bands, const double* HWY_RESTRICT centres, int count,
+                 double* HWY_RESTRICT best, int32_t* HWY_RESTRICT index) {
+    const Tag d;
+    const auto lanes = static_cast<int>(hn::Lanes(d));
+    constexpr double worst =
+        Angle ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    HWY_ALIGN double at[group];
+    for (int i = 0; i < group; i += 2 * lanes) {
+        V best_low = hn::Set(d, worst), best_high = best_low, at_low = hn::Zero(d), at_high = at_low;
+        int k = 0;
+        for (; k + 4 <= count; k += 4)
+            look<Angle, 4>(y + i, bands, centres, k, best_low, best_high, at_low, at_high);
+        for (; k < count; ++k)
+            look<Angle, 1>(y + i, bands, centres, k, best_low, best_high, at_low, at_high);
+        hn::StoreU(best_low, d, best + i);
+        hn::StoreU(best_high, d, best + i + lanes);
+        hn::Store(at_low, d, at + i);
+        hn::Store(at_high, d, at + i + lanes);
+    }
+    for (int i = 0; i < group; ++i)
+        index[i] = static_cast<int32_t>(at[i]);
+}
+
+void nearest(const double* y, int bands, const double* centres, int count, double* least, int32_t* index) {
+    look_at_all<false>(y, bands, centres, count, least, index);
+}
+
+void most_alike(const double* y, int bands, const double* centres, int count, double* greatest,
+                int32_t* index) {
+    look_at_all<true>(y, bands, centres, count, greatest, index);
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace hsi::cluster
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::cluster {
+namespace {
+HWY_EXPORT(nearest);
+HWY_EXPORT(most_alike);
+} // namespace
+
+const SimdKernels& simd_kernels() {
+    static const SimdKernels kernels{
+        [](const double* y, int bands, const double* centres, int count, double* least, int32_t* index) {
+            HWY_DYNAMIC_DISPATCH(nearest)(y, bands, centres, count, least, index);
+        },
+        [](const double* y, int bands, const double* centres, int count, double* greatest, int32_t* index) {
+            HWY_DYNAMIC_DISPATCH(most_alike)(y, bands, centres, count, greatest, index);
+        }};
+    return kernels;
+}
+
+} // namespace hsi::cluster
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Pixels beside centres: the inner loop of k-means, compiled for every instruction set and dispatched at run
+// time. In double precision; every pixel has sums of its own, taken over the bands in their order.
+#pragma once
+
+#include <cstdint>
+
+namespace hsi::cluster {
+
+/// Pixels that are looked at together: the values of a few hundred bands stay in the first-level cache.
+inline constexpr int group = 16;
+
+struct SimdKernels {
+    /// y: [bands][group]; centres: [count][bands]. Of every pixel the centre of least sum of (y - c)^2, and
+    /// that sum; of equal ones the first.
+    void (*nearest)(const double* y, int bands, const double* centres, int count, double* least,
+                    int32_t* index);
+    /// The same of the greatest sum of y c.
+    void (*most_alike)(const double* y, int bands, const double* centres, int count, double* greatest,
+                       int32_t* index);
+};
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::cluster

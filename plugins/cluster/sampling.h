@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The first pass, and k-means++ on the sample that it takes.
+#pragma once
+
+#include "cluster/walk.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hsi::cluster {
+
+/// A pixel that may be in the sample, by its random word and then its number in the file.
+struct Candidate {
+    uint32_t word = 0;
+    int64_t number = 0;
+    int64_t pixel = 0; ///< in raster order
+    size_t slot = 0;   ///< of its spectrum
+    bool operator<(const Candidate& o) const { return word != o.word ? word < o.word : number < o.number; }
+};
+
+/// The least candidates, sample_size of them at most, in no order until sort().
+class Sample {
+  public:
+    /// with_spectra: their values are kept, too.
+    Sample(int bands, bool with_spectra) : m_bands(static_cast<size_t>(bands)), m_with(with_spectra) {}
+    bool takes(const Candidate& one) const {
+        return m_heap.size() < static_cast<size_t>(sample_size) || one < m_heap.front();
+    }
+    /// from: its values, band_stride apart; where takes() is true.
+    void add(Candidate one, const float* from, ptrdiff_t band_stride);
+    void merge(const Sample& other);
+    void sort();
+    size_t size() const { return m_heap.size(); }
+    const Candidate& at(size_t i) const { return m_heap[i]; }
+    const float* spectrum(size_t i) const { return m_spectra.data() + m_heap[i].slot * m_bands; }
+    std::string packed() const;
+    void merge_packed(std::string_view bytes);
+    static uint64_t bytes(int bands, bool with_spectra);
+
+  private:
+    size_t m_bands;
+    bool m_with;
+    std::vector<Candidate> m_heap; ///< the greatest one at its front
+    std::vector<float> m_spectra;
+};
+
+/// Marks valid pixels with label 1, takes the sample, and keeps the scene when `kept` is there.
+class SampleScan final : public stream::Operation {
+  public:
+    SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, uint16_t* labels);
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    bool reads_in_place() const override { return true; }
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+    Sample& sample() { return m_sample; }
+
+  private:
+    class SampleWorker;
+    const stream::CubeShape m_scene;
+    const Options m_options;
+    const Kept* const m_kept;
+    uint16_t* const m_labels;
+    int64_t m_valid = 0, m_invalid = 0;
+    Sample m_sample;
+};
+
+/// Centres among `pixels` spectra, [pixel][band], in the order in which they come.
+Centres choose_centres(const std::vector<float>& spectra, int bands, const Options& options, int count);
+
+} // namespace hsi::cluster

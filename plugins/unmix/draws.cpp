@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+#include "unmix/draws.h"
+
+#include "core/cube_view.h"
+#include "core/error.h"
+#include "core/valid_pixel.h"
+#include "math/philox.h"
+#include "unmix/mixture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace hsi::unmix {
+namespace {
+
+constexpr uint32_t of_noise = 1u << 24; ///< and the draw: the second word of a counter
+constexpr size_t strip = 32;            ///< pixels whose products are made together
+
+double length_of(const std::vector<double>& x) {
+    double sum = 0;
+    for (const double v : x)
+        sum += v * v;
+    return std::sqrt(sum);
+}
+
+/// The name without a trailing number and what stands before it; the name itself where there is none.
+std::string without_number(const std::string& name) {
+    size_t end = name.size();
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+        --end;
+    if (end == name.size()) return name;
+    size_t start = end;
+    while (start > 0 && std::string(" \t_:#,-").find(name[start - 1]) != std::string::npos)
+        --start;
+    return start == end || start == 0 ? name : name.substr(0, start);
+}
+
+/// A draw's spectra: the factors of their least squares, and the class of each.
+struct Draw {
+    Draw(int n, const Endmembers& chosen, Method method, std::vector<int> spectra, std::vector<int> classes)
+        : number(n), mixture(chosen, method), members(std::move(spectra)), class_of(std::move(classes)) {}
+    const int number;
+    const Mixture mixture;
+    const std::vector<int> members, class_of;
+};
+
+/// What the draws come to in one pixel, class by class: mean and squared deviations, brought up to date draw
+/// by draw.
+struct Moments {
+    explicit Moments(size_t classes) : mean(classes), squared(classes), fraction(classes) {}
+    void start() {
+        std::fill(mean.begin(), mean.end(), 0.0);
+        std::fill(squared.begin(), squared.end(), 0.0);
+        count = sum = error = 0;
+    }
+    void add(double whole, double rmse) {
+        ++count;
+        sum += whole;
+        error += rmse;
+        for (size_t c = 0; c < mean.size(); ++c) {
+            const double apart = fraction[c] - mean[c];
+            mean[c] += apart / count;
+            squared[c] += apart * (fraction[c] - mean[c]);
+        }
+    }
+    std::vector<double> mean, squared, fraction;
+    double count = 0, sum = 0, error = 0;
+};
+
+class DrawWorker final : public stream::Worker {
+  public:
+    DrawWorker(const DrawOptions& options, size_t classes, const Endmembers& library,
+               const std::vector<std::unique_ptr<Draw>>& draws)
+        : m_options(options), m_library(library), m_draws(draws),
+          m_bands(static_cast<size_t>(library.bands())), m_values(m_bands * strip),
+          m_sigma(options.noise ? m_bands * strip : 0), m_noisy(options.noise ? m_bands * strip : 0),
+          m_moments(strip, Moments(classes)) {
+        size_t most = options.noise ? 0 : library.spectra.size();
+        for (const auto& draw : draws) {
+            m_solvers.push_back(std::make_unique<Solver>(draw->mixture));
+            most = std::max(most, draw->mixture.size());
+        }
+        m_products.resize(most * strip);
+        m_one.resize(most);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        for (int64_t line = 0; line < in.lines; ++line)
+            for (int64_t first = 0; first < in.samples; first += static_cast<int64_t>(strip)) {
+                const auto count =
+                    static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(strip), in.samples - first));
+                take(in, line, first, count);
+                m_first = m_options.numbers.of(tile.core.y + line, tile.core.x + first);
+                unmix(count);
+                for (size_t i = 0; i < count; ++i)
+                    write(i, line, first + static_cast<int64_t>(i), out);
+            }
+    }
+    int64_t valid = 0, invalid = 0;
+
+  private:
+    /// The values of a strip, and which of its pixels are valid.
+    void take(const CubeView<float>& in, int64_t line, int64_t first, size_t count) {
+        m_squared.fill(0.0);
+        m_valid.fill(true);
+        for (size_t b = 0; b < m_bands; ++b) {
+            const float* const from = in.row(static_cast<int>(b), line) + first;
+            for (size_t i = 0; i < count; ++i) {
+                const double v = from[i];
+                m_values[b * strip + i] = v;
+                m_squared[i] += v * v;
+            }
+        }
+        for (size_t i = 0; i < count; ++i)
+            m_valid[i] = is_valid_sum(m_squared[i]);
+        for (size_t b = 0; b < m_bands && m_options.noise; ++b) {
+            const float* const from = in.row(static_cast<int>(m_bands + b), line) + first;
+            for (size_t i = 0; i < count; ++i) {
+                m_sigma[b * strip + i] = from[i];
+                m_valid[i] = m_valid[i] && from[i] >= 0 && std::isfinite(from[i]);
+            }
+        }
+    }
+
+    /// The products of spectra [k] with the values x; every pixel's sums run over the bands in their order.
+    template <class Spectrum>
+    void multiply(const double* x, size_t spectra, Spectrum spectrum) {
+        std::fill_n(m_products.begin(), spectra * strip, 0.0);
+        for (size_t b = 0; b < m_bands; ++b)
+            for (size_t k = 0; k < spectra; ++k) {
+                const double e = spectrum(k)[b];
+                double* const to = m_products.data() + k * strip;
+                for (size_t i = 0; i < strip; ++i)
+                    to[i] += e * x[b * strip + i];
+            }
+    }
+
+    void add_noise(const Draw& draw, size_t count) {
+        std::copy(m_values.begin(), m_values.end(), m_noisy.begin());
+        for (size_t i = 0; i < count; ++i) {
+            if (!m_valid[i]) continue;
+            const auto pixel = static_cast<uint64_t>(m_first) + i;
+            for (size_t b = 0; b < m_bands; b += 4) {
+                const auto z = math::normal_numbers(
+                    math::philox({static_cast<uint32_t>(b / 4), of_noise + static_cast<uint32_t>(draw.number),
+                                  static_cast<uint32_t>(pixel), static_cast<uint32_t>(pixel >> 32)},
+                                 m_options.seed));
+                for (size_t k = 0; k < std::min<size_t>(4, m_bands - b); ++k)
+                    m_noisy[(b + k) * strip + i] += m_sigma[(b + k) * strip + i] * z[k];
+            }
+        }
+        m_squared.fill(0.0);
+        for (size_t b = 0; b < m_bands; ++b)
+            for (size_t i = 0; i < strip; ++i)
+                m_squared[i] += m_noisy[b * strip + i] * m_noisy[b * strip + i];
+    }
+
+    void unmix(size_t count) {
+        for (auto& moments : m_moments)
+            moments.start();
+        if (!m_options.noise)
+            multiply(m_values.data(), m_library.spectra.size(),
+                     [&](size_t k) { return m_library.spectra[k].data(); });
+        for (size_t d = 0; d < m_draws.size(); ++d) {
+            const Draw& draw = *m_draws[d];
+            if (m_options.noise) {
+                add_noise(draw, count);
+                multiply(m_noisy.data(), draw.mixture.size(),
+                         [&](size_t k) { return draw.mixture.spectrum(k); });
+            }
+            for (size_t i = 0; i < count; ++i)
+                if (m_valid[i]) solve(draw, *m_solvers[d], i);
+        }
+    }
+
+    void solve(const Draw& draw, Solver& solver, size_t i) {
+        const size_t p = draw.mixture.size();
+        double squared = m_squared[i];
+        for (size_t k = 0; k < p; ++k)
+            m_one[k] = m_products[(m_options.noise ? k : static_cast<size_t>(draw.members[k])) * strip + i];
+        if (m_options.normalise == Normalise::unit) {
+            if (!(squared > 0)) return; // noise has made nothing of it
+            const double length = std::sqrt(squared);
+            for (size_t k = 0; k < p; ++k)
+                m_one[k] /= length;
+            squared = 1;
+        }
+        const double residual = solver.solve(m_one.data(), squared, m_options.rmse);
+        Moments& moments = m_moments[i];
+        std::fill(moments.fraction.begin(), moments.fraction.end(), 0.0);
+        double whole = 0;
+        for (size_t k = 0; k < p; ++k) {
+            moments.fraction[static_cast<size_t>(draw.class_of[k])] += solver.abundances()[k];
+            whole += solver.abundances()[k];
+        }
+        if (m_options.method == Method::nnls) {
+            if (!(whole > 1e-9)) return;
+            for (double& fraction : moments.fraction)
+                fraction /= whole;
+        }
+        moments.add(whole, std::sqrt(residual / static_cast<double>(m_bands)));
+    }
+
+    void write(size_t i, int64_t line, int64_t sample, const std::vector<CubeView<float>>& out) {
+        const Moments& moments = m_moments[i];
+        const bool any = m_valid[i] && moments.count > 0;
+        ++(m_valid[i] ? valid : invalid);
+        const auto put = [&](size_t output, size_t band, bool there, double v) {
+            out[output].row(static_cast<int>(band), line)[sample] = there ? static_cast<float>(v) : no_value;
+        };
+        const size_t classes = moments.mean.size();
+        for (size_t c = 0; c < classes; ++c)
+            put(0, c, any, moments.mean[c]);
+        if (m_options.method == Method::nnls) put(0, classes, any, moments.sum / moments.count);
+        size_t output = 1;
+        if (m_options.deviation) {
+            for (size_t c = 0; c < classes; ++c)
+                put(output, c, any && moments.count > 1,
+                    std::sqrt(std::max(0.0, moments.squared[c]) / (moments.count - 1)));
+            ++output;
+        }
+        if (m_options.rmse) put(output, 0, any, moments.error / moments.count);
+    }
+
+    const DrawOptions& m_options;
+    const Endmembers& m_library;
+    const std::vector<std::unique_ptr<Draw>>& m_draws;
+    const size_t m_bands;
+    std::vector<double> m_values, m_sigma, m_noisy, m_products, m_one;
+    std::vector<Moments> m_moments;
+    std::vector<std::unique_ptr<Solver>> m_solvers;
+    std::array<double, strip> m_squared{};
+    std::array<bool, strip> m_valid{};
+    int64_t m_first = 0; ///< number of the strip's first pixel
+};
+
+class CpuDraws final : public DrawUnmixing {
+  public:
+    CpuDraws(const Endmembers& library, const Classes& classes, const DrawOptions& options)
+        : m_options(options), m_classes(classes.names.size()),
+          m_library(normalised(library, options.normalise)) {
+        std::string why;
+        for (int d = 0; d < options.draws; ++d) {
+            Endmembers chosen;
+            std::vector<int> members, class_of;
+            const auto subset = drawn(classes, options, d);
+            for (size_t c = 0; c < subset.size(); ++c)
+                for (const int k : subset[c]) {
+                    members.push_back(k);
+                    class_of.push_back(static_cast<int>(c));
+                    chosen.names.push_back(m_library.names[static_cast<size_t>(k)]);
+                    chosen.spectra.push_back(m_library.spectra[static_cast<size_t>(k)]);
+                }
+            try {
+                check_endmembers(chosen, options.method);
+            } catch (const Error& e) {
+                ++m_skipped;
+                why = e.what();
+                continue;
+            }
+            m_most = std::max(m_most, members.size());
+            m_draws.push_back(
+                std::make_unique<Draw>(d, chosen, options.method, std::move(members), std::move(class_of)));
+        }
+        if (m_draws.empty())
+            throw Error("no draw can be unmixed: " + why,
+                        "Take fewer spectra of each class (-per-class), or another library.");
+    }
+    std::vector<int> output_bands() const override {
+        const auto classes = static_cast<int>(m_classes);
+        std::vector<int> bands{classes + (m_options.method == Method::nnls ? 1 : 0)};
+        if (m_options.deviation) bands.push_back(classes);
+        if (m_options.rmse) bands.push_back(1);
+        return bands;
+    }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        const uint64_t bands = static_cast<uint64_t>(m_library.bands()), p = m_most;
+        return (strip * (3 * bands + m_library.spectra.size() + p + 3 * m_classes + 8) +
+                m_draws.size() * (p * (p + 1) / 2 + 8 * p + 32)) *
+               sizeof(double);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<DrawWorker>(m_options, m_classes, m_library, m_draws);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const DrawWorker&>(worker);
+        m_valid += w.valid;
+        m_invalid += w.invalid;
+    }
+
+  private:
+    const DrawOptions m_options;
+    const size_t m_classes;
+    const Endmembers m_library;
+    std::vector<std::unique_ptr<Draw>> m_draws;
+    size_t m_most = 0; ///< spectra of a draw
+};
+
+} // namespace
+
+Classes classes_of(const std::vector<std::string>& names) {
+    Classes classes;
+    for (size_t k = 0; k < names.size(); ++k) {
+        const std::string name = without_number(without_number(names[k]));
+        const auto at = std::find(classes.names.begin(), classes.names.end(), name);
+        const auto c = static_cast<size_t>(at - classes.names.begin());
+        if (at == classes.names.end()) {
+            classes.names.push_back(name);
+            classes.members.emplace_back();
+        }
+        classes.members[c].push_back(static_cast<int>(k));
+    }
+    return classes;
+}
+
+std::vector<std::vector<int>> drawn(const Classes& classes, const DrawOptions& options, int draw) {
+    uint32_t used = 0;
+    math::PhiloxWords words{};
+    const auto next = [&] {
+        if (used % 4 == 0) words = math::philox({used / 4, 0, static_cast<uint32_t>(draw), 0}, options.seed);
+        return words[used++ % 4];
+    };
+    auto subset = classes.members;
+    for (auto& members : subset) {
+        const auto n = static_cast<uint64_t>(members.size()),
+                   wanted = static_cast<uint64_t>(options.per_class);
+        if (n <= wanted) continue;
+        for (uint64_t i = 0; i < wanted; ++i)
+            std::swap(members[i], members[i + (next() * (n - i) >> 32)]);
+        members.resize(static_cast<size_t>(wanted));
+    }
+    return subset;
+}
+
+Endmembers normalised(Endmembers library, Normalise how) {
+    for (size_t k = 0; k < library.spectra.size(); ++k) {
+        const double length = length_of(library.spectra[k]);
+        if (!std::isfinite(length))
+            throw Error("the spectrum '" + library.names[k] + "' holds values that are no numbers",
+                        "Leave these bands out with -b, or take another spectrum.");
+        if (how != Normalise::none && !(length > 0))
+            throw Error("the spectrum '" + library.names[k] + "' is all zero: it has no length to normalise",
+                        "Leave it out, or leave out -normalise.");
+    }
+    if (how == Normalise::none) return library;
+    double mean = 0; // length over the root of the bands is the root mean square
+    for (const auto& x : library.spectra)
+        mean += length_of(x) / static_cast<double>(library.spectra.size());
+    for (auto& x : library.spectra) {
+        const double factor = (how == Normalise::unit ? 1 : mean) / length_of(x);
+        for (double& v : x)
+            v *= factor;
+    }
+    return library;
+}
+
+std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
+                                         const DrawOptions& options) {
+    return std::make_unique<CpuDraws>(library, classes, options);
+}
+
+} // namespace hsi::unmix

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/cluster.h"
+#include "math/philox.h"
+#include "parallel/thread_job.h"
+#include "stream/empty_source.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+#include "support/thread_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hsi::test {
+namespace {
+
+using cluster::Distance;
+using Spectra = std::vector<std::vector<double>>;
+
+struct Cut {
+    int64_t samples = 0, lines = 0;
+    int lanes = 1;
+    uint64_t memory = uint64_t{1} << 30;
+};
+
+struct Outcome {
+    int64_t valid = 0;
+    cluster::Result result;
+    std::vector<float> labels;
+    bool in_memory = false;
+};
+
+Outcome run(const Cube& cube, int k, cluster::Options options, const Cut& cut = {},
+            const Spectra& start = {}) {
+    const MemorySource source(cube);
+    const auto make_pass = [&](const std::string& name) {
+        stream::PassOptions p;
+        p.name = name;
+        p.lanes = cut.lanes;
+        p.tile_samples = cut.samples;
+        p.tile_lines = cut.lines;
+        p.memory = cut.memory;
+        return p;
+    };
+    options.numbers.width = cube.shape.samples;
+    cluster::Clustering clustering(source, options, make_pass);
+    Outcome out;
+    out.valid = clustering.read();
+    out.in_memory = clustering.in_memory();
+    cluster::Centres centres;
+    if (start.empty()) {
+        centres = clustering.start(k);
+    } else {
+        centres.count = static_cast<int>(start.size());
+        centres.bands = cube.shape.bands;
+        for (const auto& x : start)
+            centres.values.insert(centres.values.end(), x.begin(), x.end());
+    }
+    out.result = clustering.refine(centres);
+    MemorySink sink(cube.shape.samples, cube.shape.lines, 1);
+    const auto assignment = cluster::make_assignment(out.result.centres, options.distance);
+    stream::run_pass(source, *assignment, {&sink}, make_pass("assignment"));
+    out.labels = sink.cube.values;
+    if (!parallel::group().several()) { // what is kept is what the centres say
+        const auto labels = clustering.labels();
+        stream::run_pass(stream::EmptySource(cube.shape), *labels, {&sink}, make_pass("labels"));
+        EXPECT_EQ(std::memcmp(sink.cube.values.data(), out.labels.data(), out.labels.size() * sizeof(float)),
+                  0);
+    }
+    return out;
+}
+
+/// The valid pixels as the distance takes them, and their places; plain sums, one pixel after the other.
+struct Plain {
+    Spectra pixels;
+    std::vector<int64_t> place;
+    Plain(const Cube& cube, Distance distance) {
+        for (int64_t p = 0; p < cube.shape.pixels(); ++p) {
+            std::vector<double> x;
+            double squared = 0;
+            for (int b = 0; b < cube.shape.bands; ++b) {
+                x.push_back(
+                    static_cast<double>(cube.values[static_cast<size_t>(b * cube.shape.pixels() + p)]));
+                squared += x.back() * x.back();
+            }
+            if (!std::isfinite(squared) || squared == 0) continue;
+            if (distance == Distance::angle)
+                for (double& v : x)
+                    v = std::nearbyint(v / std::sqrt(squared) * 0x1p40) * 0x1p-40;
+            pixels.push_back(x);
+            place.push_back(p);
+        }
+    }
+    static double apart(const std::vector<double>& a, const std::vector<double>& b) {
+        double sum = 0;
+        for (size_t i = 0; i < a.size(); ++i)
+            sum += (a[i] - b[i]) * (a[i] - b[i]);
+        return sum;
+    }
+    /// k-means++ by the page, of all pixels (no more than are sampled).
+    Spectra start(int k, uint64_t seed) const {
+        std::vector<std::pair<uint32_t, size_t>> order;
+        for (size_t i = 0; i < pixels.size(); ++i)
+            order.emplace_back(math::philox({0, 2u << 24, static_cast<uint32_t>(place[i]), 0}, seed)[0], i);
+        std::sort(order.begin(), order.end());
+        order.resize(std::min<size_t>(order.size(), 16384));
+        Spectra centres{pixels[order.front().second]};
+        for (uint32_t j = 1; j < static_cast<uint32_t>(k); ++j) {
+            std::vector<double> running;
+            double sum = 0;
+            for (const auto& [word, i] : order) {
+                double least = std::numeric_limits<double>::infinity();
+                for (const auto& c : centres)
+                    least = std::min(least, apart(pixels[i], c));
+                running.push_back(sum += least);
+            }
+            const double u = (math::philox({j, 3u << 24, 0, 0}, seed)[0] + 0.5) / 4294967296.0;
+            size_t at = 0;
+            while (!(running[at] > u * sum))
+                ++at;
+            centres.push_back(pixels[order[at].second]);
+        }
+        return centres;
+    }
+    struct Ended {
+        std::vector<size_t> labels;
+        int iterations = 0;
+        double inertia = 0;
+        Spectra centres;
+    };
+    Ended lloyd(Spectra centres, int most, bool angle) const {
+        Ended end;
+        std::vector<size_t> before;
+        for (;; before = end.labels) {
+            end.labels.clear();
+            end.inertia = 0;
+            for (const auto& x : pixels) {
+                size_t best = 0;
+                for (size_t k = 1; k < centres.size(); ++k)
+                    if (apart(x, centres[k]) < apart(x, centres[best])) best = k;
+                end.labels.push_back(best);
+                end.inertia += apart(x, centres[best]);
+            }
+            if (end.iterations == most) break; // the last assignment
+            ++end.iterations;
+            if (end.labels == before) break;
+            for (size_t k = 0; k < centres.size(); ++k) {
+                std::vector<double> sum(centres[k].size());
+                double n = 0, squared = 0;
+                for (size_t i = 0; i < pixels.size(); ++i)
+                    if (end.labels[i] == k) {
+                        ++n;
+                        for (size_t b = 0; b < sum.size(); ++b)
+                            sum[b] += pixels[i][b];
+                    }
+                for (double& v : sum) {
+                    v /= n;
+                    squared += v * v;
+                }
+                if (angle)
+                    for (double& v : sum)
+                        v /= std::sqrt(squared);
+                centres[k] = sum;
+            }
+        }
+        end.centres = centres;
+        return end;
+    }
+};
+
+Cube spoiled(int64_t samples, int64_t lines, int bands, uint32_t seed) {
+    Cube cube = random_scene(samples, lines, bands, seed);
+    cube.at(1, 3, 4) = no_value;
+    cube.at(0, lines - 1, samples - 1) = std::numeric_limits<float>::infinity();
+    for (int b = 0; b < bands; ++b)
+        cube.at(b, 0, 0) = 0;
+    return cube;
+}
+
+class ClusterOf : public ::testing::TestWithParam<Distance> {};
+
+TEST_P(ClusterOf, PlainLloydFromTheSameStart) {
+    const Cube cube = spoiled(61, 43, 9, 4);
+    const Plain plain(cube, GetParam());
+    for (const int most : {100, 3}) {
+        cluster::Options options;
+        options.distance = GetParam();
+        options.iterations = most;
+        options.seed = 5;
+        const auto found = run(cube, 7, options);
+        const auto end = plain.lloyd(plain.start(7, 5), most, GetParam() == Distance::angle);
+        EXPECT_EQ(found.valid, static_cast<int64_t>(plain.pixels.size()));
+        EXPECT_EQ(found.result.iterations, end.iterations);
+        EXPECT_EQ(found.result.converged, most == 100);
+        EXPECT_NEAR(found.result.inertia, end.inertia, 1e-9 * end.inertia);
+        size_t at = 0;
+        for (int64_t p = 0; p < cube.shape.pixels(); ++p) {
+            const float label = found.labels[static_cast<size_t>(p)];
+            if (at < plain.place.size() && plain.place[at] == p)
+                ASSERT_EQ(label, static_cast<float>(end.labels[at++] + 1)) << p;
+            else
+                ASSERT_TRUE(std::isnan(label)) << p;
+        }
+        for (int k = 0; k < 7; ++k)
+            for (int b = 0; b < 9; ++b)
+                EXPECT_NEAR(found.result.centres.of(k)[b],
+                            end.centres[static_cast<size_t>(k)][static_cast<size_t>(b)], 1e-9);
+    }
+}
+
+bool same_bits(const Outcome& a, const Outcome& b) {
+    return std::memcmp(a.labels.data(), b.labels.data(), a.labels.size() * sizeof(float)) == 0 &&
+           a.result.centres.values == b.result.centres.values && a.result.pixels == b.result.pixels &&
+           a.result.inertia == b.result.inertia && a.result.iterations == b.result.iterations &&
+           a.result.length == b.result.length;
+}
+
+TEST_P(ClusterOf, TilesThreadsMemoryAndRanksChangeNothing) {
+    const Cube cube = spoiled(150, 130, 6, 8); // more than the sample holds
+    cluster::Options options;
+    options.distance = GetParam();
+    options.iterations = 12;
+    const auto whole = run(cube, 6, options);
+    EXPECT_TRUE(whole.in_memory);
+    const Cut cuts[] = {{150, 130, 3, uint64_t{1} << 30},
+                        {16, 16, 2, uint64_t{1} << 30},
+                        {37, 11, 1, 980 << 10},
+                        {150, 7, 1, 980 << 10}};
+    for (const Cut& cut : cuts) {
+        const auto cutted = run(cube, 6, options, cut);
+        EXPECT_EQ(cutted.in_memory, cut.memory > 980 << 10);
+        EXPECT_TRUE(same_bits(whole, cutted)) << cut.samples << " x " << cut.lines;
+    }
+    for (const int size : {2, 3})
+        on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+            const parallel::ThreadJob job(ranks);
+            const auto divided = run(cube, 6, options, {40, 9, 2, uint64_t{1} << 30});
+            EXPECT_EQ(divided.result.centres.values, whole.result.centres.values) << size;
+            EXPECT_EQ(divided.result.inertia, whole.result.inertia);
+            EXPECT_EQ(divided.result.pixels, whole.result.pixels);
+            EXPECT_EQ(divided.result.iterations, whole.result.iterations);
+        });
+}
+
+INSTANTIATE_TEST_SUITE_P(Distances, ClusterOf, ::testing::Values(Distance::euclidean, Distance::angle));
+
+/// Two heaps and a pixel far away; a centre that nobody is near to takes the latter, which leaves its
+/// cluster.
+TEST(Cluster, EmptyClusterTakesTheFarthestPixel) {
+    Cube cube(5, 1, 2);
+    const float x[] = {1, 2, 11, 12, 100}, y[] = {1, 1, 1, 1, 1};
+    for (int s = 0; s < 5; ++s) {
+        cube.at(0, 0, s) = x[s];
+        cube.at(1, 0, s) = y[s];
+    }
+    const auto found = run(cube, 3, {}, {}, {{1.5, 1}, {11.5, 1}, {-500, 1}});
+    EXPECT_EQ(found.labels, (std::vector<float>{1, 1, 2, 2, 3}));
+    EXPECT_EQ(found.result.relocated, 1);
+    EXPECT_EQ(found.result.iterations, 3); // the far pixel is the second's, then the third's, then stays
+    EXPECT_EQ(found.result.centres.values, (std::vector<double>{1.5, 1, 11.5, 1, 100, 1}));
+    EXPECT_EQ(found.result.inertia, 1.0);
+}
+
+/// Of equal centres the first; one that stays without a pixel stays where it was.
+TEST(Cluster, EqualCentresAndEqualPixels) {
+    const Cube cube(4, 3, 3, 2.0f);
+    const auto found = run(cube, 2, {}, {}, {{1, 1, 1}, {1, 1, 1}});
+    EXPECT_EQ(found.result.pixels.front() + found.result.pixels.back(), 12);
+    EXPECT_TRUE(found.result.converged);
+    EXPECT_EQ(run(cube, 5, {}).result.centres.count, 1);
+}
+
+/// The numbers of pixels in their file decide on the sample, not the window.
+TEST(Cluster, NumbersOfAWindow) {
+    const PixelNumbers numbers{100, 7, 3};
+    EXPECT_EQ(numbers.of(0, 0), 703);
+    EXPECT_EQ(numbers.of(2, 5), 908);
+}
+
+} // namespace
+} // namespace hsi::test
