@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
-// method wants them, and one for the scores; local RX takes its background from a halo in a single pass.
+// method wants them, and one for the scores; local RX takes its background from a halo in a single pass, and
+// so do groups of columns from themselves. Groups of a map have their moments in one pass together.
+#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
+#include "detect/groups.h"
 #include "detect/ranking.h"
 #include "links/links.h"
 #include "raster/labels/labels.h"
@@ -13,6 +16,7 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "shared/tallied_operation.h"
+#include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/mask.h"
 #include "tool/resources.h"
@@ -54,12 +58,22 @@ struct Settings {
     tools::BandFit fit = tools::BandFit::automatic;
     std::string shrinkage_text, components_text;
     bool shrink_best = false; ///< -shrinkage auto
+    bool ledoit_wolf = false; ///< -shrinkage ledoit-wolf
     detect::Conditioning conditioning;
+    std::string background_by; ///< "columns", or the map of groups; empty: one background
+    int64_t columns_per_group = 1;
+    double exclude_share = 0;
+    int exclude_iterations = 1;
+    bool absorption = false; ///< -target-is-absorption
     bool any_scale = false;
     bool local() const { return window[1] > 0; }
+    bool grouped() const { return !background_by.empty(); }
+    bool by_columns() const { return background_by == "columns"; }
+    bool shrinks() const { return shrink_best || ledoit_wolf || conditioning.shrinkage > 0; }
     /// Scores of a normal background are known; with -shrinkage they are not.
     bool normal_scores() const {
-        return (method == Method::rx && !local()) || method == Method::ace || method == Method::mf;
+        return ((method == Method::rx && !local()) || method == Method::ace || method == Method::mf) &&
+               !grouped() && exclude_share == 0;
     }
     bool any_threshold() const { return threshold || percent || false_alarms; }
     /// The threshold is one of the scores, which have to be seen first.
@@ -76,7 +90,7 @@ class DetectTargets {
     /// Reads the library, and leaves bands that it does not know out of the scene. \throws as
     /// spectra_for_scene(), and UsageError for a pixel outside of the scene.
     DetectTargets(tool::Run& run, const Settings& settings, std::shared_ptr<raster::RasterSource>& scene)
-        : m_pixels(settings.pixels) {
+        : m_pixels(settings.pixels), m_absorption(settings.absorption) {
         if (!settings.library.empty()) {
             m_library = tools::spectra_for_scene(run, "-target", settings.library, settings.spectra,
                                                  settings.library_scale, "Detection", scene, settings.fit);
@@ -101,9 +115,9 @@ class DetectTargets {
     std::optional<detect::Targets> at(const raster::RasterSource& scene) {
         if (m_pixels.empty()) {
             auto library = tools::without_lost_bands(m_library, m_bands, scene);
-            return detect::Targets{std::move(library.names), std::move(library.spectra)};
+            return detect::Targets{std::move(library.names), std::move(library.spectra), m_absorption};
         }
-        detect::Targets targets{m_library.names, {}};
+        detect::Targets targets{m_library.names, {}, false};
         const auto bands = static_cast<size_t>(scene.shape().bands);
         const auto reader = scene.open_reader();
         for (const auto& [line, sample] : m_pixels) {
@@ -130,7 +144,7 @@ class DetectTargets {
     /// warn_of_other_units(), for a library, and of a spectrum of zeros, which may be darkness or a mistake.
     /// sam and sid are the same in any units, and take no zeros.
     void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene) const {
-        if (!detect::has_background(method)) return;
+        if (m_absorption || !detect::has_background(method)) return;
         for (size_t k = 0; k < m_library.spectra.size(); ++k)
             if (const auto& x = m_library.spectra[k];
                 std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
@@ -144,6 +158,7 @@ class DetectTargets {
 
   private:
     const std::vector<std::array<int64_t, 2>> m_pixels;
+    const bool m_absorption;
     tools::FittedSpectra m_library; ///< of pixels: their names alone
     std::vector<int> m_bands;       ///< file bands behind the library's
     std::string m_missing;
@@ -251,6 +266,12 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     scores.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
     scores.holes = true;
     scores.metadata["HSI_DETECT_METHOD"] = detect::name_of(s.method);
+    if (s.grouped())
+        scores.metadata["HSI_DETECT_BACKGROUND"] =
+            s.by_columns() ? "columns " + std::to_string(s.columns_per_group) : s.background_by;
+    if (s.grouped() || s.ledoit_wolf || s.conditioning.by_bands)
+        scores.metadata["HSI_DETECT_SHRINKAGE"] = s.shrinkage_text;
+    if (s.exclude_share > 0) scores.metadata["HSI_DETECT_EXCLUDED_SHARE"] = number(s.exclude_share);
     for (const auto& name : names)
         scores.bands.push_back({name, {}});
     return scores;
@@ -265,6 +286,12 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const st
     describe_threshold(s, decision, scores.metadata);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         const bool computed = raster::RasterSink::is_computed(run.options().destination);
+        if (s.grouped())
+            throw UsageError(
+                std::string(computed ? "-of HSI" : "-of VRT") +
+                    " does not go with -background-by: what computes on demand does not know the "
+                    "group of its pixel",
+                "Write another format.");
         if (s.method == Method::rx && (!computed || s.local()))
             throw UsageError(computed
                                  ? "-of HSI does not go with -window: its sums run along the lines of a tile"
@@ -499,6 +526,73 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
              "give a -background of pixels without targets, whose scores then decide");
 }
 
+// Groups, to the user
+// ----------------------------------------------------------------------------------------------------------
+
+/// False when no pixel is valid. \throws Error when there are valid ones, but none has a score.
+bool has_scores(const detect::Detection& detection) {
+    if (detection.valid() > 0) return true;
+    const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
+    if (groups == nullptr || groups->without_group() + groups->in_bad_groups() == 0) return false;
+    if (groups->in_bad_groups() == 0)
+        throw Error("-background-by: no valid pixel has a group", "Give a map that lies on the scene.");
+    throw Error("-background-by: no group has a background: each has fewer than 2 pixels of it, or they are "
+                "all equal, or their mean is a target",
+                "Take larger groups (-columns-per-group), or leave -background-by out.");
+}
+
+/// What the groups are, and which have no scores.
+void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetection& detection, int bands) {
+    const auto groups = detection.groups();
+    std::array<int64_t, 4> states{};
+    std::vector<double> shares;
+    int64_t least = std::numeric_limits<int64_t>::max(), excluded = 0, regularised = 0;
+    for (const auto& group : groups) {
+        ++states[static_cast<size_t>(group.state)];
+        if (group.state != detect::GroupState::scored) continue;
+        least = std::min(least, group.pixels - group.excluded);
+        excluded += group.excluded;
+        regularised += group.regularised;
+        shares.push_back(group.shrinkage);
+    }
+    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+    std::nth_element(shares.begin(), middle, shares.end());
+    const auto scored = static_cast<int64_t>(shares.size());
+    run.report()["background"] = {{"by", s.background_by},
+                                  {"groups", groups.size()},
+                                  {"groups_with_scores", scored},
+                                  {"least_pixels", least},
+                                  {"median_shrinkage", *middle},
+                                  {"excluded_pixels", excluded},
+                                  {"regularised", regularised},
+                                  {"pixels_without_group", detection.without_group()},
+                                  {"pixels_without_background", detection.in_bad_groups()}};
+    if (s.by_columns()) run.report()["background"]["columns_per_group"] = s.columns_per_group;
+    run.note("Background: " + counted(groups.size(), "group") + ", " + std::to_string(least) +
+             " pixels or more each" +
+             (s.shrinks() ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : "") +
+             (excluded > 0 ? "; " + counted(excluded, "pixel") + " left the statistics" : ""));
+    if (detection.without_group() > 0)
+        run.note(counted(detection.without_group(), "valid pixel has", "valid pixels have") +
+                 " no group, and no score");
+    if (const auto bad = static_cast<int64_t>(groups.size()) - scored;
+        bad > 0 && detection.in_bad_groups() > 0)
+        run.warn(counted(bad, "group has", "groups have") + " no background (" + std::to_string(states[1]) +
+                 " with fewer than 2 pixels of it, " + std::to_string(states[2]) + " without variance, " +
+                 std::to_string(states[3]) + " whose mean is a target): " +
+                 counted(detection.in_bad_groups(), "valid pixel has", "valid pixels have") + " no score");
+    if (s.shrinks()) return;
+    if (regularised > 0)
+        run.warn("of " + counted(regularised, "group") +
+                 " the pixels do not span the bands: 1e-6 of its mean was added to the diagonal of their "
+                 "matrix, and their scores mean little; take -shrinkage ledoit-wolf, or larger groups");
+    else if (detect::is_few(least, bands))
+        run.warn("groups have as few as " + counted(least, "pixel") + " of background for " +
+                 counted(bands, "band") +
+                 ": their scores keep little of their contrast; take -shrinkage "
+                 "ledoit-wolf, or larger groups");
+}
+
 /// The last pass. False when no pixel is valid. mask: that of the background.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
@@ -511,8 +605,10 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
                           s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
-    if (detection.valid() == 0) return false;
+    if (!has_scores(detection)) return false;
     report_counts(run, detection, s);
+    if (const auto* groups = dynamic_cast<const detect::GroupedDetection*>(&detection))
+        report_groups(run, s, *groups, scene.shape().bands);
     report_scores(run, s, operation.tally(), names);
     outputs.commit();
     return true;
@@ -606,6 +702,8 @@ void report_background(tool::Run& run, const Settings& s, const detect::Detector
     if (s.shrink_best)
         run.note("Shrinkage: " + number(d.shrinkage) +
                  " of the mean eigenvalue's identity in the background's matrix");
+    if (s.ledoit_wolf)
+        run.note("Shrinkage: " + number(d.shrinkage) + " of its own diagonal in the background's matrix");
     report["components"] = d.dimensions();
     if (s.conditioning.components == detect::Conditioning::best_components)
         run.note(d.components > 0 ? "Scores are made from the first " + counted(d.components, "component") +
@@ -657,7 +755,7 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
         const auto operation = scoring.make({});
         run.add_pass(
             stream::run_pass(scoring.cube, *operation, {&ranking}, scoring.pass("threshold", share)));
-        if (operation->valid() == 0) return false;
+        if (!has_scores(*operation)) return false;
         if (second) break;
         pixels = ranking.pixels();
         if (pixels == 0)
@@ -718,6 +816,77 @@ detect::Detector detector_for_plan(Method method, int bands, size_t targets) {
     return detect::make_detector(method, any, moments);
 }
 
+void print_shrinkage_plan(tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                          const detect::PixelMask* mask) {
+    const int bands = source.shape().bands;
+    const auto pass = [&] { return without_mask(mask, run.pass("shrinkage", 0.0)); };
+    if (s.shrink_best) {
+        stream::SceneStatistics none;
+        none.mean.resize(static_cast<size_t>(bands));
+        tool::print_plan(run, source, detect::ShrinkageScan(s.method, none, mask), pass());
+    }
+    if (s.ledoit_wolf) {
+        const std::vector<std::unique_ptr<detect::BandShrinkage>> none(1);
+        tool::print_plan(run, source, detect::GroupShrinkageScan(bands, none, nullptr, mask), pass());
+    }
+}
+
+/// What scores are made from, with one more pass where the shrinkage is to be found.
+detect::Detector detector_of(tool::Run& run, const Settings& s, const tool::Scene& scene,
+                             const stream::SceneStatistics& moments, const detect::Targets& targets,
+                             const detect::PixelMask* mask) {
+    auto conditioning = s.conditioning;
+    const auto scan = [&](auto& operation) {
+        run.add_pass(stream::run_pass(*scene.counted(), operation, {},
+                                      without_mask(mask, run.pass("shrinkage", 0.0))));
+    };
+    if (s.shrink_best) {
+        detect::ShrinkageScan shrinkage(s.method, moments, mask);
+        scan(shrinkage);
+        conditioning.shrinkage = shrinkage.result();
+    }
+    if (s.ledoit_wolf && moments.valid_pixels > 1) {
+        std::vector<std::unique_ptr<detect::BandShrinkage>> parts;
+        parts.push_back(std::make_unique<detect::BandShrinkage>(s.method, moments));
+        detect::GroupShrinkageScan shrinkage(moments.bands, parts, nullptr, mask);
+        scan(shrinkage);
+        conditioning.shrinkage = shrinkage.share(0);
+    }
+    return detect::make_detector(s.method, targets, moments, conditioning);
+}
+
+/// The pixels that count in statistics: those of -background, and of the run's mask.
+const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask) {
+    return mask == nullptr && run.masks_statistics() ? run.mask().get() : mask;
+}
+
+/// -exclude-share of one background: the detector is made anew without the pixels that it finds most like a
+/// target.
+void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scene, DetectComputing& computing,
+                      const detect::Targets& targets, const detect::PixelMask* mask,
+                      detect::Detector& detector) {
+    if (s.exclude_share == 0) return;
+    const auto shape = scene.shape();
+    std::vector<int64_t> excluded;
+    for (int round = 0; round < s.exclude_iterations; ++round) {
+        detect::BestScores best({shape.samples, shape.lines, detector.scores()});
+        const auto pass = [&](stream::PassOptions options) {
+            tool::leave_room(options, best.bytes());
+            return without_mask(mask, std::move(options));
+        };
+        const auto operation = computing->make_detection(detector, {});
+        run.add_pass(
+            stream::run_pass(scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))));
+        const auto kept =
+            best.without_greatest(s.exclude_share, nullptr, counted_pixels(run, mask), excluded);
+        detect::BackgroundScan scan(shape, kept.get());
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
+        detector = detector_of(run, s, scene, scan.result().moments, targets, kept.get());
+    }
+    run.report()["excluded_pixels"] = excluded.front();
+    run.note(counted(excluded.front(), "pixel") + " of greatest score left the statistics");
+}
+
 /// mf, cem, ace, rx: the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
@@ -731,13 +900,11 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
         tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
-        if (s.shrink_best) {
-            stream::SceneStatistics none;
-            none.mean.resize(static_cast<size_t>(scene.shape().bands));
-            tool::print_plan(run, *source, detect::ShrinkageScan(s.method, none, mask),
-                             without_mask(mask, run.pass("shrinkage", 0.0)));
-        }
+        print_shrinkage_plan(run, s, *source, mask);
         const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
+        if (s.exclude_share > 0)
+            tool::print_plan(run, *source, *computing->make_detection(any, {}),
+                             without_mask(mask, computing.pass("exclusion", 0.0)));
         if (s.ranks())
             tool::print_plan(run, *source, *computing->make_detection(any, {}),
                              without_mask(mask, computing.pass("threshold", 0.0)));
@@ -749,14 +916,8 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
         make_scan, [&](bool again) { return without_mask(mask, run.pass("background", again ? 0.0 : 0.5)); });
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
-    auto conditioning = s.conditioning;
-    if (s.shrink_best) {
-        detect::ShrinkageScan scan(s.method, background.moments, mask);
-        run.add_pass(
-            stream::run_pass(*scene.counted(), scan, {}, without_mask(mask, run.pass("shrinkage", 0.0))));
-        conditioning.shrinkage = scan.result();
-    }
-    const auto detector = detect::make_detector(s.method, *spectra, background.moments, conditioning);
+    auto detector = detector_of(run, s, scene, background.moments, *spectra, mask);
+    exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
     report_background(run, s, detector, *scene.raster());
     targets.warn_of_other_units(run, s.method, *source);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
@@ -767,6 +928,325 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                           }};
     const double share = 0.5 * s.share_of_detection();
     const bool found = decide(run, s, scoring, targets.names().size(), share, mask, &detector, decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
+    const auto operation = scoring.make(as_stored(s, decision));
+    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
+                                targets.names(), mask, scoring.pass("detection", share)))
+        throw tool::no_valid_pixel(*scene.raster());
+}
+
+// Backgrounds of groups
+// ----------------------------------------------------------------------------------------------------------
+
+detect::GroupOptions group_options(const Settings& s, detect::Targets targets) {
+    return {s.method,      std::move(targets), s.conditioning,
+            s.ledoit_wolf, s.exclude_share,    s.exclude_iterations};
+}
+
+/// Columns of a map are no detectors of a scanner.
+void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
+    double gt[6];
+    if (!source.geotransform(gt)) return;
+    const bool rotated = gt[2] != 0 || gt[4] != 0;
+    if (!rotated && !source.has_srs()) return;
+    run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") +
+             ": -background-by columns is for scenes as a scanner has taken them, whose columns are its "
+             "detectors; those of a resampled scene mix several");
+}
+
+/// Tiles of whole groups, where the user forces none: a few for each lane, and what memory bears.
+/// \throws Error when that is not one group.
+void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const stream::Operation& operation,
+                      stream::PassOptions& pass) {
+    if (pass.tile_samples > 0) return;
+    constexpr int64_t cache_line = 16, tiles_a_lane = 4;
+    const auto shape = cube.shape();
+    const int64_t group = std::min(s.columns_per_group, shape.samples);
+    const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
+    const auto bytes = [&](int64_t samples) {
+        return stream::plan_bytes(
+            cube, operation, TilePlan(shape.samples, shape.lines, samples, shape.lines, operation.halo(), 1));
+    };
+    if (bytes(group) > pass.memory)
+        throw Error("-background-by columns: " + counted(group, "column") + " of " +
+                        counted(shape.lines, "line") + " need " + format_byte_size(bytes(group)) +
+                        " of buffers, and -memory leaves " + format_byte_size(pass.memory),
+                    "Use a larger -memory" + std::string(group > 1 ? ", or fewer columns per group." : "."));
+    const int64_t unit = whole(cache_line, group);
+    int64_t width =
+        whole((shape.samples + tiles_a_lane * pass.lanes - 1) / (tiles_a_lane * pass.lanes), unit);
+    width = std::max(width, whole(cube.layout().block_samples, group));
+    const uint64_t share = pass.memory / static_cast<uint64_t>(pass.lanes);
+    while (width > group && bytes(width) > share)
+        width = whole(width / 2, group);
+    pass.tile_samples = width;
+    pass.tile_lines = shape.lines;
+}
+
+/// The scene itself, or a copy in memory where that has room for one: groups of columns are read with all
+/// lines, and so in small pieces.
+std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
+                                                    const std::shared_ptr<raster::RasterSource>& source) {
+    const uint64_t bytes = source->shape().float_bytes();
+    if (run.ranks().several() || run.options().dry_run || bytes > tool::half(run.buffer_memory()) ||
+        source->shape().samples == 1)
+        return source;
+    class Filling final : public stream::Operation { // the source keeps what is read
+        class Nothing final : public stream::Worker {
+            void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
+        };
+        std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+            return std::make_unique<Nothing>();
+        }
+    } filling;
+    auto kept = std::make_shared<stream::ResidentSource>(source);
+    auto pass = run.pass("reading", 0.2);
+    tool::leave_room(pass, bytes);
+    run.add_pass(stream::run_pass(*kept, filling, {}, pass));
+    kept->seal();
+    return kept;
+}
+
+/// Groups of columns: statistics and scores of each at once.
+void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& computing,
+                       std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                       const detect::PixelMask* mask) {
+    const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
+                                  s.columns_per_group};
+    warn_of_map_columns(run, *source);
+    bool found = false; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        detect::GroupOptions options = group_options(s, {targets.names(), {}, s.absorption});
+        if (detect::has_target(s.method)) {
+            auto spectra = targets.at(*source);
+            found = spectra.has_value();
+            if (!found) return false;
+            options.targets = std::move(*spectra);
+        }
+        found = true;
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const auto cube = in_memory(run, source);
+        const auto make = [&](const detect::Decision& d) {
+            return detect::make_column_detection(source->shape(), columns, options, d,
+                                                 counted_pixels(run, mask));
+        };
+        const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
+                                  auto pass = computing.pass(name, share);
+                                  if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
+                                  pass = without_mask(mask, std::move(pass));
+                                  set_column_tiles(s, *cube, *make(decision), pass);
+                                  return pass;
+                              }};
+        const double share = again ? 0 : 0.8 * s.share_of_detection();
+        if (run.options().dry_run) {
+            if (s.ranks()) tool::print_plan(run, *source, *scoring.make({}), scoring.pass("threshold", 0));
+            tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
+            return true;
+        }
+        if (!again) targets.warn_of_other_units(run, s.method, *source);
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, *cube, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (any) return;
+    if (!found) throw targets.missing();
+    throw tool::no_valid_pixel(*source);
+}
+
+/// The map of -background-by on the scene's grid, its classes numbered as they rise. \throws Error naming the
+/// file.
+detect::GroupPlane read_groups(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
+    const auto shape = scene.shape();
+    const auto grid = raster::grid_of(scene);
+    raster::LabelOptions options;
+    options.path = s.background_by;
+    detect::GroupPlane plane;
+    plane.samples = shape.samples;
+    const auto bytes = static_cast<uint64_t>(shape.pixels()) * sizeof(uint16_t);
+    if (bytes > tool::quarter(run.options().memory))
+        throw Error("-background-by: the groups of " + std::to_string(shape.pixels()) + " pixels take " +
+                        format_byte_size(bytes) + ", more than a quarter of -memory " +
+                        format_byte_size(run.options().memory),
+                    "Give -memory " + format_byte_size(4 * bytes) + " or more.");
+    const auto source = [&] {
+        try {
+            return raster::LabelSource::open(options, &grid);
+        } catch (const Error& error) {
+            throw Error(std::string("-background-by: ") + error.what(), error.advice());
+        }
+    }();
+    for (const auto& note : source->notes())
+        run.warn(note);
+    plane.of.resize(static_cast<size_t>(shape.pixels()));
+    constexpr int64_t strip = 64;
+    for (int64_t y = 0; y < shape.lines; y += strip) {
+        if (run.cancel().requested()) throw Cancelled();
+        source->read(y, std::min(strip, shape.lines - y), plane.of.data() + y * shape.samples);
+    }
+    std::vector<uint16_t> number(size_t{1} << 16);
+    for (const uint16_t value : plane.of)
+        number[value] = value != source->none();
+    std::vector<int> classes;
+    for (size_t value = 0; value < number.size(); ++value)
+        if (number[value] != 0) {
+            classes.push_back(static_cast<int>(value));
+            number[value] = static_cast<uint16_t>(classes.size());
+        }
+    if (classes.empty())
+        throw Error("-background-by " + s.background_by + ": no pixel of the scene has a class",
+                    "Give a map that lies on the scene; 0 and nodata are no class.");
+    for (uint16_t& value : plane.of)
+        value = number[value];
+    plane.groups = static_cast<int>(classes.size());
+    run.report()["background_map"] = {
+        {"path", s.background_by}, {"how", source->description()}, {"classes", classes}};
+    return plane;
+}
+
+/// The groups of a map while their statistics are made.
+struct GroupDetectors {
+    std::vector<std::unique_ptr<detect::Detector>> detectors; ///< null: the group has no scores
+    std::vector<detect::GroupRecord> records;
+};
+
+/// Of one group.
+void add_group(const Settings& s, const detect::Targets& targets, const stream::SceneStatistics& moments,
+               double shrinkage, GroupDetectors& groups) {
+    auto conditioning = s.conditioning;
+    conditioning.by_bands = true;
+    conditioning.tell_eigenvalues = false;
+    conditioning.shrinkage = shrinkage;
+    detect::GroupRecord record;
+    record.pixels = moments.valid_pixels;
+    record.shrinkage = shrinkage;
+    std::unique_ptr<detect::Detector> detector;
+    if (moments.valid_pixels < 2) {
+        record.state = detect::GroupState::few_pixels;
+    } else if (static_cast<int>(moments.constant.size()) == moments.bands) {
+        record.state = detect::GroupState::no_variance;
+    } else {
+        try {
+            detector = std::make_unique<detect::Detector>(
+                detect::make_detector(s.method, targets, moments, conditioning));
+            record.state = detect::GroupState::scored;
+            record.regularised = detector->ridge > 0;
+        } catch (const detect::TargetIsMean&) {
+            record.state = detect::GroupState::target_is_mean;
+        }
+    }
+    groups.detectors.push_back(std::move(detector));
+    groups.records.push_back(record);
+}
+
+/// Of all groups, with one more pass where shrinkages are to be found.
+template <class Pass>
+GroupDetectors make_groups(tool::Run& run, const Settings& s, const tool::Scene& scene,
+                           const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
+                           const detect::Targets& targets, const detect::PixelMask* mask, const Pass& pass) {
+    const auto count = static_cast<size_t>(plane.groups);
+    std::vector<double> shares(count, s.conditioning.shrinkage);
+    if (s.ledoit_wolf) {
+        std::vector<std::unique_ptr<detect::BandShrinkage>> parts(count);
+        for (size_t g = 0; g < count; ++g)
+            if (const auto moments = backgrounds.moments(g); moments.valid_pixels > 1)
+                parts[g] = std::make_unique<detect::BandShrinkage>(s.method, moments);
+        detect::GroupShrinkageScan scan(scene.shape().bands, parts, &plane, mask);
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("shrinkage", 0.0))));
+        for (size_t g = 0; g < count; ++g)
+            shares[g] = parts[g] ? scan.share(g) : 0;
+    }
+    GroupDetectors groups;
+    for (size_t g = 0; g < count; ++g) {
+        if (run.cancel().requested()) throw Cancelled();
+        add_group(s, targets, backgrounds.moments(g), shares[g], groups);
+    }
+    return groups;
+}
+
+/// What groups hold from the first pass to the last. \throws Error when it is more than half of the memory.
+uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+                          const detect::GroupPlane& plane, size_t targets) {
+    const auto bands = static_cast<uint64_t>(shape.bands), groups = static_cast<uint64_t>(plane.groups);
+    const bool factors = s.method == Method::ace || s.method == Method::rx;
+    const uint64_t detectors = groups * bands * 8 * (factors ? 3 * bands : 2 * targets + 2);
+    const uint64_t scores = s.exclude_share > 0 ? static_cast<uint64_t>(shape.pixels()) * 12 : 0;
+    const uint64_t bytes =
+        plane.bytes() + detect::GroupScan::bytes(shape.bands, plane.groups) + detectors + scores;
+    if (bytes > tool::half(run.buffer_memory()))
+        throw Error("-background-by: the statistics of " + counted(plane.groups, "group") + " take " +
+                        format_byte_size(bytes) + ", more than half of the memory that -memory " +
+                        format_byte_size(run.options().memory) + " leaves",
+                    "Use a larger -memory, or a map of fewer classes.");
+    return bytes;
+}
+
+/// Groups of a map: the moments of all in one pass, then the scores.
+void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& computing,
+                       const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
+                       const detect::PixelMask* mask) {
+    tool::Scene scene(run, source, "detection");
+    const auto plane = read_groups(run, s, *source);
+    auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
+    const uint64_t held =
+        memory_of_groups(run, s, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
+    const auto pass = [&](stream::PassOptions options) {
+        tool::leave_room(options, held);
+        return without_mask(mask, std::move(options));
+    };
+    const auto make_scan = [&] { return std::make_unique<detect::GroupScan>(scene.shape(), plane, mask); };
+    detect::Decision decision{!s.map.empty(), s.threshold};
+    if (run.options().dry_run) {
+        tool::print_plan(run, *source, *make_scan(), pass(run.pass("background", 0.5)));
+        print_shrinkage_plan(run, s, *source, mask);
+        GroupDetectors any;
+        any.detectors.push_back(std::make_unique<detect::Detector>(
+            detector_for_plan(s.method, scene.shape().bands, targets.names().size())));
+        return tool::print_plan(
+            run, *source,
+            *detect::make_group_detection(scene.shape(), plane, any.detectors, any.records, decision),
+            pass(computing.pass("detection", 0.5)));
+    }
+    scene.set_fate(nullptr);
+    const auto backgrounds =
+        scene.scan(make_scan, [&](bool again) { return pass(run.pass("background", again ? 0.0 : 0.5)); });
+    detect::Targets spectra;
+    if (detect::has_target(s.method)) {
+        auto found = targets.at(*scene.raster());
+        if (!found) throw targets.missing();
+        spectra = std::move(*found);
+    }
+    const auto counting = counted_pixels(run, mask);
+    auto groups = make_groups(run, s, scene, backgrounds, plane, spectra, counting, pass);
+    const auto make = [&](const detect::Decision& d) {
+        return detect::make_group_detection(scene.shape(), plane, groups.detectors, groups.records, d);
+    };
+    for (int round = 0; s.exclude_share > 0 && round < s.exclude_iterations; ++round) {
+        const auto shape = scene.shape();
+        const auto operation = make({});
+        detect::BestScores best({shape.samples, shape.lines, operation->output_bands().front()});
+        run.add_pass(
+            stream::run_pass(scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))));
+        std::vector<int64_t> excluded;
+        const auto kept = best.without_greatest(s.exclude_share, &plane, counting, excluded);
+        detect::GroupScan scan(shape, plane, kept.get());
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
+        const auto before = std::move(groups.records);
+        groups = make_groups(run, s, scene, scan.result(), plane, spectra, kept.get(), pass);
+        for (size_t g = 0; g < before.size(); ++g) {
+            groups.records[g].pixels = before[g].pixels;
+            groups.records[g].excluded = excluded[g];
+            if (before[g].state != detect::GroupState::scored) groups.records[g].state = before[g].state;
+        }
+    }
+    targets.warn_of_other_units(run, s.method, *source);
+    const Scoring scoring{scene.cube(), make, [&](const std::string& name, double share) {
+                              return pass(computing.pass(name, share));
+                          }};
+    const double share = 0.5 * s.share_of_detection();
+    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision);
     if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
     const auto operation = scoring.make(as_stored(s, decision));
     if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
@@ -828,6 +1308,11 @@ void run_detect(tool::Run& run, const Settings& s) {
     DetectTargets targets(run, s, source);
     const auto mask = read_background(run, s, *source);
     run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
+    if (s.grouped()) {
+        DetectComputing computing(run, "detect", {}, detect::simd_target(), detect::make_cpu_backend);
+        return s.by_columns() ? detect_by_columns(run, s, computing, source, targets, mask.get())
+                              : detect_by_classes(run, s, computing, source, targets, mask.get());
+    }
     auto computing = start_computing(run, s, source->shape(), targets.names().size());
     if (detect::has_background(s.method) && !s.local())
         detect_by_background(run, s, computing, source, targets, mask.get());
@@ -855,6 +1340,63 @@ void parse_threshold(Settings& s) {
                          "99% leaves the best 1 % of the pixels.");
 }
 
+/// -shrinkage, which was given.
+void parse_shrinkage(Settings& s) {
+    std::string text = s.shrinkage_text;
+    const std::string prefix = "bands:";
+    const bool by_bands = text.rfind(prefix, 0) == 0;
+    if (by_bands) text.erase(0, prefix.size());
+    s.shrink_best = text == "auto" && !by_bands;
+    s.ledoit_wolf = text == "ledoit-wolf" && !by_bands;
+    s.conditioning.by_bands = by_bands || s.ledoit_wolf || s.grouped();
+    if (s.shrink_best && s.grouped())
+        throw UsageError("-shrinkage auto does not go with -background-by: its share depends on the units of "
+                         "the bands, and dark ones count little in it",
+                         "Take -shrinkage ledoit-wolf, the default there.");
+    if (s.shrink_best || s.ledoit_wolf || (text == "none" && !by_bands)) return;
+    const auto value = tool::parse_number(text);
+    if (!(value && *value >= 0 && *value <= 1))
+        throw UsageError("-shrinkage: '" + s.shrinkage_text +
+                             "' is neither a number from 0 to 1 nor auto, ledoit-wolf or none",
+                         "bands:0.1 shrinks towards the bands' own variances, 0.1 towards their mean.");
+    s.conditioning.shrinkage = *value;
+}
+
+/// -background-by and what belongs to it.
+void check_groups(const tool::Call& call, const Settings& s, const tool::CommonOptions& options,
+                  const std::string& method) {
+    const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
+    if (call.given("columns-per-group") && !s.by_columns())
+        throw UsageError("-columns-per-group is that of -background-by columns, and there is none");
+    if (call.given("exclude-iterations") && s.exclude_share == 0)
+        throw UsageError("-exclude-iterations repeats -exclude-share, and there is none");
+    if (!(s.exclude_share >= 0 && s.exclude_share < 0.5))
+        throw UsageError("-exclude-share " + number(s.exclude_share) + ": a share is from 0 to below 0.5",
+                         "0.02 takes the 2 % of greatest score from the statistics.");
+    for (const char* const option : {"background-by", "exclude-share"}) {
+        if (!call.given(option)) continue;
+        const std::string name = std::string("-") + option;
+        if (!detect::has_background(s.method))
+            throw UsageError(name + " has no meaning with " + method, background);
+        if (s.local())
+            throw UsageError(name + " does not go with -window, whose background are the pixels around",
+                             "Leave one of them out.");
+    }
+    if (s.absorption) {
+        if (s.method != Method::mf && s.method != Method::ace)
+            throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
+        if (s.library.empty())
+            throw UsageError("-target-is-absorption is said of the library of -target, and there is none",
+                             "A pixel is no spectrum of an absorption.");
+    }
+    if (!s.grouped()) return;
+    if (call.given("nc"))
+        throw UsageError("-nc does not go with -background-by", "-shrinkage ledoit-wolf bears few pixels.");
+    if (options.device.kind == DeviceChoice::Kind::cuda)
+        throw UsageError("-device cuda does not go with -background-by, which computes on the CPU",
+                         "Leave -device out.");
+}
+
 /// -shrinkage and -nc.
 void parse_conditioning(const tool::Call& call, Settings& s, const std::string& method) {
     for (const char* name : {"shrinkage", "nc"}) {
@@ -868,13 +1410,11 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
                                  " does not go with -window, which adds 1e-2 of the mean variance always",
                              "Make components with gdal_hsi_pca first, and look for anomalies in them.");
     }
-    if (call.given("shrinkage")) {
-        s.shrink_best = s.shrinkage_text == "auto";
-        const auto value = tool::parse_number(s.shrinkage_text);
-        if (!s.shrink_best && !(value && *value >= 0 && *value <= 1))
-            throw UsageError("-shrinkage: '" + s.shrinkage_text +
-                             "' is neither a number from 0 to 1 nor auto");
-        s.conditioning.shrinkage = s.shrink_best ? 0 : *value;
+    if (call.given("shrinkage"))
+        parse_shrinkage(s);
+    else if (s.grouped()) {
+        s.ledoit_wolf = true;
+        s.shrinkage_text = "ledoit-wolf";
     }
     if (call.given("nc")) {
         const bool best = s.components_text == "auto";
@@ -883,7 +1423,7 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
             throw UsageError("-nc: '" + s.components_text + "' is neither a whole number from 1 on nor auto");
         s.conditioning.components = best ? detect::Conditioning::best_components : static_cast<int>(*value);
     }
-    if (s.false_alarms && s.background.empty() && (s.shrink_best || s.conditioning.shrinkage > 0))
+    if (s.false_alarms && s.background.empty() && s.shrinks() && !s.grouped())
         throw UsageError(
             "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
             "Take -nc auto instead of -shrinkage, whose scores have one, or give -background FILE, whose "
@@ -933,12 +1473,16 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
         throw UsageError("-false-alarms " + number(*s.false_alarms) +
                          ": a rate is more than 0 and less than 1");
     if (!s.normal_scores() && s.background.empty())
-        throw UsageError("-false-alarms with " + (s.local() ? "-window" : method) +
+        throw UsageError("-false-alarms with " +
+                             (s.local()             ? "-window"
+                              : s.grouped()         ? "-background-by"
+                              : s.exclude_share > 0 ? "-exclude-share"
+                                                    : method) +
                              " needs a -background: no distribution of its scores is known",
                          "Give -background FILE, whose scores then decide, or a -threshold.");
 }
 
-void check_settings(const tool::Call& call, Settings& s) {
+void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
     if (!call.given("method")) s.method = has_target ? Method::ace : Method::rx;
     const std::string method = std::string("-method ") + detect::name_of(s.method);
@@ -967,6 +1511,7 @@ void check_settings(const tool::Call& call, Settings& s) {
     if (call.given("resample") && s.library.empty())
         throw UsageError("-resample is about the library of -target, and there is none");
     if (call.given("threshold")) parse_threshold(s);
+    check_groups(call, s, options, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
 }
@@ -997,6 +1542,24 @@ void declare(tool::Call& call) {
     call.input("background", s.background, Content::labels,
                "The background is the pixels where the raster FILE is not 0, or inside the features of the "
                "vector FILE");
+    call.input("background-by", s.background_by, Content::labels,
+               "Score every pixel against the pixels of its own group alone: columns, the detectors of a "
+               "pushbroom scanner, or the classes of the map FILE")
+        .shown_as("columns|FILE")
+        .defaults_to("one background for all");
+    call.option("columns-per-group", s.columns_per_group,
+                "With -background-by columns: so many neighbouring columns of the file are a group")
+        .from(1);
+    call.option("exclude-share", s.exclude_share,
+                "Make the background's statistics anew without this share of its pixels, those of greatest "
+                "score, from 0 to below 0.5")
+        .shown_as("P");
+    call.option("exclude-iterations", s.exclude_iterations,
+                "With -exclude-share: so many times, each time from all pixels")
+        .from(1);
+    call.flag("target-is-absorption", s.absorption,
+              "With mf and ace: the library is what one unit of a gas absorbs of the background, which is "
+              "the target then; mf tells units");
     call.option("window", s.window,
                 "With rx: the background of a pixel is the square of OUTER pixels around it without that of "
                 "INNER")
@@ -1020,10 +1583,11 @@ void declare(tool::Call& call) {
         .shown_as("N|auto")
         .defaults_to("all bands");
     call.option("shrinkage", s.shrinkage_text,
-                "Shrink the background's matrix by this share towards the identity times the mean variance, "
-                "0 to 1; auto: by Ledoit and Wolf")
-        .shown_as("A|auto")
-        .defaults_to("0");
+                "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
+                "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
+                "by their estimate on bands of unit variance; with -background-by A is bands:A")
+        .shown_as("none|A|bands:A|auto|ledoit-wolf")
+        .defaults_to("none; ledoit-wolf with -background-by");
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
@@ -1031,7 +1595,7 @@ void declare(tool::Call& call) {
     tools::add_resample_option(call, s.fit);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
-        check_settings(call, s);
+        check_settings(call, s, options);
         tool::check_mask_use(options.mask, detect::has_background(s.method),
                              std::string("-method ") + detect::name_of(s.method));
     });
@@ -1061,7 +1625,10 @@ extern constinit const tool::Definition detect{
       "What is unlike its neighbourhood"},
      {"gdal_hsi_detect -map anomalies.tif -false-alarms 1e-4 scene.img rx.tif",
       "Scores that only one pixel in 10,000 of a normal background reaches"},
-     {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"}},
+     {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"},
+     {"gdal_hsi_detect -method mf -target gas.csv -target-is-absorption -background-by columns radiance.img "
+      "gas.tif",
+      "A gas by its absorption, each detector of the scanner against itself"}},
     "",
     detect_tool::declare};
 

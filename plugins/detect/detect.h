@@ -29,6 +29,7 @@
 #pragma once
 
 #include "core/cuda_module.h"
+#include "core/error.h"
 #include "math/exact_sum.h"
 #include "stream/pixel_mask.h"
 #include "stream/statistics_scan.h"
@@ -98,6 +99,17 @@ inline double kept_contrast(int64_t pixels, double dimensions) {
 struct Targets {
     std::vector<std::string> names;           ///< k of them, for messages
     std::vector<std::vector<double>> spectra; ///< k of one length, in the units of the scene
+    /// mf, ace: the spectra are what one unit of a gas absorbs of the background, negative as a rule: t - m
+    /// is m times them, band by band, and mf tells how many units there are. D. R. Thompson et al.: Real-time
+    /// remote detection and measurement for airborne imaging spectroscopy: a case study with methane,
+    /// Atmospheric Measurement Techniques 8, 2015.
+    bool absorption = false;
+};
+
+/// A target that cannot be told from the background's mean (cem: is zero beside it).
+class TargetIsMean : public Error {
+  public:
+    using Error::Error;
 };
 
 /// sid: values below this share of the greatest count as that.
@@ -128,10 +140,11 @@ struct Detector {
     int64_t background_pixels = 0;
     double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before anything was added
     double ridge = 0;                                 ///< what was added to its diagonal; 0: nothing
-    double shrinkage = 0;                             ///< share of the mean eigenvalue's identity in it
+    double shrinkage = 0;                             ///< Conditioning::shrinkage
     int components = 0; ///< principal components that scores are made from; 0: all bands used
     /// Directions whose variance is the background's own: dimensions(), and of a shrunk matrix the sum of
-    /// (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels can have.
+    /// (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels can have; shrunk
+    /// by bands, l of the matrix on bands of unit variance, and s = 1.
     double free_dimensions = 0;
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
@@ -143,6 +156,11 @@ Detector make_detector(Method method, const Targets& targets);
 struct Conditioning {
     /// 0..1: (1 - a) C + a s I takes the place of C, s = trace C / bands.
     double shrinkage = 0;
+    /// a diag(C) takes the place of a s I there: the units of the bands, and dark ones, do not matter.
+    bool by_bands = false;
+    /// The detector is to tell the eigenvalues of the matrix. Else they are NaN, and are computed only where
+    /// nothing cheaper proves that the matrix bears an inverse.
+    bool tell_eigenvalues = true;
     /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
     /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
     /// least (ace, which is 1 or -1 in one: two), without those whose eigenvalues are under 1e-10 s.
@@ -157,7 +175,7 @@ struct Conditioning {
 /// with the least expected squared error: min(b, d) / d of S, the covariance divided by n,
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem: of R instead of S, and z = x. Bands that are constant are left out (not by cem). Neither tiles,
-/// threads nor ranks change a bit.
+/// threads nor ranks change a bit. GroupShrinkageScan (detect/groups.h) finds that on bands of unit variance.
 class ShrinkageScan final : public stream::Operation {
   public:
     /// `moments` of the pixels that it will see, of which those in the mask count.

@@ -13,8 +13,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-Error no_target(const std::string& name, const std::string& what) {
-    return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
+TargetIsMean no_target(const std::string& name, const std::string& what) {
+    return TargetIsMean("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
 }
 
 void check_finite(const Targets& targets) {
@@ -86,8 +86,18 @@ Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     return math::lower_factor(rows, static_cast<int>(components), static_cast<int>(n));
 }
 
-/// Detector::free_dimensions of a matrix with these eigenvalues, before it was shrunk.
-double free_dimensions(const Detector& d, const Vector& eigenvalues) {
+/// The same matrix on bands of unit variance.
+Vector on_unit_bands(const Vector& matrix, size_t n) {
+    Vector scaled(matrix.size());
+    for (size_t a = 0; a < n; ++a)
+        for (size_t b = 0; b < n; ++b)
+            if (const double both = std::sqrt(matrix[a * n + a] * matrix[b * n + b]); both > 0)
+                scaled[a * n + b] = matrix[a * n + b] / both;
+    return scaled;
+}
+
+/// Detector::free_dimensions of a matrix with these eigenvalues, whose mean is `mean`, before it was shrunk.
+double free_dimensions(const Detector& d, const Vector& eigenvalues, double mean) {
     if (d.shrinkage == 0) return static_cast<double>(d.dimensions());
     // What lies beyond the rank is rounding.
     const auto most =
@@ -95,46 +105,102 @@ double free_dimensions(const Detector& d, const Vector& eigenvalues) {
     double sum = 0;
     for (size_t k = 0; k < static_cast<size_t>(most); ++k) {
         const double own = (1 - d.shrinkage) * std::max(0.0, eigenvalues[k]);
-        sum += own / (own + d.shrinkage * d.mean_eigenvalue);
+        sum += own / (own + d.shrinkage * mean);
     }
     return sum;
 }
 
-/// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
-Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning) {
+/// C or R at the bands used.
+Vector plain_matrix(const Detector& d, const stream::SceneStatistics& background) {
     const auto all = static_cast<size_t>(background.bands), n = d.used.size();
     const auto count = static_cast<double>(background.valid_pixels);
-    const Vector whole = d.method == Method::cem ? background.mean_products() : background.covariance;
+    const Vector products = d.method == Method::cem ? background.mean_products() : Vector();
+    const Vector& whole = d.method == Method::cem ? products : background.covariance;
     const double unbiased = d.method == Method::cem ? 1.0 : count / (count - 1);
     Vector matrix(n * n);
-    double trace = 0;
-    for (size_t a = 0; a < n; ++a) {
+    for (size_t a = 0; a < n; ++a)
         for (size_t b = 0; b < n; ++b)
             matrix[a * n + b] =
                 unbiased * whole[static_cast<size_t>(d.used[a]) * all + static_cast<size_t>(d.used[b])];
-        trace += matrix[a * n + a];
+    return matrix;
+}
+
+void shrink(Vector& matrix, const Detector& d, bool by_bands) {
+    const size_t n = d.used.size();
+    for (size_t a = 0; a < n; ++a) {
+        const double own = by_bands ? matrix[a * n + a] : d.mean_eigenvalue;
+        for (size_t b = 0; b < n; ++b)
+            matrix[a * n + b] *= 1 - d.shrinkage;
+        matrix[a * n + a] += d.shrinkage * own;
     }
+}
+
+/// Whether the least eigenvalue of the matrix, shrunk by now, is under 1e-10 of the mean one. Tries what is
+/// cheaper than eigenvalues first; `factor` becomes the inverse of the matrix's factor where it comes to
+/// that.
+bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector& factor) {
+    const size_t n = d.used.size();
+    const double border = least_share * d.mean_eigenvalue;
+    double least = matrix[0], squared = 0;
+    for (size_t a = 0; a < n; ++a)
+        least = std::min(least, matrix[a * n + a]);
+    // (1-a) C has no eigenvalue under 0, so that those of the sum are none under a's share of the diagonal.
+    if (by_bands && d.shrinkage * least >= 2 * border) return false;
+    try {
+        factor = math::invert_factor(matrix, static_cast<int>(n));
+        for (const double v : factor)
+            squared += v * v;
+        // The trace of the inverse is no less than one over the least eigenvalue.
+        if (squared * 2 * border <= 1) return false;
+    } catch (const Error&) { // not positive definite to rounding
+    }
+    factor.clear();
+    return math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back() < border;
+}
+
+/// What is added to the matrix, shrunk by now, where that is to bear an inverse.
+void add_ridge(Detector& d, Vector& matrix) {
+    const size_t n = d.used.size();
+    d.ridge = ridge_share * d.mean_eigenvalue;
+    for (size_t a = 0; a < n; ++a)
+        matrix[a * n + a] += d.ridge;
+}
+
+/// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
+/// `factor`: as is_singular() has it, where it is known.
+Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning,
+                 Vector& factor) {
+    const size_t n = d.used.size();
+    Vector matrix = plain_matrix(d, background);
+    double trace = 0;
+    for (size_t a = 0; a < n; ++a)
+        trace += matrix[a * n + a];
     d.mean_eigenvalue = trace / static_cast<double>(n);
+    d.shrinkage = conditioning.shrinkage;
+    const bool is_short = d.shrinkage == 0 && background.valid_pixels <= static_cast<int64_t>(n);
+    if (!conditioning.tell_eigenvalues) {
+        d.least_eigenvalue = d.free_dimensions = std::nan("");
+        if (d.shrinkage > 0) shrink(matrix, d, conditioning.by_bands);
+        if (is_short || is_singular(d, matrix, conditioning.by_bands, factor)) add_ridge(d, matrix);
+        return matrix;
+    }
     auto eigenvalues = math::eigenvalues_symmetric(matrix, static_cast<int>(n));
     d.least_eigenvalue = eigenvalues.back();
     d.components = components_of(d, eigenvalues, conditioning.components);
-    d.shrinkage = conditioning.shrinkage;
-    d.free_dimensions = free_dimensions(d, eigenvalues);
+    const bool by_bands = conditioning.by_bands && d.shrinkage > 0;
+    d.free_dimensions =
+        by_bands ? free_dimensions(
+                       d, math::eigenvalues_symmetric(on_unit_bands(matrix, n), static_cast<int>(n)), 1)
+                 : free_dimensions(d, eigenvalues, d.mean_eigenvalue);
     if (d.shrinkage > 0) {
-        for (double& v : matrix)
-            v *= 1 - d.shrinkage;
-        for (size_t a = 0; a < n; ++a)
-            matrix[a * n + a] += d.shrinkage * d.mean_eigenvalue;
+        shrink(matrix, d, by_bands);
         for (double& v : eigenvalues)
             v = (1 - d.shrinkage) * std::max(0.0, v) + d.shrinkage * d.mean_eigenvalue;
     }
     if (d.components > 0) return matrix;
-    if ((d.shrinkage == 0 && background.valid_pixels <= static_cast<int64_t>(n)) ||
-        eigenvalues.back() < least_share * d.mean_eigenvalue) {
-        d.ridge = ridge_share * d.mean_eigenvalue;
-        for (size_t a = 0; a < n; ++a)
-            matrix[a * n + a] += d.ridge;
-    }
+    if (is_short || (by_bands ? is_singular(d, matrix, true, factor)
+                              : eigenvalues.back() < least_share * d.mean_eigenvalue))
+        add_ridge(d, matrix);
     return matrix;
 }
 
@@ -142,17 +208,22 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
 void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor) {
     const size_t n = d.used.size();
     for (size_t k = 0; k < targets.spectra.size(); ++k) {
-        Vector whitened(n), row(n);
+        Vector z(n), whitened(n), row(n);
         double contrast = 0;
+        for (size_t b = 0; b < n; ++b) {
+            const double t = targets.spectra[k][static_cast<size_t>(d.used[b])];
+            z[b] = targets.absorption ? t * d.centre[b] : t - d.centre[b];
+        }
         for (size_t a = 0; a < n; ++a) {
             for (size_t b = 0; b <= a; ++b)
-                whitened[a] +=
-                    factor[a * n + b] * (targets.spectra[k][static_cast<size_t>(d.used[b])] - d.centre[b]);
+                whitened[a] += factor[a * n + b] * z[b];
             contrast += whitened[a] * whitened[a];
         }
-        if (!(contrast >= least_contrast))
-            throw no_target(targets.names[k], d.method == Method::cem ? "is zero beside the background"
-                                                                      : "is the mean of the background");
+        // What one unit of a gas absorbs may be as little as its unit is small.
+        if (!(targets.absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast))
+            throw no_target(targets.names[k], targets.absorption        ? "absorbs nothing"
+                                              : d.method == Method::cem ? "is zero beside the background"
+                                                                        : "is the mean of the background");
         for (size_t a = 0; a < n; ++a)
             for (size_t b = 0; b <= a; ++b)
                 row[b] += factor[a * n + b] * whitened[a];
@@ -237,9 +308,12 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
             d.centre.push_back(method == Method::cem ? 0.0 : moments.mean[static_cast<size_t>(b)]);
         }
     const size_t n = d.used.size();
-    const Vector matrix = matrix_of(d, moments, conditioning);
-    Vector factor = d.components > 0 ? factor_of_components(matrix, n, static_cast<size_t>(d.components))
-                                     : math::invert_factor(matrix, static_cast<int>(n));
+    Vector factor;
+    const Vector matrix = matrix_of(d, moments, conditioning, factor);
+    if (d.components > 0)
+        factor = factor_of_components(matrix, n, static_cast<size_t>(d.components));
+    else if (factor.empty())
+        factor = math::invert_factor(matrix, static_cast<int>(n));
     add_matched_rows(d, targets, factor);
     if (method == Method::ace || method == Method::rx) {
         d.factor = std::move(factor);

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+// Groups of columns. A tile has all lines of the groups in it, so a group is a small scene in memory: its
+// pixels are put side by side, and statistics, factor and scores follow one another. Sums of a group are in
+// double precision and in one order, that of its pixels.
+#include "core/byte_pack.h"
+#include "core/counted.h"
+#include "core/valid_pixel.h"
+#include "detect/detect_simd.h"
+#include "detect/groups.h"
+#include "parallel/group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hsi::detect {
+namespace {
+
+/// Samples whose groups are put side by side at a time: those of a cache line.
+constexpr int64_t together = 16;
+/// Pixels whose products are added up at a time: with 224 bands they fill a quarter of a megabyte.
+constexpr int64_t product_pixels = 128;
+
+/// The sum of a row, whatever the width of a register.
+double sum_of(const float* x, int64_t count) {
+    double sums[8] = {};
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        for (int k = 0; k < 8; ++k)
+            sums[k] += static_cast<double>(x[i + k]);
+    for (; i < count; ++i)
+        sums[i % 8] += static_cast<double>(x[i]);
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/// Pixels of one group, or of its background: bands x pixels.
+struct Pixels {
+    const float* first = nullptr;
+    ptrdiff_t pitch = 0; ///< from a band to the next
+    int64_t count = 0;
+    const float* band(int b) const { return first + b * pitch; }
+};
+
+/// Moments of a background that lies in memory.
+class GroupMoments {
+  public:
+    explicit GroupMoments(int bands)
+        : m_bands(bands), m_pitch((bands + slack + 7) / 8 * 8 + 8),
+          m_rows(static_cast<size_t>(m_pitch * product_pixels)),
+          m_products(static_cast<size_t>(m_pitch * (bands + slack))) {}
+    static uint64_t bytes(int bands) {
+        const auto pitch = static_cast<uint64_t>(bands) + slack + 16;
+        return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + slack);
+    }
+
+    /// Of one pixel at least.
+    stream::SceneStatistics of(const Pixels& x) {
+        stream::SceneStatistics s;
+        s.bands = m_bands;
+        s.valid_pixels = x.count;
+        std::vector<int> varying;
+        for (int b = 0; b < m_bands; ++b) {
+            const float* const row = x.band(b);
+            const bool constant =
+                std::all_of(row, row + x.count, [first = *row](float v) { return v == first; });
+            s.mean.push_back(constant ? static_cast<double>(*row)
+                                      : sum_of(row, x.count) / static_cast<double>(x.count));
+            (constant ? s.constant : varying).push_back(b);
+        }
+        add_products(x, s.mean, varying);
+        const auto all = static_cast<size_t>(m_bands);
+        s.covariance.assign(all * all, 0.0);
+        for (size_t a = 0; a < varying.size(); ++a)
+            for (size_t b = a; b < varying.size(); ++b) {
+                const double c =
+                    m_products[a * static_cast<size_t>(m_pitch) + b] / static_cast<double>(x.count);
+                const auto i = static_cast<size_t>(varying[a]), j = static_cast<size_t>(varying[b]);
+                s.covariance[i * all + j] = s.covariance[j * all + i] = c;
+            }
+        return s;
+    }
+
+    /// sum |z|^4.
+    double fourth_powers(const Pixels& x, const BandShrinkage& of) {
+        m_squared.assign(static_cast<size_t>(x.count), 0.0);
+        for (int b = 0; b < m_bands; ++b) {
+            const double centre = of.centre()[static_cast<size_t>(b)],
+                         weight = of.weight()[static_cast<size_t>(b)];
+            if (weight == 0) continue;
+            const float* const row = x.band(b);
+            for (size_t i = 0; i < m_squared.size(); ++i) {
+                const double z = static_cast<double>(row[i]) - centre;
+                m_squared[i] += weight * z * z;
+            }
+        }
+        double sum = 0;
+        for (const double q : m_squared)
+            sum += q * q;
+        return sum;
+    }
+
+  private:
+    void add_products(const Pixels& x, const std::vector<double>& mean, const std::vector<int>& varying) {
+        const auto& simd = simd_kernels();
+        const auto used = static_cast<int>(varying.size());
+        std::fill(m_products.begin(), m_products.end(), 0.0);
+        std::fill(m_rows.begin(), m_rows.end(), 0.0);
+        for (int64_t from = 0; from < x.count; from += product_pixels) {
+            const int64_t count = std::min(product_pixels, x.count - from);
+            for (int k = 0; k < used; ++k) {
+                const int b = varying[static_cast<size_t>(k)];
+                const float* const row = x.band(b) + from;
+                const double centre = mean[static_cast<size_t>(b)];
+                double* const to = m_rows.data() + k;
+                for (int64_t i = 0; i < count; ++i)
+                    to[i * m_pitch] = static_cast<double>(row[i]) - centre;
+            }
+            simd.update(m_products.data(), m_pitch, used, used, m_rows.data(), m_pitch,
+                        static_cast<int>(count));
+        }
+    }
+
+    const int m_bands;
+    const ptrdiff_t m_pitch;
+    std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their mean, at bands that vary
+    std::vector<double> m_products; ///< the same bands squared, on and above the diagonal
+    std::vector<double> m_squared;  ///< a pixel each
+};
+
+/// What all workers share.
+struct ColumnTask {
+    stream::CubeShape scene;
+    Columns columns;
+    GroupOptions options;
+    Decision decision;
+    const PixelMask* mask;
+    int scores() const {
+        return has_target(options.method) ? static_cast<int>(options.targets.names.size()) : 1;
+    }
+    int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
+    /// Groups whose pixels are put side by side at a time.
+    int64_t batch() const { return std::max<int64_t>(1, together / columns.width); }
+    /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
+    size_t group_values() const {
+        return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
+    }
+};
+
+class ColumnWorker final : public stream::Worker {
+  public:
+    ColumnWorker(const ColumnTask& task, int64_t first_group)
+        : m_task(task), m_first(first_group), m_moments(task.scene.bands),
+          m_packed(task.group_values() * static_cast<size_t>(task.batch())),
+          m_scores(static_cast<size_t>(task.scores() + 1) * static_cast<size_t>(task.pixels())),
+          m_valid(static_cast<size_t>(task.pixels())) {}
+
+    static uint64_t bytes(const ColumnTask& task) {
+        const auto pixels = static_cast<uint64_t>(task.pixels()),
+                   bands = static_cast<uint64_t>(task.scene.bands),
+                   scores = static_cast<uint64_t>(task.scores());
+        constexpr uint64_t matrices = 8; // of doubles: covariance, the matrix, factors, the kernels' panels
+        return 4 * task.group_values() * static_cast<uint64_t>(task.batch()) + // side by side
+               4 * pixels * (bands + scores + 1) +                             // of the background, scores
+               33 * pixels + matrices * 8 * bands * bands + GroupMoments::bytes(task.scene.bands) +
+               64 * 16 * (bands + scores);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const Columns& c = m_task.columns;
+        const int64_t last = c.group(tile.core.right() - 1);
+        for (int64_t group = c.group(tile.core.x); group <= last; group += m_task.batch()) {
+            const int64_t end = std::min(last + 1, group + m_task.batch());
+            pack(tile, in, group, end);
+            for (int64_t g = group; g < end; ++g)
+                do_group(tile, g, m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values(),
+                         out);
+        }
+    }
+
+    struct Found {
+        int64_t group = 0; ///< of the scene, from 0
+        GroupRecord record;
+    };
+    std::vector<Found> found;
+    int64_t valid = 0, invalid = 0, in_bad_groups = 0;
+
+  private:
+    int64_t first_sample(int64_t group) const {
+        return std::max<int64_t>(0, group * m_task.columns.width - m_task.columns.first);
+    }
+    int64_t end_sample(int64_t group) const {
+        return std::min(m_task.scene.samples, (group + 1) * m_task.columns.width - m_task.columns.first);
+    }
+    /// The pixels of groups [group, end) side by side: each bands x (lines x samples).
+    void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end) {
+        constexpr int64_t lines = 16; // of which each group gets a cache line
+        for (int b = 0; b < in.bands; ++b)
+            for (int64_t y = 0; y < in.lines; y += lines)
+                for (int64_t g = group; g < end; ++g) {
+                    const int64_t x = first_sample(g), width = end_sample(g) - x;
+                    float* to = m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values() +
+                                (b * in.lines + y) * width;
+                    for (int64_t line = y; line < std::min(in.lines, y + lines); ++line, to += width)
+                        std::copy_n(in.row(b, line) + (x - tile.window.x), width, to);
+                }
+    }
+
+    void do_group(const Tile& tile, int64_t group, float* packed, const std::vector<CubeView<float>>& out) {
+        const int64_t x = first_sample(group), width = end_sample(group) - x,
+                      pixels = width * m_task.scene.lines;
+        const Pixels all{packed, static_cast<ptrdiff_t>(pixels), pixels};
+        GroupRecord record;
+        find_background(all, x, width);
+        record.pixels = static_cast<int64_t>(m_background.size());
+        const auto detector = detector_of(all, record);
+        auto view = CubeView<float>::packed(m_scores.data(), m_task.scores() + 1, 1, pixels);
+        if (detector)
+            score(*detector, m_task.decision, packed, pixels);
+        else
+            std::fill_n(m_scores.data(), static_cast<size_t>(pixels) * static_cast<size_t>(view.bands),
+                        no_value);
+        hand_out(tile, x, width, detector != nullptr, view, out);
+        if (x >= tile.core.x) found.push_back({group - m_first, record});
+    }
+
+    /// Valid pixels, and those that count in statistics, by their places.
+    void find_background(const Pixels& all, int64_t x, int64_t width) {
+        m_row.start(static_cast<size_t>(all.count));
+        for (int b = 0; b < m_task.scene.bands; ++b)
+            m_row.look(all.band(b));
+        m_row.judge();
+        m_background.clear();
+        for (int64_t i = 0; i < all.count; ++i) {
+            const bool is = m_row.is_valid(static_cast<size_t>(i));
+            m_valid[static_cast<size_t>(i)] = is;
+            if (is && (m_task.mask == nullptr || m_task.mask->at(i / width, x + i % width)))
+                m_background.push_back(i);
+        }
+    }
+
+    /// The pixels of `all` at `places`, side by side.
+    Pixels chosen(const Pixels& all, const std::vector<int64_t>& places) {
+        if (static_cast<int64_t>(places.size()) == all.count) return all;
+        m_chosen.resize(places.size() * static_cast<size_t>(m_task.scene.bands));
+        float* to = m_chosen.data();
+        for (int b = 0; b < m_task.scene.bands; ++b)
+            for (const int64_t i : places)
+                *to++ = all.band(b)[i];
+        return {m_chosen.data(), static_cast<ptrdiff_t>(places.size()), static_cast<int64_t>(places.size())};
+    }
+
+    /// Null where the group has no scores, as `record` tells.
+    std::unique_ptr<Detector> detector_of(const Pixels& all, GroupRecord& record) {
+        const GroupOptions& o = m_task.options;
+        auto detector = detector_from(chosen(all, m_background), record);
+        const auto count = static_cast<int64_t>(m_background.size());
+        const int64_t leave = excluded_pixels(o.exclude_share, count);
+        for (int round = 0; round < o.exclude_iterations && leave > 0 && detector; ++round) {
+            score(*detector, {}, all.first, all.count);
+            m_best.resize(m_background.size());
+            for (size_t i = 0; i < m_best.size(); ++i) {
+                m_best[i] = m_scores[static_cast<size_t>(m_background[i])];
+                for (int k = 1; k < m_task.scores(); ++k)
+                    m_best[i] =
+                        std::max(m_best[i], m_scores[static_cast<size_t>(k * all.count + m_background[i])]);
+            }
+            auto kept = m_background;
+            for (const int64_t at : greatest_scores(m_best.data(), count, leave))
+                kept[static_cast<size_t>(at)] = -1;
+            kept.erase(std::remove(kept.begin(), kept.end(), int64_t{-1}), kept.end());
+            record.excluded = leave;
+            detector = detector_from(chosen(all, kept), record);
+        }
+        return detector;
+    }
+
+    std::unique_ptr<Detector> detector_from(const Pixels& background, GroupRecord& record) {
+        const GroupOptions& o = m_task.options;
+        record.state = GroupState::few_pixels;
+        if (background.count < 2) return nullptr;
+        const auto moments = m_moments.of(background);
+        record.state = GroupState::no_variance;
+        if (static_cast<int>(moments.constant.size()) == moments.bands) return nullptr;
+        auto conditioning = o.conditioning;
+        conditioning.by_bands = true;
+        conditioning.tell_eigenvalues = false;
+        if (o.ledoit_wolf) {
+            const BandShrinkage shrinkage(o.method, moments);
+            conditioning.shrinkage = shrinkage.share(m_moments.fourth_powers(background, shrinkage));
+        }
+        record.shrinkage = conditioning.shrinkage;
+        try {
+            auto detector =
+                std::make_unique<Detector>(make_detector(o.method, o.targets, moments, conditioning));
+            record.state = GroupState::scored;
+            record.regularised = detector->ridge > 0;
+            return detector;
+        } catch (const TargetIsMean&) {
+            record.state = GroupState::target_is_mean;
+            return nullptr;
+        }
+    }
+
+    /// Scores, and behind them the map where there is one, of all pixels of the group.
+    void score(const Detector& detector, const Decision& decision, const float* packed, int64_t pixels) {
+        const auto operation = make_detection(detector, decision);
+        stream::TileLimits limits;
+        limits.window_samples = limits.core_samples = pixels;
+        limits.window_lines = limits.core_lines = 1;
+        const auto worker = operation->start(0, limits);
+        std::vector<CubeView<float>> out{
+            CubeView<float>::packed(m_scores.data(), m_task.scores(), 1, pixels)};
+        if (decision.map)
+            out.push_back(CubeView<float>::packed(m_scores.data() + static_cast<size_t>(m_task.scores()) *
+                                                                        static_cast<size_t>(pixels),
+                                                  1, 1, pixels));
+        const Rect window{0, 0, pixels, 1};
+        // The worker reads alone.
+        worker->process(Tile{0, window, window},
+                        CubeView<float>::packed(const_cast<float*>(packed), m_task.scene.bands, 1, pixels),
+                        out);
+    }
+
+    /// What the group's pixels in the core have.
+    void hand_out(const Tile& tile, int64_t x, int64_t width, bool scored, const CubeView<float>& view,
+                  const std::vector<CubeView<float>>& out) {
+        const int64_t from = std::max(x, tile.core.x), to = std::min(x + width, tile.core.right());
+        for (int64_t line = 0; line < tile.core.h; ++line)
+            for (int64_t s = from; s < to; ++s) {
+                const int64_t i = line * width + (s - x), at = s - tile.core.x;
+                const bool is = m_valid[static_cast<size_t>(i)];
+                valid += is && scored;
+                invalid += !is;
+                in_bad_groups += is && !scored;
+                for (int k = 0; k < m_task.scores(); ++k)
+                    out[0].row(k, line)[at] = view.row(k, 0)[i];
+                if (out.size() > 1) out[1].row(0, line)[at] = view.row(m_task.scores(), 0)[i];
+            }
+    }
+
+    const ColumnTask& m_task;
+    const int64_t m_first;
+    GroupMoments m_moments;
+    HostBuffer<float> m_packed;  ///< of the groups of a batch
+    std::vector<float> m_chosen; ///< of a background that is not all of a group
+    std::vector<float> m_scores; ///< (scores + map) x pixels
+    std::vector<char> m_valid;   ///< a pixel each
+    std::vector<float> m_best;   ///< of the background
+    std::vector<int64_t> m_background;
+    PixelRow m_row;
+};
+
+class ColumnDetection final : public GroupedDetection {
+  public:
+    explicit ColumnDetection(ColumnTask task)
+        : m_task(std::move(task)), m_groups(static_cast<size_t>(m_task.columns.count(m_task.scene.samples))) {
+    }
+
+    /// Where the scene begins inside of a group, tiles do not begin where groups do: each reads the whole of
+    /// those that it has a part of.
+    int64_t halo() const override {
+        return m_task.columns.first % m_task.columns.width == 0 ? 0 : m_task.columns.width - 1;
+    }
+    int64_t align_samples() const override { return m_task.columns.width; }
+    int64_t align_lines() const override { return m_task.scene.lines; }
+    std::vector<int> output_bands() const override {
+        std::vector<int> bands{m_task.scores()};
+        if (m_task.decision.map) bands.push_back(1);
+        return bands;
+    }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override { return ColumnWorker::bytes(m_task); }
+    bool reads_in_place() const override { return true; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<ColumnWorker>(m_task, m_task.columns.group(0));
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const ColumnWorker&>(worker);
+        m_valid += w.valid;
+        m_invalid += w.invalid;
+        m_in_bad_groups += w.in_bad_groups;
+        for (const auto& one : w.found)
+            m_groups[static_cast<size_t>(one.group)] = one.record;
+        for (const auto& one : w.found)
+            m_mine.push_back(one.group);
+    }
+    void exchange(parallel::Group& ranks) override {
+        GroupedDetection::exchange(ranks);
+        BytePacker mine;
+        for (const int64_t g : m_mine)
+            mine.put(g).put(m_groups[static_cast<size_t>(g)]);
+        for (const auto& bytes : ranks.all("groups", mine.take()))
+            for (ByteUnpacker in(bytes); !in.empty();) {
+                const auto g = in.one<int64_t>();
+                in.get(m_groups[static_cast<size_t>(g)]);
+            }
+    }
+    std::vector<GroupRecord> groups() const override { return m_groups; }
+
+  private:
+    const ColumnTask m_task;
+    std::vector<GroupRecord> m_groups;
+    std::vector<int64_t> m_mine; ///< groups of this rank
+};
+
+} // namespace
+
+void GroupedDetection::exchange(parallel::Group& ranks) {
+    Detection::exchange(ranks);
+    m_without_group = ranks.sum("pixels without a group", m_without_group);
+    m_in_bad_groups = ranks.sum("pixels of groups without a background", m_in_bad_groups);
+}
+
+std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
+                                                        const Columns& columns, const GroupOptions& options,
+                                                        const Decision& decision, const PixelMask* mask) {
+    if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
+        options.targets.spectra.empty() == has_target(options.method))
+        throw Error("internal: columns that make no groups, or the wrong targets");
+    return std::make_unique<ColumnDetection>(ColumnTask{scene, columns, options, decision, mask});
+}
+
+} // namespace hsi::detect
