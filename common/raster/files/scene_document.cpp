@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* format_tag = "gdal_hsi_scene";
 constexpr int format_version = 1;
-constexpr int deepest = 64; ///< documents within documents
+constexpr int most_documents = 64; ///< documents within documents
 
 /// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from where the reader stands.
 std::string with_absolute_file(const std::string& path) {
@@ -51,7 +51,7 @@ class Reader {
     Reader(std::string folder, std::string name) : m_folder(std::move(folder)), m_name(std::move(name)) {}
 
     SceneDocument document(const Json& root, int depth) const {
-        if (depth > deepest) fail("more than " + std::to_string(deepest) + " scenes stand in one another");
+        if (depth > most_documents) fail("more than " + std::to_string(most_documents) + " scenes stand in one another");
         if (!root.is_object()) fail("it is no object");
         if (const auto tag = root.find("format"); tag == root.end() || *tag != format_tag)
             fail(std::string("it is not marked as ") + format_tag);
