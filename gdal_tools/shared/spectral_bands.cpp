@@ -12,7 +12,7 @@
 
 namespace hsi::tools {
 
-const char* name_of(math::Resampling method) {
+const char* resampling_name(math::Resampling method) {
     return method == math::Resampling::response ? "response" : "linear";
 }
 

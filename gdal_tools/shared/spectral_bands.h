@@ -13,7 +13,7 @@
 namespace hsi::tools {
 
 /// "response" or "linear"
-const char* name_of(math::Resampling method);
+const char* resampling_name(math::Resampling method);
 std::string short_number(double value); ///< ten digits, without zeros at the end
 std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
 /// "`what` between 400 and 2500 nm", or that there is none.

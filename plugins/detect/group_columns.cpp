@@ -18,7 +18,7 @@ namespace hsi::detect {
 namespace {
 
 /// Samples whose groups are put side by side at a time: those of a cache line.
-constexpr int64_t together = 16;
+constexpr int64_t line_samples = 16;
 /// Pixels whose products are added up at a time: with 224 bands they fill a quarter of a megabyte.
 constexpr int64_t product_pixels = 128;
 
@@ -140,7 +140,7 @@ struct ColumnTask {
     }
     int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
     /// Groups whose pixels are put side by side at a time.
-    int64_t batch() const { return std::max<int64_t>(1, together / columns.width); }
+    int64_t batch() const { return std::max<int64_t>(1, line_samples / columns.width); }
     /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
     size_t group_values() const {
         return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;

@@ -17,7 +17,7 @@ namespace hsi::unmix {
 namespace {
 
 constexpr uint32_t of_noise = 1u << 24; ///< and the draw: the second word of a counter
-constexpr size_t strip = 32;            ///< pixels whose products are made together
+constexpr size_t at_once = 32;          ///< pixels whose products are made together
 
 double length_of(const std::vector<double>& x) {
     double sum = 0;
@@ -75,24 +75,24 @@ class DrawWorker final : public stream::Worker {
     DrawWorker(const DrawOptions& options, size_t classes, const Endmembers& library,
                const std::vector<std::unique_ptr<Draw>>& draws)
         : m_options(options), m_library(library), m_draws(draws),
-          m_bands(static_cast<size_t>(library.bands())), m_values(m_bands * strip),
-          m_sigma(options.noise ? m_bands * strip : 0), m_noisy(options.noise ? m_bands * strip : 0),
-          m_moments(strip, Moments(classes)) {
+          m_bands(static_cast<size_t>(library.bands())), m_values(m_bands * at_once),
+          m_sigma(options.noise ? m_bands * at_once : 0), m_noisy(options.noise ? m_bands * at_once : 0),
+          m_moments(at_once, Moments(classes)) {
         size_t most = options.noise ? 0 : library.spectra.size();
         for (const auto& draw : draws) {
             m_solvers.push_back(std::make_unique<Solver>(draw->mixture));
             most = std::max(most, draw->mixture.size());
         }
-        m_products.resize(most * strip);
+        m_products.resize(most * at_once);
         m_one.resize(most);
     }
 
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
         for (int64_t line = 0; line < in.lines; ++line)
-            for (int64_t first = 0; first < in.samples; first += static_cast<int64_t>(strip)) {
+            for (int64_t first = 0; first < in.samples; first += static_cast<int64_t>(at_once)) {
                 const auto count =
-                    static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(strip), in.samples - first));
+                    static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(at_once), in.samples - first));
                 take(in, line, first, count);
                 m_first = m_options.numbers.of(tile.core.y + line, tile.core.x + first);
                 unmix(count);
@@ -111,7 +111,7 @@ class DrawWorker final : public stream::Worker {
             const float* const from = in.row(static_cast<int>(b), line) + first;
             for (size_t i = 0; i < count; ++i) {
                 const double v = from[i];
-                m_values[b * strip + i] = v;
+                m_values[b * at_once + i] = v;
                 m_squared[i] += v * v;
             }
         }
@@ -120,7 +120,7 @@ class DrawWorker final : public stream::Worker {
         for (size_t b = 0; b < m_bands && m_options.noise; ++b) {
             const float* const from = in.row(static_cast<int>(m_bands + b), line) + first;
             for (size_t i = 0; i < count; ++i) {
-                m_sigma[b * strip + i] = from[i];
+                m_sigma[b * at_once + i] = from[i];
                 m_valid[i] = m_valid[i] && from[i] >= 0 && std::isfinite(from[i]);
             }
         }
@@ -129,13 +129,13 @@ class DrawWorker final : public stream::Worker {
     /// The products of spectra [k] with the values x; every pixel's sums run over the bands in their order.
     template <class Spectrum>
     void multiply(const double* x, size_t spectra, Spectrum spectrum) {
-        std::fill_n(m_products.begin(), spectra * strip, 0.0);
+        std::fill_n(m_products.begin(), spectra * at_once, 0.0);
         for (size_t b = 0; b < m_bands; ++b)
             for (size_t k = 0; k < spectra; ++k) {
                 const double e = spectrum(k)[b];
-                double* const to = m_products.data() + k * strip;
-                for (size_t i = 0; i < strip; ++i)
-                    to[i] += e * x[b * strip + i];
+                double* const to = m_products.data() + k * at_once;
+                for (size_t i = 0; i < at_once; ++i)
+                    to[i] += e * x[b * at_once + i];
             }
     }
 
@@ -150,13 +150,13 @@ class DrawWorker final : public stream::Worker {
                                   static_cast<uint32_t>(pixel), static_cast<uint32_t>(pixel >> 32)},
                                  m_options.seed));
                 for (size_t k = 0; k < std::min<size_t>(4, m_bands - b); ++k)
-                    m_noisy[(b + k) * strip + i] += m_sigma[(b + k) * strip + i] * z[k];
+                    m_noisy[(b + k) * at_once + i] += m_sigma[(b + k) * at_once + i] * z[k];
             }
         }
         m_squared.fill(0.0);
         for (size_t b = 0; b < m_bands; ++b)
-            for (size_t i = 0; i < strip; ++i)
-                m_squared[i] += m_noisy[b * strip + i] * m_noisy[b * strip + i];
+            for (size_t i = 0; i < at_once; ++i)
+                m_squared[i] += m_noisy[b * at_once + i] * m_noisy[b * at_once + i];
     }
 
     void unmix(size_t count) {
@@ -181,7 +181,7 @@ class DrawWorker final : public stream::Worker {
         const size_t p = draw.mixture.size();
         double squared = m_squared[i];
         for (size_t k = 0; k < p; ++k)
-            m_one[k] = m_products[(m_options.noise ? k : static_cast<size_t>(draw.members[k])) * strip + i];
+            m_one[k] = m_products[(m_options.noise ? k : static_cast<size_t>(draw.members[k])) * at_once + i];
         if (m_options.normalise == Normalise::unit) {
             if (!(squared > 0)) return; // noise has made nothing of it
             const double length = std::sqrt(squared);
@@ -233,8 +233,8 @@ class DrawWorker final : public stream::Worker {
     std::vector<double> m_values, m_sigma, m_noisy, m_products, m_one;
     std::vector<Moments> m_moments;
     std::vector<std::unique_ptr<Solver>> m_solvers;
-    std::array<double, strip> m_squared{};
-    std::array<bool, strip> m_valid{};
+    std::array<double, at_once> m_squared{};
+    std::array<bool, at_once> m_valid{};
     int64_t m_first = 0; ///< number of the strip's first pixel
 };
 
@@ -279,7 +279,7 @@ class CpuDraws final : public DrawUnmixing {
     }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         const uint64_t bands = static_cast<uint64_t>(m_library.bands()), p = m_most;
-        return (strip * (3 * bands + m_library.spectra.size() + p + 3 * m_classes + 8) +
+        return (at_once * (3 * bands + m_library.spectra.size() + p + 3 * m_classes + 8) +
                 m_draws.size() * (p * (p + 1) / 2 + 8 * p + 32)) *
                sizeof(double);
     }
