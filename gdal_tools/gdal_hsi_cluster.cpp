@@ -38,6 +38,7 @@ struct Settings {
     std::vector<std::string> start_spectra; ///< of -start; empty: all
     double library_scale = 1;
     bool any_scale = false, json = false;
+    tools::BandFit fit = tools::BandFit::automatic;
 };
 
 const char* name_of(cluster::Distance distance) {
@@ -207,7 +208,7 @@ void run_cluster(tool::Run& run, Settings s) {
     if (!s.start.empty()) {
         source = tools::scaled_for_library(run, source, s.any_scale);
         library = tools::spectra_for_scene(run, "-start", s.start, s.start_spectra, s.library_scale,
-                                           "Clustering", source);
+                                           "Clustering", source, s.fit);
         check_start(s, library.spectra.size());
         tools::warn_of_other_units(run, *source, library,
                                    "centres move to where the pixels are, but start "
@@ -242,7 +243,7 @@ void check_settings(const tool::Call& call, const Settings& s) {
         if (s.count == 0)
             throw UsageError("the number of clusters is missing",
                              "Give -k N, or -start LIBRARY, whose spectra are the first centres.");
-        for (const char* name : {"library-scale", "spectrum", "any-scale"})
+        for (const char* name : {"library-scale", "spectrum", "any-scale", "resample"})
             if (call.given(name))
                 throw UsageError("-" + std::string(name) + " means nothing without -start LIBRARY",
                                  "Leave it out, or give -start LIBRARY, too.");
@@ -273,6 +274,7 @@ void declare(tool::Call& call) {
                 "0..10000")
         .above(0);
     tools::add_any_scale_option(call, s.any_scale);
+    tools::add_resample_option(call, s.fit);
     call.option("seed", s.options.seed, "Of the pixels that k-means++ starts from");
     call.output("centres", s.centres, Content::spectra,
                 "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "

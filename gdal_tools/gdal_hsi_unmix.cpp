@@ -389,7 +389,8 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
     if (common.device.kind == DeviceChoice::Kind::cuda)
         throw UsageError("-device cuda: draws are unmixed on the CPU", "Leave -device out.");
     if (raster::RasterSink::is_virtual(common.destination))
-        throw UsageError("-draws: a VRT cannot compute draws", "Write dst in another format.");
+        throw UsageError("-draws does not go with a dst that is computed when it is read",
+                         "Write dst in another format.");
 }
 
 void run_unmix(tool::Run& run, const Settings& s) {

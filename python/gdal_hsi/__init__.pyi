@@ -101,6 +101,7 @@ def cluster(
     spectrum: str | float | Sequence[str | float] | None = ...,
     library_scale: float | None = ...,
     any_scale: bool | None = ...,
+    resample: Literal['auto', 'response', 'linear'] | None = ...,
     seed: int | None = ...,
     memory: str | float | None = ...,
     threads: str | float | None = ...,
