@@ -33,12 +33,16 @@ struct Settings {
     std::string file;
 };
 
-/// A definition without files, its settings seen by the test.
+/// A definition without files; its settings are seen by the test. It lasts until the next one is made.
 Definition bare(
     Settings*& seen, const std::function<void(Run&)>& work = [](ToolRun&) {}) {
-    return {"bare", "Bare", "It does nothing.", {}, "", [&seen, work](Call& call) {
+    static Settings** shown;
+    static std::function<void(Run&)> body;
+    shown = &seen;
+    body = work;
+    return {"bare", "Bare", "It does nothing.", {}, "", [](Call& call) {
                 auto& s = call.settings<Settings>();
-                seen = &s;
+                *shown = &s;
                 call.option("ws", s.window, "window").between(3, 63).in_unit("pixels").also("window");
                 call.option("limit", s.limit, "limit").above(0);
                 call.option("big", s.big, "big");
@@ -51,7 +55,7 @@ Definition bare(
                 call.option("text", s.text, "text");
                 call.flag("on", s.on, "on");
                 call.exclusive("ws", "limit");
-                call.body(work);
+                call.body(body);
             }};
 }
 
