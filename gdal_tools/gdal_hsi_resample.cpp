@@ -91,9 +91,12 @@ void tell(tool::Run& run, const Settings& s, const Target& target, const math::R
         left_out.push_back(j + 1);
         if (shown.size() < most) shown.push_back(tools::nm_text(target.bands.centres[j]));
     }
-    run.report()["resampled"] = {
-        {"method", tools::resampling_name(s.method)}, {"target", target.name}, {"source_bands", plan.sources.size()},
-        {"bands", plan.bands.size()},         {"left_out", left_out},  {"cut", plan.cut()}};
+    run.report()["resampled"] = {{"method", tools::resampling_name(s.method)},
+                                 {"target", target.name},
+                                 {"source_bands", plan.sources.size()},
+                                 {"bands", plan.bands.size()},
+                                 {"left_out", left_out},
+                                 {"cut", plan.cut()}};
     if (!plan.left_out.empty())
         run.note(counted(plan.left_out.size(), "band") + " of " + std::to_string(all) +
                  worded(plan.left_out.size(), " is", " are") +

@@ -51,7 +51,8 @@ class Reader {
     Reader(std::string folder, std::string name) : m_folder(std::move(folder)), m_name(std::move(name)) {}
 
     SceneDocument document(const Json& root, int depth) const {
-        if (depth > most_documents) fail("more than " + std::to_string(most_documents) + " scenes stand in one another");
+        if (depth > most_documents)
+            fail("more than " + std::to_string(most_documents) + " scenes stand in one another");
         if (!root.is_object()) fail("it is no object");
         if (const auto tag = root.find("format"); tag == root.end() || *tag != format_tag)
             fail(std::string("it is not marked as ") + format_tag);
