@@ -303,7 +303,7 @@ def test_mlr_map_that_a_vrt_cannot_hold(options, tmp_path, out):
         succeed(run("gdal_hsi_sahic", "-q", "-no-spatial", "-model", model, scene, labels, tmp_path / "train.tif"))
     options = [model if o == "model.json" else out / o if o == "c.tif" else o for o in options]
     refused = run("gdal_hsi_sahic", "-q", *options, scene, "none" if applies else labels, out / "map.vrt")
-    assert refused.code == 2 and "-of VRT" in first_error(refused) and not list(out.iterdir())
+    assert refused.code == 2 and "dst is a VRT" in first_error(refused) and not list(out.iterdir())
 
 
 @pytest.mark.parametrize("tool", ["gdal_hsi_pca", "gdal_hsi_mnf"])

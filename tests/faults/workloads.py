@@ -115,7 +115,7 @@ JOBS = [
         ("-t", "3", "-residual", ("-spectra", "{spectra}"), REPORT, "s.img", "{dst}"),
         {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("cluster", "gdal_hsi_cluster", ("-k", "3", "-iterations", "5", ("-centres", "{centres}"), REPORT, "s.img", "{dst}"),
-        {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
+        {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False, prints=True),
     Job("draws", "gdal_hsi_unmix",
         ("-draws", "3", "-uncertainty", "s.img", ("-deviation", "{deviation}"), REPORT, "s.img", "library.sli", "{dst}"),
         {"deviation": "deviation.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr"),
