@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -408,28 +409,6 @@ void warn_without_training(tool::Run& run, const Settings& s, const raster::Labe
                         : ": -training " + labels + ", as its model '" + model + "' names them"));
 }
 
-/// Pixels of the map in classes that the reference does not have, to the user: another field, or other
-/// labels.
-void warn_of_unknown_classes(tool::Run& run, const std::string& of, const accuracy::Result& result,
-                             Json& report) {
-    constexpr size_t most = 5;
-    int64_t pixels = 0;
-    std::vector<std::string> classes;
-    size_t count = 0;
-    for (const auto& c : result.by_class) {
-        if (c.reference > 0 || c.mapped == 0) continue;
-        pixels += c.mapped;
-        if (count++ < most) classes.push_back(tool::class_text(c.of.value, c.of.name));
-    }
-    report["pixels_of_unknown_classes"] = pixels;
-    if (!tools::touching_counts(pixels, result.pixels)) return;
-    run.warn(
-        of + std::to_string(pixels) + " of " + counted(result.pixels, "judged pixel") +
-        worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
-        joined(classes, ", ") + (count > most ? " and " + counted(count - most, "other") : std::string()) +
-        "), and are wrong whatever they hold: are these the labels, and the -field, that belong to the map?");
-}
-
 /// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     if (s.folds > 0 && !s.reference.leave_out.empty()) {
@@ -462,8 +441,6 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     if (!s.training.path.empty()) compare_with_training(run, s, files, report);
     warn_without_training(run, s, *files.map);
     auto result = confusion.result(s.unclassified == "error");
-    warn_of_unknown_classes(run, s.folds > 0 ? "'" + files.reference->path() + "': " : std::string(), result,
-                            report);
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
     if (confusion.renumbered())
@@ -509,6 +486,45 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              std::to_string(tools::least_class_pixels) +
              ", one of them more or less changes an accuracy of the class by more than a tenth, and of 1 the "
              "producer's accuracy is all or nothing");
+}
+
+/// Pixels of maps in classes that no reference has, to the user: another field, or other labels. Classes that
+/// -leave-out names are known to lack.
+void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>& results,
+                             const std::vector<std::string>& left_out) {
+    constexpr size_t most = 5;
+    using Class = std::pair<int, std::string>;
+    std::set<Class> known;
+    std::map<Class, int64_t> lacking; // pixels
+    int64_t judged = 0, pixels = 0;
+    for (const auto& result : results) {
+        judged += result.pixels;
+        for (const auto& c : result.by_class) {
+            const Class one{c.of.value, c.of.name};
+            if (c.reference > 0) known.insert(one);
+            if (c.reference == 0 && c.mapped > 0) lacking[one] += c.mapped;
+        }
+    }
+    std::vector<std::string> classes;
+    for (const auto& [one, mapped] : lacking) {
+        const auto& [value, name] = one;
+        if (known.count(one) > 0) continue;
+        if (std::any_of(left_out.begin(), left_out.end(), [&, value = value, &name = name](const auto& word) {
+                return word == name || word == std::to_string(value);
+            }))
+            continue;
+        pixels += mapped;
+        classes.push_back(tool::class_text(value, name));
+    }
+    run.report()["pixels_of_unknown_classes"] = pixels;
+    if (!tools::touching_counts(pixels, judged)) return;
+    const size_t further = classes.size() - std::min(classes.size(), most);
+    classes.resize(classes.size() - further);
+    run.warn(
+        std::to_string(pixels) + " of " + counted(judged, "judged pixel") +
+        worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
+        joined(classes, ", ") + (further > 0 ? " and " + counted(further, "other") : std::string()) +
+        "), and are wrong whatever they hold: are these the labels, and the -field, that belong to the map?");
 }
 
 /// What -leave-out names must be a class of one reference at least.
@@ -573,6 +589,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
         const auto results = judge_folds(run, s);
         if (results.empty()) return;
         warn_of_few_pixels(run, results);
+        warn_of_unknown_classes(run, results, left_out_words(s.reference.leave_out));
         const auto summary = accuracy::summarize(results);
         return give(to_json(results, summary), accuracy::csv(results, summary),
                     accuracy::text(results, summary));
@@ -580,6 +597,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
     Known known;
     if (const auto result = judge(run, s, run.report(), known)) {
         warn_of_few_pixels(run, {*result});
+        warn_of_unknown_classes(run, {*result}, left_out_words(s.reference.leave_out));
         give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
     }
 }

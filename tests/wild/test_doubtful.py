@@ -549,7 +549,7 @@ def test_maps_made_with_neighbours(tmp_path, tool):
     assert "made with the neighbours" not in succeed(run(*command, "-training", labels)).err
 
 
-def named(path, labels, names):
+def class_map(path, labels, names):
     from osgeo import gdal
     dataset = gdal.GetDriverByName("GTiff").Create(str(path), labels.shape[1], labels.shape[0], 1)
     dataset.GetRasterBand(1).WriteArray(labels)
@@ -565,8 +565,8 @@ def test_classes_that_the_reference_lacks(tmp_path):
         mapped = np.where(wrong, 9, labels).astype("u1")
         mapped[19, 19] = 8 if told else mapped[19, 19]
         names = ["roof", "tree", "soil", "water", *"xyz", "cloud", "built"]
-        command = ["gdal_hsi_accuracy", "-report", tmp_path / "r.json", named(tmp_path / f"{name}.tif", mapped, names),
-                   named(tmp_path / "reference.tif", labels, names)]
+        command = ["gdal_hsi_accuracy", "-report", tmp_path / "r.json", class_map(tmp_path / f"{name}.tif", mapped, names),
+                   class_map(tmp_path / "reference.tif", labels, names)]
         result = succeed(run(*command))
         unknown = int((mapped > 4).sum())
         report = json.loads((tmp_path / "r.json").read_text())
@@ -582,7 +582,7 @@ def test_kappa_of_one_class(tmp_path, side):
     labels = np.kron(np.arange(1, 3).reshape(1, 2), np.ones((10, 10), int)).astype("u1")
     files = {"map": labels, "reference": labels[::-1, ::-1].copy()}
     files[side] = np.where(np.arange(20) < 20, 1, files[side]).astype("u1")
-    paths = [named(tmp_path / f"{name}.tif", files[name], ["a", "b"]) for name in ("map", "reference")]
+    paths = [class_map(tmp_path / f"{name}.tif", files[name], ["a", "b"]) for name in ("map", "reference")]
     result = succeed(run("gdal_hsi_accuracy", *paths))
     assert f"Kappa: - (not defined: the {side} holds one class only)" in result.out
     assert json.loads(succeed(run("gdal_hsi_accuracy", "-json", *paths)).out)["kappa"]["value"] is None
