@@ -18,9 +18,9 @@ std::vector<std::string>& being_opened() {
     return names;
 }
 
-class Opening {
+class ChainOpening {
   public:
-    explicit Opening(const std::string& name) {
+    explicit ChainOpening(const std::string& name) {
         auto& names = being_opened();
         constexpr size_t deepest = 64;
         const bool again = std::any_of(names.begin(), names.end(),
@@ -32,9 +32,9 @@ class Opening {
                         "Make the scene anew.");
         names.push_back(name);
     }
-    ~Opening() { being_opened().pop_back(); }
-    Opening(const Opening&) = delete;
-    Opening& operator=(const Opening&) = delete;
+    ~ChainOpening() { being_opened().pop_back(); }
+    ChainOpening(const ChainOpening&) = delete;
+    ChainOpening& operator=(const ChainOpening&) = delete;
 };
 
 std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const std::string& name) {
@@ -124,7 +124,7 @@ class ComputedReader final : public stream::CubeReader {
 } // namespace
 
 std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name) {
-    const Opening opening(name);
+    const ChainOpening opening(name);
     check_unchanged(document.source, name);
     auto made = std::make_shared<ComputedScene>();
     made->link = document.link;
