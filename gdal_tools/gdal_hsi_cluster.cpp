@@ -95,7 +95,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
 
 /// The spectra of the centres, in the units of src.
 raster::SpectralLibrary library_of(const cluster::Result& found, const raster::RasterSource& scene) {
-    raster::SpectralLibrary library;
+    auto library = tools::library_for(scene);
     const tools::BandScales scales(scene);
     for (int k = 0; k < found.centres.count; ++k) {
         const auto at = static_cast<size_t>(k);
@@ -107,11 +107,6 @@ raster::SpectralLibrary library_of(const cluster::Result& found, const raster::R
         library.names.push_back(name_of_cluster(at));
         library.spectra.push_back(std::move(spectrum));
     }
-    library.wavelengths_nm = scene.wavelengths_nm();
-    library.fwhm_nm = scene.fwhm_nm();
-    library.band_numbers = scene.band_numbers();
-    library.numbers_told = true;
-    library.twofold = !scene.exact_in_float();
     return library;
 }
 

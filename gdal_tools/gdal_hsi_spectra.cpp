@@ -221,7 +221,7 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::Raste
 /// Deviations are spectra of their own, behind the mean; in double precision where the scene's type tells
 /// more than single.
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
-    raster::SpectralLibrary library;
+    auto library = tools::library_for(scene);
     for (const SpectrumRow& row : rows) {
         library.names.push_back(row.name);
         library.spectra.push_back(row.mean);
@@ -229,11 +229,6 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
         library.names.push_back(row.name + " deviation");
         library.spectra.push_back(row.deviation);
     }
-    library.wavelengths_nm = scene.wavelengths_nm();
-    library.fwhm_nm = scene.fwhm_nm();
-    library.band_numbers = scene.band_numbers();
-    library.numbers_told = true;
-    library.twofold = !scene.exact_in_float();
     return library;
 }
 

@@ -83,6 +83,16 @@ raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, 
     return wanted.empty() && kept.size() == chosen.size() ? library : raster::selected(library, kept);
 }
 
+raster::SpectralLibrary library_for(const raster::RasterSource& scene) {
+    raster::SpectralLibrary library;
+    library.wavelengths_nm = scene.wavelengths_nm();
+    library.fwhm_nm = scene.fwhm_nm();
+    library.band_numbers = scene.band_numbers();
+    library.numbers_told = true;
+    library.twofold = !scene.exact_in_float();
+    return library;
+}
+
 model::SceneBands library_bands(const raster::SpectralLibrary& library) {
     model::SceneBands bands{library.band_numbers, library.wavelengths_nm, library.numbers_told,
                             static_cast<int>(library.bands())};

@@ -36,6 +36,10 @@ void report_fit(tool::Run& run, const std::string& used, const std::string& role
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands = 0);
 
+/// A library for spectra of this scene: no spectra yet, but its bands, and double precision where single does
+/// not hold the scene's values.
+raster::SpectralLibrary library_for(const raster::RasterSource& scene);
+
 /// By what a library knows its bands.
 model::SceneBands library_bands(const raster::SpectralLibrary& library);
 

@@ -220,7 +220,7 @@ std::string target_name(const char* what, size_t rank, const atdca::Target& t) {
 raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>& spectra,
                                            const std::vector<atdca::Target>& targets,
                                            const raster::RasterSource& cube, const char* what) {
-    raster::SpectralLibrary library;
+    auto library = library_for(cube);
     const BandScales scales(cube);
     // What single precision does not hold is read again.
     const auto exact = cube.exact_in_float() ? nullptr : cube.in_sums()->open_reader();
@@ -236,11 +236,6 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
         }
         scales.apply(x);
     }
-    library.wavelengths_nm = cube.wavelengths_nm();
-    library.fwhm_nm = cube.fwhm_nm();
-    library.band_numbers = cube.band_numbers();
-    library.numbers_told = true;
-    library.twofold = !cube.exact_in_float();
     return library;
 }
 
