@@ -3,9 +3,9 @@
 // weights, the random field's 200 iterations, and one iteration by kernel (the paper's Table VIII), where one
 // of our loops does the work of several of its kernels.
 #include "sahic/lorsal.h"
-#include "sahic/mrf_simd.h"
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
+#include "sahic/sahic_simd.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 

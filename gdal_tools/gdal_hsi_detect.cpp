@@ -2,9 +2,9 @@
 // gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
 // method wants them, and one for the scores; local RX takes its background from a halo in a single pass, and
 // so do groups of columns from themselves. Groups of a map have their moments in one pass together.
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "detect/detect.h"
 #include "detect/groups.h"
 #include "detect/ranking.h"

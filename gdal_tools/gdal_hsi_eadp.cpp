@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on
 // components, range and histogram of their gradients, diffusion.
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "eadp/profile.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_info: what the suite sees in a file, and what its tools would make of it here.
 #include "atdca/atdca.h"
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/host_memory.h"
+#include "core/text.h"
 #include "core/valid_pixel.h"
 #include "detect/detect.h"
 #include "eadp/profile.h"

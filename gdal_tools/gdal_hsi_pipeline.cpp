@@ -6,7 +6,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
 #include "raster/sink/raster_sink.h"

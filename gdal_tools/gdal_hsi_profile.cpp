@@ -3,9 +3,9 @@
 // components, or the bands themselves; then whole planes of components, a side of one of them a thread, whose
 // bands go into dst as they are made, or where dst wants all bands of a tile at once, tile by tile in the
 // end.
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "profile/profile.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/source/pixel_size.h"
@@ -14,7 +14,6 @@
 #include "stream/band_writer.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
-#include "tool/argument.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"

@@ -4,7 +4,7 @@
 // shown.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/source/raster_source.h"

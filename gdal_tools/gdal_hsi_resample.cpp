@@ -2,7 +2,7 @@
 // gdal_hsi_resample: a scene, or a library of spectra, at the bands of another spectrometer. One pass.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
 #include "raster/sink/output_set.h"

@@ -473,7 +473,7 @@ void declare_random_field(tool::Call& call, Settings& s) {
 
 /// What options mean together.
 void check_settings(const tool::Call& call, const Settings& s, const tool::MaskOptions& mask) {
-    tool::check_mask_use(mask, s.apply.empty(), "-apply");
+    if (mask.given()) tool::check_mask_use(mask, s.apply.empty(), "-apply");
     const auto contradicts = [&](const std::string& with, std::initializer_list<const char*> names) {
         for (const char* name : names)
             if (call.given(name))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_spectra: the spectra of classes, polygons or points of a scene, as a library. One pass over the
 // tiles that hold a labelled pixel.
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/json.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"

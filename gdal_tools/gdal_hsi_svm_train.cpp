@@ -3,8 +3,7 @@
 // labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/labels/labels.h"
 #include "shared/neighbours.h"
 #include "shared/training_pixels.h"

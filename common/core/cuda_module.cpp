@@ -8,12 +8,14 @@
 
 #include <dlfcn.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <system_error>
 
 namespace hsi {
+
 namespace {
 
 std::vector<CudaDevice> probe() {
@@ -145,6 +147,36 @@ std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::st
         chosen.push_back(all[static_cast<size_t>(ordinal)]);
     }
     return chosen;
+}
+
+DeviceChoice parse_device(std::string_view text) {
+    DeviceChoice choice;
+    if (text == "auto") return choice;
+    if (text == "cpu") {
+        choice.kind = DeviceChoice::Kind::cpu;
+        return choice;
+    }
+    const auto bad = [&] {
+        return UsageError("-device: '" + std::string(text) + "' is not a device",
+                          "Use auto, cpu, cuda, cuda:0 or a list such as cuda:0,1.");
+    };
+    if (text.substr(0, 4) != "cuda") throw bad();
+    choice.kind = DeviceChoice::Kind::cuda;
+    std::string_view rest = text.substr(4);
+    if (rest.empty()) return choice;
+    if (rest.front() != ':' || rest.size() < 2) throw bad();
+    while (!rest.empty()) {
+        rest.remove_prefix(1); // ':' or ','
+        int index = 0;
+        const auto [p, ec] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
+        if (ec != std::errc() || index < 0) throw bad();
+        for (int other : choice.devices)
+            if (other == index) throw bad();
+        choice.devices.push_back(index);
+        rest.remove_prefix(static_cast<size_t>(p - rest.data()));
+        if (!rest.empty() && (rest.front() != ',' || rest.size() < 2)) throw bad();
+    }
+    return choice;
 }
 
 } // namespace hsi

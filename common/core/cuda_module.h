@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Finding a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at run time, so that a program that does not
-// use a GPU neither loads nor needs CUDA. No CUDA header here.
+// Where to compute, as the user asked for it; finding a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
+// run time, so that a program that does not use a GPU neither loads nor needs CUDA. No CUDA header here.
 #pragma once
-
-#include "core/device_choice.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace hsi {
+
+struct DeviceChoice {
+    enum class Kind { automatic, cpu, cuda };
+    Kind kind = Kind::automatic;
+    std::vector<int> devices; ///< CUDA ordinals; empty: the first one
+};
+
+/// Parses auto, cpu, cuda, cuda:I or cuda:I,J. Throws UsageError naming the allowed values.
+DeviceChoice parse_device(std::string_view text);
 
 struct CudaDevice {
     int ordinal = 0;

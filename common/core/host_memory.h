@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Large host buffers: page-aligned, on huge pages where the kernel gives them; a backend may supply pinned
-// memory.
+// Memory of the host: sizes as users write them, what this process has used, and large buffers: page-aligned,
+// on huge pages where the kernel gives them; a backend may supply pinned memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace hsi {
@@ -66,5 +68,15 @@ class HostBuffer {
     size_t m_count = 0;
     T* m_data = nullptr;
 };
+
+/// Parses "512MB", "2GB", "1.5GiB", "800000", "25%" (of `whole`). Suffixes are binary (1 MB = 2^20 bytes) as
+/// in GDAL_CACHEMAX. Throws UsageError naming `option` when the text is not a positive size.
+uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view option);
+
+/// "1.5 GB", "300 MB", "12 kB": for messages.
+std::string format_byte_size(uint64_t bytes);
+
+/// Highest resident set of this process so far, in bytes.
+uint64_t peak_resident();
 
 } // namespace hsi

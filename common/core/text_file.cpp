@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/text_file.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 
 #include <poll.h>
 #include <sys/stat.h>

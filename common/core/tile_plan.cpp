@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "core/tile_plan.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 
 #include <algorithm>
 #include <cmath>

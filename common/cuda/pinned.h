@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "core/byte_size.h"
 #include "core/host_memory.h"
 #include "cuda/device.h"
 #include "cuda/kept_memory.h"

@@ -2,7 +2,7 @@
 #include "host/completion.h"
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/sink/output_format.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host/help.h"
 
-#include "core/names.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <sstream>

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "host/command_line.h"
 #include "host/completion.h"
 #include "host/help.h"
@@ -11,7 +11,6 @@
 #include "host/usage_json.h"
 #include "math/simd_target.h"
 #include "tool/execute.h"
-#include "tool/job.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>
@@ -226,7 +225,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
             check_standard_output();
             return 0;
         }
-        math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
+        if (const char* const simd = CPLGetConfigOption("HSI_SIMD", nullptr)) math::select_simd(simd);
         if (std::none_of(words.begin(), words.end(), [](const std::string& word) {
                 return equal_names(word, "--help") || equal_names(word, "-h") || word == "--json-usage";
             }))

@@ -2,8 +2,8 @@
 #include "parallel/joint_memory.h"
 
 #include "core/byte_pack.h"
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -2,9 +2,9 @@
 #include "stream/pipeline.h"
 
 #include "core/byte_pack.h"
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
 

@@ -109,7 +109,8 @@ PlaneStore::PlaneStore(const CubeShape& shape, const std::string& folder) : m_sh
 }
 
 std::unique_ptr<PlaneStore> PlaneStore::in_memory_of(parallel::Group& ranks, const CubeShape& shape) {
-    const auto memory = parallel::JointMemory::make(ranks, "planes", shape.float_bytes(), false);
+    const auto memory =
+        ranks.several() ? parallel::JointMemory::make(ranks, "planes", shape.float_bytes(), false) : nullptr;
     const bool common = memory && memory->processes() == ranks.size();
     if (!common) return std::make_unique<PlaneStore>(shape);
     auto store = std::make_unique<PlaneStore>(shape, memory);

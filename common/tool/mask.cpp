@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tool/mask.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "raster/labels/labels.h"
 #include "tool/resources.h"
 

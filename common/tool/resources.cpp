@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tool/resources.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
-#include "core/names.h"
+#include "core/host_memory.h"
 #include "core/process_limits.h"
+#include "core/text.h"
 #include "parallel/ranks.h"
 #include "tool/words.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tool/run_impl.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "core/text_file.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
@@ -332,7 +331,7 @@ void Run::Impl::check_report() {
     if (options.report_append && stat(options.report.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
         throw UsageError("-report-append: " + options.report + " is no file that holds records",
                          "Name a file, or leave out -report-append.");
-    raster::check_text_output(report_output());
+    if (!options.report.empty()) raster::check_text_output(report_output());
     if (!overwrite && report_is_other_file()) throw no_report();
 }
 

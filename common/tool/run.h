@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/cancel.h"
-#include "core/device_choice.h"
+#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "raster/files/text_output.h"

@@ -2,7 +2,7 @@
 #include "tool/words.h"
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shared/components.h"
 
-#include "core/byte_size.h"
+#include "core/host_memory.h"
 #include "links/links.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "shared/mrf.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
+#include "core/host_memory.h"
 
 #include <cmath>
 

@@ -2,8 +2,8 @@
 // How gdal_hsi_profile will lay out its work, which gdal_hsi_info shows, too.
 #pragma once
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "profile/profile.h"
 #include "tool/run.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "core/valid_pixel.h"
 #include "math/resampling.h"
 #include "model/classes.h"

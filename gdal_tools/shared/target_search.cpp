@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "shared/target_search.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "shared/scene_and_library.h"
 #include "stream/statistics_scan.h"
 #include "stream/value_parts.h"

@@ -2,9 +2,9 @@
 // What tools that train a classifier share: labelled pixels and their spectra to a training set.
 #pragma once
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "model/training_set.h"
 #include "raster/labels/labels.h"
 #include "tool/classification.h"

@@ -2,7 +2,7 @@
 #include "arrays/call.h"
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "tool/definition_json.h"
 
 #include <algorithm>

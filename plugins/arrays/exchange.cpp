@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "arrays/exchange.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "raster/gdal/sample_convert.h"
 
 #include <algorithm>

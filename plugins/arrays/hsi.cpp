@@ -8,8 +8,8 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
-#include "core/names.h"
 #include "core/process_owner.h"
+#include "core/text.h"
 #include "tool/definition_json.h"
 #include "tool/execute.h"
 #include "tool/host.h"

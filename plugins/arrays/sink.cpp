@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "raster/files/run_files.h"
 #include "raster/gdal/sample_convert.h"
-#include "raster/gdal/store_convert.h"
 #include "raster/sink/nodata_choice.h"
 #include "raster/sink/raster_sink.h"
 

@@ -4,9 +4,9 @@
 // threads.
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/names.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
+#include "core/text.h"
 #include "gdal/modules.h"
 #include "links/links.h"
 #include "math/simd_target.h"
@@ -14,7 +14,7 @@
 #include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/source/raster_source.h"
 
 #include <cpl_conv.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Training on the CPU: the problem, and the paper's path.
 #include "sahic/lorsal.h"
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "parallel/team.h"

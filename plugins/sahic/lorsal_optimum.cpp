@@ -13,8 +13,8 @@
 //   maximise  sum over samples of the entropy of p_i   subject to  |H (Y - P)|_inf <= lambda,  p_i in the
 //   simplex,
 // and (1 - s) Y + s P(w), s = min(1, lambda / |H (Y - P(w))|_inf), is a point of it for any w.
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 

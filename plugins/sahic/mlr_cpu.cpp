@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "math/rbf_sums.h"
 #include "parallel/group.h"
-#include "sahic/mlr_simd.h"
 #include "sahic/sahic.h"
+#include "sahic/sahic_simd.h"
 #include "sahic/spatial_weights.h"
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "parallel/team.h"
-#include "sahic/mrf_simd.h"
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
+#include "sahic/sahic_simd.h"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 #include "sahic/mrf_scene.h"
 
 #include "core/byte_pack.h"
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/team.h"
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace hsi::sahic {
@@ -278,7 +279,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
     std::vector<int> owners;
     for (int64_t t = 0; t < plan.tiles.size(); ++t)
         owners.push_back(static_cast<int>(t % ranks.size()));
-    parallel::SharedTiles shared(ranks, owners);
+    std::optional<parallel::SharedTiles> shared;
+    if (ranks.several()) shared.emplace(ranks, owners);
     const auto give_up = [&] { return pass.cancel != nullptr && pass.cancel->requested(); };
     report.tiles = 0;
     for (int64_t t = 0; t < plan.tiles.size(); ++t) {
@@ -289,8 +291,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
         MrfResiduals residuals;
         if (owner != ranks.rank() && !by.joint) {
             const auto now = Clock::now();
-            shared.receive(t, owner, &residuals, sizeof residuals, give_up);
-            shared.receive(t, owner, q, core_bytes, give_up);
+            shared->receive(t, owner, &residuals, sizeof residuals, give_up);
+            shared->receive(t, owner, q, core_bytes, give_up);
             planes.read(tile.core, window_data.data());
             result.residuals += residuals;
             writer.write(tile.core, tile.core, q, window_data.data());
@@ -330,8 +332,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
             writer.write(tile.core, window, q, p);
         } else if (!by.joint) {
             cut_out(q, k, window, tile.core);
-            shared.send(t, &residuals, sizeof residuals, give_up);
-            shared.send(t, q, core_bytes, give_up);
+            shared->send(t, &residuals, sizeof residuals, give_up);
+            shared->send(t, q, core_bytes, give_up);
         }
         report.write_seconds += seconds_since(now);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_sahic.so: training, class probabilities and the Markov random field on GPUs.
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/cublas.h"

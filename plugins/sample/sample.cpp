@@ -3,8 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "svm/svm_train.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "parallel/group.h"
 #include "parallel/threads.h"
 

@@ -40,8 +40,8 @@ COMMON = {  # room -> the rooms whose headers it may include
 # The folders of common/raster: each may include its own headers and those of the folders before it. What stands behind a
 # folder's name are its headers for everybody else; the others are private to common/raster and to tests.
 RASTER = {
-    "gdal": "drivers gdal_errors regular_file sample_convert store_convert text_input",
-    "metadata": "metadata_items packed_text",
+    "gdal": "drivers gdal_errors regular_file sample_convert text_input",
+    "metadata": "packed_text scene_metadata",
     "products": "",
     "libraries": "spectral_library",
     "files": "run_files scene_document side_files text_output",
@@ -51,7 +51,7 @@ RASTER = {
 }
 # plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
 ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
-RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/resources.cpp", "common/tool/run.cpp",
+RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/resources.cpp", "common/tool/run.cpp",
          "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "

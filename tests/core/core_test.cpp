@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/cuda_module.h"
-#include "core/device_choice.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/host_memory.h"
+#include "core/text.h"
 #include "core/tile_plan.h"
-#include "core/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first byte says which kind: a table, an ENVI library (header and data on both sides of a zero byte), a
 // text that tells what it is, a binary file of a spectrometer.
-#include "core/utf8.h"
+#include "core/text.h"
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/table_axis.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The small readers of option values: band lists, sizes, devices, numbers. The first byte chooses.
 #include "tool/words.h"
-#include "core/byte_size.h"
-#include "core/device_choice.h"
+#include "core/cuda_module.h"
+#include "core/host_memory.h"
 #include "fuzz/fuzz.h"
 #include "sample/sample.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/blas_threads.h"
+#include "host/process.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include "host/process.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "support/memory_cube.h"
 #include "tool/resources.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/sample_convert.h"
-#include "raster/gdal/store_convert.h"
 #include "stream/value_parts.h"
 
 #include <gtest/gtest.h>

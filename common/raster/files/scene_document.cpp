@@ -3,11 +3,12 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
+#include "raster/products/product.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -26,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* format_tag = "gdal_hsi_scene";
 constexpr int format_version = 1;
 constexpr int most_documents = 64; ///< documents within documents
 
@@ -54,8 +54,8 @@ class Reader {
         if (depth > most_documents)
             fail("more than " + std::to_string(most_documents) + " scenes stand in one another");
         if (!root.is_object()) fail("it is no object");
-        if (const auto tag = root.find("format"); tag == root.end() || *tag != format_tag)
-            fail(std::string("it is not marked as ") + format_tag);
+        if (const auto tag = root.find("format"); tag == root.end() || *tag != scene_document_tag)
+            fail(std::string("it is not marked as ") + scene_document_tag);
         const int64_t version = whole(root, "version", 1, INT_MAX);
         if (version > format_version)
             throw Error("'" + m_name + "' is a scene of version " + std::to_string(version) +
@@ -181,7 +181,7 @@ OrderedJson json_of(const DocumentSource& s, const std::string& destination) {
 
 OrderedJson json_of(const SceneDocument& document, const std::string& destination) {
     OrderedJson json;
-    json["format"] = format_tag;
+    json["format"] = scene_document_tag;
     json["version"] = format_version;
     json["made_by"] = document.made_by;
     json["source"] = json_of(document.source, destination);
@@ -220,15 +220,6 @@ FileName name_from(const std::string& path, const std::string& destination, bool
     const fs::path way = (folder / file.filename()).lexically_relative(from);
     if (way.empty()) return {fs::absolute(file).string()};
     return {way.string(), true};
-}
-
-bool is_scene_document(const std::string& path) {
-    constexpr size_t enough = 1024;
-    const std::string begin = beginning_of_file(path, enough);
-    const size_t at = begin.find_first_not_of(" \t\r\n");
-    if (at == std::string::npos || begin[at] != '{') return false;
-    return begin.find(std::string("\"") + format_tag + "\"") != std::string::npos ||
-           equal_names(extension_of(path), "hsi");
 }
 
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,

@@ -9,10 +9,10 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_header.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/products/hdf5_trial.h"
-#include "raster/products/matlab_scene.h"
+#include "raster/products/matlab_file.h"
 #include "raster/products/product.h"
 
 #include <cpl_conv.h>
@@ -41,7 +41,7 @@ using Dataset = std::unique_ptr<GDALDataset, Closer>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
     try {
-        try_hdf5(path);
+        if (leads_to_hdf5(path)) try_hdf5(path);
     } catch (const Error&) { // who wants to read it is told
         return {};
     }
@@ -57,8 +57,9 @@ class Collector {
     void add_file(const std::string& path) {
         if (std::find(files.begin(), files.end(), path) != files.end()) return;
         files.push_back(path);
-        for (const std::string& behind : hdf5_files_behind(path))
-            add_file(behind);
+        if (leads_to_hdf5(path))
+            for (const std::string& behind : hdf5_files_behind(path))
+                add_file(behind);
     }
 
     void add(const std::string& path, int depth) {
@@ -66,7 +67,8 @@ class Collector {
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
         if (is_pipe_or_device(path)) return files.push_back(path); // nothing is behind it
-        if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
+        if (may_lead_to_matlab(path))
+            if (const auto matlab = matlab_name(path)) return add_file(matlab->path);
         add_containers(path, depth);
         if (is_there(path)) add_file(path);
         if (is_scene_document(path)) return add_scene(path, depth);
@@ -82,7 +84,7 @@ class Collector {
             return;
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
-        if (checks) check_values_are_there(*dataset);
+        if (checks && reads_hdf5(driver)) check_values_are_there(*dataset);
         // Not all drivers list all that they read (a table's .csvt).
         if (is_local(path))
             for (const std::string& name : side_file_names(driver, path, {}))

@@ -2,12 +2,13 @@
 #include "raster/gdal/drivers.h"
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace hsi::raster {
@@ -58,6 +59,11 @@ bool keeps_files(GDALDriver* driver) {
     if (driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX) == nullptr) return true;
     return driver->GetMetadataItem(GDAL_DMD_EXTENSION) != nullptr ||
            driver->GetMetadataItem(GDAL_DMD_EXTENSIONS) != nullptr;
+}
+
+bool reads_hdf5(const std::string& driver) {
+    const auto names = {"HDF5Image", "HDF5", "netCDF", "BAG", "KEA", "S102", "S104", "S111"};
+    return std::any_of(names.begin(), names.end(), [&](const char* name) { return driver == name; });
 }
 
 void check_is_file(const std::string& path) {

@@ -29,6 +29,9 @@ GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& 
 /// False for drivers whose datasets live in a database or behind a service.
 bool keeps_files(GDALDriver* driver);
 
+/// True for drivers whose datasets may lie in a file of HDF5.
+bool reads_hdf5(const std::string& driver);
+
 /// \throws UsageError when an output's name is no file's but that of a connection (PG:dbname=x) or of a part
 /// of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
 void check_is_file(const std::string& path);

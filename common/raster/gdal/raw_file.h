@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // An uncompressed file that the kernel can address by itself: where each sample lies, and vectored reading
-// and writing.
+// and writing. And the names under which GDAL is shown a pair of ENVI's files (metadata/envi_file.h).
 #pragma once
 
 #include <gdal_priv.h>
+
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -88,5 +89,21 @@ class GatherWriter {
     int64_t m_begin = 0, m_end = 0;
     std::vector<iovec> m_pieces;
 };
+
+struct EnviFile {
+    std::string data, header;
+};
+
+/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img, which has /a/old.hdr for its header: whatever
+/// ends in .hdr is that header, in lines that GDAL reads, and any other name that of a file beside the data.
+inline constexpr const char* shown_envi = "/vsihsi_envi/";
+std::string shown_name(const EnviFile& file);
+/// Of a name without the prefix; nothing where it is not of this form.
+std::optional<EnviFile> shown_parts(const std::string& name);
+
+/// The file itself behind a name that a dataset which was opened so tells; other names as they are.
+std::string file_behind(const std::string& name);
+
+bool is_header_name(const std::string& name); ///< by its extension
 
 } // namespace hsi::raster

@@ -5,9 +5,13 @@
 #include "raster/gdal/gdal_errors.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
 
 namespace hsi::raster {
 
@@ -39,6 +43,33 @@ std::string unreadable_header(const std::string& path) {
 bool is_pipe_or_device(const std::string& path) {
     const auto mode = mode_of(path);
     return mode != 0 && !VSI_ISREG(mode) && !VSI_ISDIR(mode);
+}
+
+bool leads_to_hdf5(const std::string& path) {
+    if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
+    const GdalErrors quiet;
+    if (!is_regular_file(path)) return false;
+    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
+    if (file == nullptr) return false;
+    // Each look at another place asks a server: programs put little before.
+    const vsi_l_offset last_place = vsi_l_offset{1} << (is_local(path) ? 30 : 14);
+    bool found = false, more = true;
+    for (vsi_l_offset at = 0; !found && more && at <= last_place; at = at == 0 ? 512 : 2 * at) {
+        char begin[8];
+        more = VSIFSeekL(file, at, SEEK_SET) == 0 && VSIFReadL(begin, 1, sizeof begin, file) == sizeof begin;
+        found = more && std::memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0;
+    }
+    VSIFCloseL(file);
+    return found;
+}
+
+bool may_lead_to_matlab(const std::string& path) {
+    if (!is_regular_file(path)) return path.find(':') != std::string::npos;
+    constexpr size_t header_bytes = 128;
+    const std::string begin = beginning_of_file(path, header_bytes);
+    const bool later = begin.size() == header_bytes && (begin.compare(header_bytes - 2, 2, "IM") == 0 ||
+                                                        begin.compare(header_bytes - 2, 2, "MI") == 0);
+    return later || EQUAL(CPLGetExtension(path.c_str()), "mat");
 }
 
 std::string beginning_of_file(const std::string& path, size_t bytes) {

@@ -22,6 +22,16 @@ bool is_pipe_or_device(const std::string& path);
 /// empty: there is none. GDAL then knows nothing of the file, and does not say why.
 std::string unreadable_header(const std::string& path);
 
+/// Whether the path leads into a file of HDF5, netCDF-4's among them: by the form of the name
+/// (HDF5:"a.h5"://cube), or because one begins at its first byte or, behind bytes of another program's, at
+/// 512, 1024, 2048 ...
+bool leads_to_hdf5(const std::string& path);
+
+/// False where a path is sure to lead to no file of MATLAB's (products/matlab_file.h): its file's name does
+/// not end in .mat, as those of version 4 do, nor does it begin as later ones; or it is no file, and names
+/// none with a variable behind a colon.
+bool may_lead_to_matlab(const std::string& path);
+
 /// The first bytes of a regular file, as many as there are of those asked for; empty for anything else.
 std::string beginning_of_file(const std::string& path, size_t bytes);
 

@@ -126,8 +126,8 @@ class Mapped {
 
 // --- Opening
 
-RemoteOpening::RemoteOpening(const std::string& path) {
-    if (is_local(path) || VSIIsLocal(path.c_str())) return;
+void RemoteOpening::begin(const std::string& path) {
+    if (VSIIsLocal(path.c_str())) return;
     for (const auto& [name, value] : {std::pair("GDAL_HTTP_MAX_RETRY", "5"),
                                       {"GDAL_HTTP_RETRY_DELAY", "0.5"},
                                       {"GDAL_HTTP_LOW_SPEED_TIME", "30"},
@@ -141,9 +141,7 @@ RemoteOpening::RemoteOpening(const std::string& path) {
         look_for_neighbours(path, begin[0] == begin[1] && (begin[0] == 'I' || begin[0] == 'M'));
 }
 
-RemoteOpening::~RemoteOpening() {
-    if (m_ingests) CPLSetThreadLocalConfigOption("GDAL_INGESTED_BYTES_AT_OPEN", nullptr);
-}
+void RemoteOpening::end() { CPLSetThreadLocalConfigOption("GDAL_INGESTED_BYTES_AT_OPEN", nullptr); }
 
 std::shared_ptr<RemoteFile> RemoteFile::open(const std::string& path) {
     if (is_local(path) || VSIIsLocal(path.c_str())) return nullptr;
@@ -368,13 +366,12 @@ void RemoteFile::done(const Key& key) {
     }
 }
 
-RemoteFile::Hold::~Hold() {
-    if (m_file == nullptr) return;
-    const std::lock_guard lock(m_file->m_mutex);
-    for (const uint64_t begin : m_pieces) {
-        const auto at = m_file->m_pieces.find(begin);
+void RemoteFile::release(const std::vector<uint64_t>& pieces) {
+    const std::lock_guard lock(m_mutex);
+    for (const uint64_t begin : pieces) {
+        const auto at = m_pieces.find(begin);
         --at->second.users;
-        m_file->rest_if_unused(at);
+        rest_if_unused(at);
     }
 }
 

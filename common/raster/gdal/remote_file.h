@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "core/file_path.h"
 #include "raster/gdal/raw_file.h"
 
 #include <array>
@@ -29,12 +30,19 @@ namespace hsi::raster {
 /// is asked for all at once. Nothing for other paths.
 class RemoteOpening {
   public:
-    explicit RemoteOpening(const std::string& path);
-    ~RemoteOpening();
+    explicit RemoteOpening(const std::string& path) {
+        if (!is_local(path)) begin(path);
+    }
+    ~RemoteOpening() {
+        if (m_ingests) end();
+    }
     RemoteOpening(const RemoteOpening&) = delete;
     RemoteOpening& operator=(const RemoteOpening&) = delete;
 
   private:
+    void begin(const std::string& path);
+    static void end();
+
     bool m_ingests = false;
 };
 
@@ -94,7 +102,9 @@ class RemoteFile {
             std::swap(m_pieces, o.m_pieces);
             return *this;
         }
-        ~Hold();
+        ~Hold() {
+            if (m_file != nullptr) m_file->release(m_pieces);
+        }
 
       private:
         friend class RemoteFile;
@@ -112,6 +122,8 @@ class RemoteFile {
     void check_unchanged() const;
 
   private:
+    void release(const std::vector<uint64_t>& pieces);
+
     enum class State : uint8_t { queued, fetching, ready, failed };
     /// Bytes that come and go together.
     struct Piece {

@@ -2,8 +2,7 @@
 // Labels wherever they come from: classes from numbers, those that are left out, pixels with a label.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/labels/labels.h"
 #include "raster/labels/numbered_labels.h"
 

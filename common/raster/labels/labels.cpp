@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/labels/labels.h"
-#include "raster/files/scene_document.h"
 
 #include "core/error.h"
+#include "raster/files/scene_document.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/unknown_srs.h"
@@ -117,13 +117,16 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
 
 std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, const Grid* grid) {
     register_drivers();
-    try_hdf5(options.path);
+    if (leads_to_hdf5(options.path)) try_hdf5(options.path);
     // GDAL takes many a table of points for a raster.
-    if (auto points = open_point_table(options, grid)) return points;
+    if (may_be_point_table(options.path))
+        if (auto points = open_point_table(options, grid)) return points;
     GdalErrors errors;
     std::vector<std::string> notes;
-    DatasetHandle dataset = open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0,
-                                               options.mask, notes);
+    DatasetHandle dataset;
+    if (may_lead_to_matlab(options.path))
+        dataset = open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0,
+                                     options.mask, notes);
     if (!dataset)
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (const std::string header = dataset ? std::string() : unreadable_header(options.path); !header.empty())

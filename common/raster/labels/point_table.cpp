@@ -2,12 +2,12 @@
 #include "raster/labels/point_table.h"
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/libraries/text_table.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -120,7 +120,7 @@ bool is_point_table(const LabelOptions& options) {
     const std::string extension = extension_in(options.path);
     const bool sheet = extension == "csv" || extension == "tsv";
     if (!options.open_options.empty() || options.path.rfind("CSV:", 0) == 0 ||
-        (!sheet && extension != "txt" && extension != "xyz" && extension != "dat"))
+        !may_be_point_table(options.path))
         return false;
     std::string text = read_text(options.path, size_t{1} << 16, false);
     if (text.size() == size_t{1} << 16) text.erase(text.find_last_of("\r\n") + 1);

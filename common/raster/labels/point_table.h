@@ -2,12 +2,23 @@
 // Tables of labelled points: x, y and a class a line, as spreadsheets, GPS receivers and programs write them.
 #pragma once
 
+#include "core/text.h"
+#include "raster/gdal/drivers.h"
 #include "raster/labels/labels.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 namespace hsi::raster {
+
+/// False where a file's name is none that such tables have.
+inline bool may_be_point_table(const std::string& path) {
+    const std::string extension = extension_of(path);
+    const auto names = {"csv", "tsv", "txt", "xyz", "dat"};
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* name) { return equal_names(extension, name); });
+}
 
 /// Such a table as labels, its other columns being fields; null when the file is none: a .csv or .tsv always
 /// is one, unless it has a column of WKT; a .txt, .xyz or .dat is when its columns have names and one of them

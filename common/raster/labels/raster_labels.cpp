@@ -2,7 +2,7 @@
 // Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
 // colour table and attribute table.
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/numbered_labels.h"

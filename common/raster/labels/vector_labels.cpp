@@ -2,7 +2,7 @@
 // Labels from a vector file: its layer, its class field and names, and where its features lie on the grid.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/labels/labels_impl.h"

@@ -2,7 +2,7 @@
 // Spectra of a library by name, and at other wavelengths. Asks GDAL nothing.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/libraries/spectral_library.h"
 
 #include <algorithm>

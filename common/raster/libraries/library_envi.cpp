@@ -2,7 +2,7 @@
 // ENVI spectral libraries: rows of spectra beside a header.
 #include "core/counted.h"
 #include "core/file_path.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"

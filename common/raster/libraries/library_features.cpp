@@ -6,7 +6,7 @@
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>

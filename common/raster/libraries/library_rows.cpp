@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "raster/libraries/table_axis.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_string.h>
 

@@ -2,10 +2,10 @@
 // What field spectrometers write, a spectrum a file: ASD, SVC, Spectral Evolution.
 #include "core/counted.h"
 #include "core/file_path.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/table_axis.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -7,7 +7,7 @@
 #include "raster/libraries/library_rows.h"
 #include "raster/libraries/table_axis.h"
 #include "raster/libraries/text_table.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -3,7 +3,7 @@
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "raster/libraries/library_formats.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>

@@ -2,7 +2,7 @@
 // Spectral libraries in MATLAB's files: an array (band, spectrum), the names of the spectra, wavelengths.
 #include "core/error.h"
 #include "raster/libraries/library_formats.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/matlab_scene.h"
 
 #include <algorithm>

@@ -3,13 +3,12 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
-#include "raster/metadata/metadata_items.h"
 #include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>

@@ -2,7 +2,7 @@
 #include "raster/libraries/table_axis.h"
 
 #include "raster/libraries/library_formats.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/shown_envi.h"
+#include "raster/gdal/raw_file.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #include "raster/metadata/envi_header.h"
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/regular_file.h"
 
 #include <cpl_conv.h>

@@ -2,10 +2,8 @@
 // What an output takes over from its source: georeference, domains and bands in its dataset, and the fields
 // of an ENVI header or domain.
 #include "raster/metadata/envi_header.h"
-#include "raster/metadata/metadata_items.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
-#include "raster/metadata/spectral_texts.h"
 
 #include <cpl_string.h>
 

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "raster/metadata/scene_metadata.h"
 
+#include "core/text.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/gdal/unknown_srs.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/spectral_metadata.h"
+
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <set>
 
 namespace hsi::raster {
 
@@ -24,6 +34,204 @@ bool SceneMetadata::window_geotransform(double (&gt)[6]) const {
     gt[0] += x * gt[1] + y * gt[2];
     gt[3] += x * gt[4] + y * gt[5];
     return true;
+}
+
+namespace {
+
+/// Domains that tell how a file is stored, not what it shows.
+bool storage_domain(const std::string& name) {
+    static const std::set<std::string> names = {
+        "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
+        "VRT_SOURCES",     "NEW_VRT_SOURCES",     "XML:VRT",     "ENVI"};
+    const std::string n = upper(name);
+    return names.count(n) > 0 || starts_with(n, "LOCATIONINFO");
+}
+
+MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
+    MetadataDomains out;
+    const CPLStringList names(object.GetMetadataDomainList());
+    std::vector<std::string> wanted = {""};
+    for (int i = 0; i < names.size(); ++i)
+        wanted.emplace_back(names[i]);
+    if (with_envi) wanted.emplace_back("ENVI");
+    for (const std::string& name : wanted) {
+        if (storage_domain(name) && !(with_envi && name == "ENVI")) continue;
+        if (out.count(name)) continue;
+        CSLConstList items = object.GetMetadata(name.c_str());
+        if (items == nullptr || *items == nullptr) continue;
+        auto& list = out[name];
+        for (; *items; ++items)
+            list.push_back(utf8_text(*items));
+    }
+    return out;
+}
+
+/// The header file itself where there is one: the driver turns spaces of keys into underscores and does not
+/// tell.
+EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
+    if (const std::string path = envi_header_of(dataset); !path.empty())
+        if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
+    EnviHeader header;
+    const auto at = domains.find("ENVI");
+    if (at != domains.end())
+        for (const std::string& item : at->second)
+            header.set(envi_key(item_key(item)), item_value(item));
+    return header;
+}
+
+BandMetadata read_band(GDALRasterBand& band, int number) {
+    BandMetadata out;
+    out.file_band = number;
+    out.type = band.GetRasterDataType();
+    if (is_half(out.type)) out.type = GDT_Float32;
+    out.interpretation = band.GetColorInterpretation();
+    out.description = utf8_text(band.GetDescription());
+    int has = 0;
+    const double scale = band.GetScale(&has);
+    if (has) out.scale = scale;
+    const double offset = band.GetOffset(&has);
+    if (has) out.offset = offset;
+    if (const char* unit = band.GetUnitType()) out.unit = utf8_text(unit);
+    if (CSLConstList names = band.GetCategoryNames())
+        for (; *names; ++names)
+            out.categories.push_back(utf8_text(*names));
+    if (const GDALColorTable* table = band.GetColorTable()) out.colours.reset(table->Clone());
+    out.nodata = nodata_of(band);
+    out.domains = read_domains(band, true);
+    return out;
+}
+
+std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* srs) {
+    if (srs == nullptr || srs->IsEmpty() || stands_for_none(*srs)) return nullptr;
+    return std::shared_ptr<const OGRSpatialReference>(srs->Clone(),
+                                                      [](OGRSpatialReference* s) { s->Release(); });
+}
+
+} // namespace
+
+std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
+    int has = FALSE;
+    NodataValue nodata;
+    if (band.GetRasterDataType() == GDT_Int64) {
+        nodata.kind = GDT_Int64;
+        nodata.whole = band.GetNoDataValueAsInt64(&has);
+    } else if (band.GetRasterDataType() == GDT_UInt64) {
+        nodata.kind = GDT_UInt64;
+        nodata.natural = band.GetNoDataValueAsUInt64(&has);
+    } else {
+        nodata.real = band.GetNoDataValue(&has);
+    }
+    return has ? std::optional<NodataValue>(nodata) : std::nullopt;
+}
+
+bool is_split_map_info(const EnviHeader& header) {
+    const std::string* const text = header.find("map info");
+    const auto list = text ? envi_list(*text) : std::vector<std::string>();
+    if (list.empty()) return false;
+    size_t numbers = 0;
+    while (numbers + 1 < list.size() && envi_number(list[numbers + 1]))
+        ++numbers;
+    // A pixel, its place and the pixel's size; a zone stands behind them where there are zones.
+    constexpr size_t usual = 6;
+    return numbers > usual + (starts_with(lower(list.front()), "geographic") ? 0 : 1);
+}
+
+std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header) {
+    std::array<double, 6> gt{};
+    if (dataset.GetGeoTransform(gt.data()) != CE_None) return std::nullopt;
+    const std::string* const text = header.find("map info");
+    if (text == nullptr || dataset.GetDriver() == nullptr ||
+        !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
+        return gt;
+    if (is_split_map_info(header)) return std::nullopt;
+    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // not turned, nor half around
+    const auto list = envi_list(*text);
+    std::array<double, 4> at{}; // the reference pixel, from 1, and its place
+    for (size_t k = 0; k < at.size(); ++k) {
+        const auto number = k + 1 < list.size() ? envi_number(list[k + 1]) : std::nullopt;
+        if (!number) return gt;
+        at[k] = *number;
+    }
+    gt[0] = at[2] - (at[0] - 1) * gt[1] - (at[1] - 1) * gt[2];
+    gt[3] = at[3] - (at[0] - 1) * gt[4] - (at[1] - 1) * gt[5];
+    return gt;
+}
+
+SceneMetadata read_metadata(GDALDataset& dataset) {
+    SceneMetadata scene;
+    scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
+    scene.file_bands = dataset.GetRasterCount();
+    scene.window = Rect{0, 0, dataset.GetRasterXSize(), dataset.GetRasterYSize()};
+    scene.srs = copy_srs(dataset.GetSpatialRef());
+    const GDAL_GCP* gcps = dataset.GetGCPs();
+    for (int i = 0; i < dataset.GetGCPCount(); ++i)
+        scene.gcps.push_back({gcps[i].pszId ? gcps[i].pszId : "", gcps[i].pszInfo ? gcps[i].pszInfo : "",
+                              gcps[i].dfGCPPixel, gcps[i].dfGCPLine, gcps[i].dfGCPX, gcps[i].dfGCPY,
+                              gcps[i].dfGCPZ});
+    if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
+    scene.domains = read_domains(dataset, true);
+    scene.envi = read_envi(dataset, scene.domains);
+    scene.domains.erase("ENVI");
+    scene.geotransform = geotransform_of(dataset, scene.envi);
+    for (int b = 1; b <= scene.file_bands; ++b)
+        scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
+    read_spectral(scene);
+    return scene;
+}
+
+std::string upper(std::string s) {
+    for (char& c : s)
+        c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return s;
+}
+
+std::string lower(std::string s) {
+    for (char& c : s)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return s;
+}
+
+bool starts_with(const std::string& s, const char* prefix) { return s.rfind(prefix, 0) == 0; }
+
+std::string number_text(double v) { return CPLSPrintf("%.15g", v); }
+
+std::string item_key(const std::string& item) {
+    const size_t at = item.find_first_of("=:");
+    return at == std::string::npos ? item : item.substr(0, at);
+}
+
+std::string item_value(const std::string& item) {
+    const size_t at = item.find_first_of("=:");
+    return at == std::string::npos ? std::string() : item.substr(at + 1);
+}
+
+const std::string* find_item(const std::vector<std::string>& items, const char* key) {
+    for (const std::string& item : items)
+        if (EQUAL(item_key(item).c_str(), key)) return &item;
+    return nullptr;
+}
+
+std::string value_of(const MetadataDomains& domains, const char* domain, const char* key) {
+    const auto at = domains.find(domain);
+    if (at == domains.end()) return {};
+    const std::string* item = find_item(at->second, key);
+    return item ? item_value(*item) : std::string();
+}
+
+void set_item(std::vector<std::string>& items, const std::string& key, const std::string& value) {
+    for (std::string& item : items)
+        if (EQUAL(item_key(item).c_str(), key.c_str())) {
+            item = key + "=" + value;
+            return;
+        }
+    items.push_back(key + "=" + value);
+}
+
+CPLStringList to_csl(const std::vector<std::string>& items) {
+    CPLStringList list;
+    for (const std::string& item : items)
+        list.AddString(item.c_str());
+    return list;
 }
 
 } // namespace hsi::raster

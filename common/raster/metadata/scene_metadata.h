@@ -9,6 +9,7 @@
 #include "raster/gdal/nodata_value.h"
 #include "raster/metadata/envi_header.h"
 
+#include <cpl_string.h>
 #include <gdal_priv.h>
 #include <ogr_spatialref.h>
 
@@ -116,5 +117,23 @@ bool are_micrometres(double largest, const std::string& units);
 /// Nanometres for a number in ENVI's units ("Micrometers", "nm", "Wavenumber" ...); NaN for units that are no
 /// wavelength. `guess` (the largest wavelength of the scene) decides where units are empty.
 double to_nanometres(double value, const std::string& units, double guess);
+
+std::string upper(std::string s);
+std::string lower(std::string s);
+bool starts_with(const std::string& s, const char* prefix);
+std::string number_text(double v); ///< 15 digits
+
+/// "KEY=value" -> KEY; GDAL also allows ':' as separator.
+std::string item_key(const std::string& item);
+std::string item_value(const std::string& item);
+
+/// The item of that key, whatever its case; null when there is none.
+const std::string* find_item(const std::vector<std::string>& items, const char* key);
+/// The value of such an item in a domain; empty when there is none.
+std::string value_of(const MetadataDomains& domains, const char* domain, const char* key);
+/// Replaces the item of that key, or adds it.
+void set_item(std::vector<std::string>& items, const std::string& key, const std::string& value);
+
+CPLStringList to_csl(const std::vector<std::string>& items);
 
 } // namespace hsi::raster

@@ -3,7 +3,7 @@
 
 #include "core/json.h"
 #include "raster/metadata/envi_header.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_string.h>
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 namespace hsi::raster {
+
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -353,6 +354,33 @@ void read_spectral(SceneMetadata& scene) {
                         ? nan
                         : to_nanometres(number_in(b.fwhm), b.wavelength_units, largest);
     }
+}
+
+SpectralTexts spectral_texts(const SceneMetadata& scene) {
+    SpectralTexts out;
+    bool uniform = true;
+    for (const BandMetadata& b : scene.bands) {
+        out.known |= !b.wavelength.empty();
+        out.widths |= !b.fwhm.empty();
+        uniform &= b.wavelength_units == scene.bands.front().wavelength_units && !b.wavelength.empty();
+    }
+    if (scene.bands.empty()) return out;
+    out.units = uniform ? scene.bands.front().wavelength_units : "Nanometers";
+    for (const BandMetadata& b : scene.bands) {
+        if (uniform) {
+            out.wavelength.push_back(b.wavelength);
+            out.fwhm.push_back(b.fwhm);
+        } else {
+            out.wavelength.push_back(std::isnan(b.wavelength_nm) ? std::string()
+                                                                 : number_text(b.wavelength_nm));
+            out.fwhm.push_back(std::isnan(b.fwhm_nm) ? std::string() : number_text(b.fwhm_nm));
+        }
+    }
+    return out;
+}
+
+std::string micrometres(const std::string& text, double nanometres, const std::string& units) {
+    return in_micrometres(units) ? text : number_text(nanometres / 1000);
 }
 
 } // namespace hsi::raster

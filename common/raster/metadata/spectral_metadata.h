@@ -5,6 +5,7 @@
 #include "raster/metadata/scene_metadata.h"
 
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -22,5 +23,16 @@ std::string plain_band_name(const BandMetadata& band);
 /// Fills wavelength, fwhm, bbl and their numbers in all bands of `scene`, whose domains and ENVI fields have
 /// been read and whose bands are those of the file.
 void read_spectral(SceneMetadata& scene);
+
+/// One unit for all bands: the file's own when it is the same everywhere, else nanometres.
+struct SpectralTexts {
+    bool known = false, widths = false;
+    std::string units;
+    std::vector<std::string> wavelength, fwhm;
+};
+SpectralTexts spectral_texts(const SceneMetadata& scene);
+
+/// An item of the domain IMAGERY: the file's own digits where they are micrometres.
+std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
 } // namespace hsi::raster

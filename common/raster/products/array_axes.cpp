@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/product.h"
 
 #include <cpl_string.h>
@@ -154,6 +154,7 @@ bool lists_wavelengths(const std::string& name) {
 void check_axes(GDALDataset& dataset, const std::string& name) {
     GDALDriver* const driver = dataset.GetDriver();
     const std::string kind = driver ? driver->GetDescription() : "";
+    // netCDF's older forms are files of their own; its driver reads them all.
     if ((kind != "netCDF" && kind != "HDF5Image" && kind != "HDF5") || dataset.GetRasterCount() < 2) return;
     const GdalErrors quiet;
     const CPLStringList files(dataset.GetFileList());

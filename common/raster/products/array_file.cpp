@@ -2,6 +2,7 @@
 #include "raster/products/array_file.h"
 
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/products/hdf5_trial.h"
 
 #include <cpl_conv.h>
@@ -64,7 +65,7 @@ DatasetHandle open_arrays(const std::string& name, const char* driver) {
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
-    try_hdf5(path);
+    if (leads_to_hdf5(path)) try_hdf5(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
     // netCDF's reads a server's file by catching page faults, and waits for ever when a request fails.

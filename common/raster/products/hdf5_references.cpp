@@ -202,19 +202,15 @@ void check_hdf5_sources(const std::string& path, const std::vector<std::string>&
 }
 
 void check_values_are_there(GDALDataset& dataset) {
-    const std::string driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "",
-                      name = dataset.GetDescription();
-    for (const char* reads_hdf5 : {"HDF5Image", "HDF5", "netCDF", "BAG", "KEA", "S102", "S104", "S111"}) {
-        if (driver != reads_hdf5) continue;
-        // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a file's name alone stands for all of it.
-        std::vector<std::string> objects;
-        const size_t colon = name.rfind(':');
-        if (colon != std::string::npos && colon + 1 < name.size() && name[colon - 1] == '"')
-            objects.push_back(name.substr(colon + 1));
-        const CPLStringList files(dataset.GetFileList());
-        for (int i = 0; i < files.size(); ++i)
-            check_hdf5_sources(files[i], objects);
-    }
+    const std::string name = dataset.GetDescription();
+    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a file's name alone stands for all of it.
+    std::vector<std::string> objects;
+    const size_t colon = name.rfind(':');
+    if (colon != std::string::npos && colon + 1 < name.size() && name[colon - 1] == '"')
+        objects.push_back(name.substr(colon + 1));
+    const CPLStringList files(dataset.GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        check_hdf5_sources(files[i], objects);
 }
 
 } // namespace hsi::raster

@@ -18,7 +18,7 @@ std::vector<std::string> hdf5_files_behind(const std::string& path);
 /// has named them; empty: all of the file.
 void check_hdf5_sources(const std::string& path, const std::vector<std::string>& objects);
 
-/// The same for a dataset that GDAL has opened through its drivers of HDF5 or netCDF; others are left alone.
+/// The same for a dataset that GDAL has opened through a driver that reads_hdf5().
 void check_values_are_there(GDALDataset& dataset);
 
 } // namespace hsi::raster

@@ -6,9 +6,9 @@
 
 namespace hsi::raster {
 
-/// Before `path` is opened: if it is a file of HDF5 (netCDF-4, too), or names one (HDF5:"a.h5"://cube), it is
-/// opened and recognised in a child first, once for a state of the file. Also keeps HDF5 from printing
-/// (expect_hdf5()). Throws Error when the library dies of it. core/trial.h says where there is no trial.
+/// Before a path that leads_to_hdf5() is opened: its file is opened and recognised in a child first, once for
+/// a state of the file. Also keeps HDF5 from printing (expect_hdf5()). Throws Error when the library dies of
+/// it. core/trial.h says where there is no trial.
 void try_hdf5(const std::string& path);
 
 } // namespace hsi::raster

@@ -2,8 +2,8 @@
 // Arrays of MATLAB's files as datasets of GDAL's.
 #include "raster/products/matlab_scene.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/products/turned_file.h"
 

@@ -2,7 +2,7 @@
 #include "raster/products/matlab_file.h"
 
 #include "core/error.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"

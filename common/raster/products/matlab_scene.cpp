@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "raster/products/matlab_scene.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/host_memory.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_file.h"
 #include "raster/products/turned_file.h"
 
@@ -335,11 +335,6 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     MatlabCube cube = cube_of(file, one);
     cube.note = std::move(note);
     return cube;
-}
-
-std::string matlab_file_of(const std::string& name) {
-    const auto found = matlab_name(name);
-    return found ? found->path : std::string();
 }
 
 } // namespace hsi::raster

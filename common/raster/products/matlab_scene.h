@@ -48,9 +48,6 @@ DatasetHandle open_matlab(const std::string& name);
 DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
                                  std::vector<std::string>& notes);
 
-/// The file of MATLAB's that a name leads to ("scene.mat" for "scene.mat:cube"); empty when there is none.
-std::string matlab_file_of(const std::string& name);
-
 /// Wavelengths or other numbers of bands: a vector of a name like "wavelengths", `count` long. Null: none.
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count);
 

@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
@@ -180,8 +180,17 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
     return n > 0 ? std::min(n, whole) : whole;
 }
 
+bool is_scene_document(const std::string& path) {
+    const std::string begin = beginning_of_file(path, looked_at);
+    const size_t at = begin.find_first_not_of(" \t\r\n");
+    if (at == std::string::npos || begin[at] != '{') return false;
+    return begin.find(std::string("\"") + scene_document_tag + "\"") != std::string::npos ||
+           equal_names(extension_of(path), "hsi");
+}
+
 SceneFile find_scene(const std::string& path) {
-    if (auto product = matlab_product(path)) return {path, std::move(product), {}, {}};
+    if (may_lead_to_matlab(path))
+        if (auto product = matlab_product(path)) return {path, std::move(product), {}, {}};
     const std::string text = beginning_of_file(path, looked_at);
     SceneFile scene{path, nullptr, {}, {}};
     const bool arrays = is_hdf5(text) || is_netcdf(text) || is_zarr(path, text);

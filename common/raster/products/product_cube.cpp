@@ -2,7 +2,7 @@
 // Cubes of no agency's: netCDF as xarray, MATLAB and the like write it, whose axes have names.
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/product_readers.h"

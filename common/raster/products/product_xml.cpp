@@ -4,13 +4,12 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/names.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/product_readers.h"
 
 #include <cpl_conv.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/sink/block_writer.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "raster/gdal/gdal_errors.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "core/cube_view.h"
 #include "core/rect.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "stream/cube_source.h"
 
 #include <gdal_priv.h>

@@ -8,7 +8,7 @@
 #include "core/rect.h"
 #include "raster/gdal/block_codec.h"
 #include "raster/gdal/raw_file.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/sink/ordered_blocks.h"
 #include "raster/sink/tiff_blocks.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "raster/sink/creation_options.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/sample_convert.h"

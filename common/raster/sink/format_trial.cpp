@@ -6,7 +6,7 @@
 #include "raster/files/atomic_file.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/sink/block_writer.h"
 #include "raster/sink/creation_options.h"
 #include "raster/sink/staged_output.h"
@@ -51,26 +51,6 @@ bool may_lose(const Target& target, const OutputOptions& options) {
             return true;
     }
     return false;
-}
-
-/// Raw files, and GeoTIFFs that only leave their layout to the user: nothing in them depends on a value.
-bool surely_holds(const Target& target, const OutputSpec& spec) {
-    const bool tiff = is(target.driver, "GTiff");
-    if (!tiff && !is(target.driver, "ENVI")) return false;
-    if (target.copies || (tiff && spec.shape.bands > 65535)) return false;
-    for (int i = 0; i < target.options.size(); ++i) {
-        char* key = nullptr;
-        const std::string value = CPLParseNameValue(target.options[i], &key);
-        const std::string name = key ? key : "";
-        CPLFree(key);
-        if (name == "INTERLEAVE" || (!tiff && name == "SUFFIX")) continue;
-        if (tiff && is_any(name, "TILED BIGTIFF SPARSE_OK")) continue;
-        if (tiff && name == "COMPRESS" && EQUAL(value.c_str(), "NONE")) continue;
-        const int size = std::atoi(value.c_str());
-        if (tiff && is_any(name, "BLOCKXSIZE BLOCKYSIZE") && size > 0 && size % 16 == 0) continue;
-        return false;
-    }
-    return true;
 }
 
 /// A folder for one trial, with whatever a driver makes beside the file; gone when the trial is over.
@@ -348,7 +328,6 @@ std::string refused_options(const OutputOptions& options, const OutputSpec& spec
 
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene) {
-    if (surely_holds(target, spec)) return;
     // A run asks when it checks its options and again when it makes its outputs.
     static std::mutex mutex;
     static std::map<std::string, bool> known;

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/sink/nodata_choice.h"
 #include "raster/sink/output_format.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which driver writes an output, and with what type and options, as far as that can be judged beforehand:
-// format_trial.h makes sure.
+// format_trial.h makes sure. And whether it may lie where it is to lie.
 #pragma once
 
 #include "raster/metadata/scene_metadata.h"
@@ -48,8 +48,15 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
 
 /// True when the driver says that it takes the type.
 bool lists_type(GDALDriver* driver, GDALDataType type);
+/// Raw files, and GeoTIFFs that only leave their layout to the user: nothing in them depends on a value.
+/// Others must be tried (format_trial.h).
+bool surely_holds(const Target& target, const OutputSpec& spec);
 /// For messages: "ENVI cannot hold 3 bands of Int64", and the types that the driver takes.
 std::string holds_text(GDALDriver* driver, const OutputSpec& spec, GDALDataType type);
 std::string types_advice(GDALDriver* driver);
+
+/// The place of an output: its folder, what is there already, what else it would fall on. Throws Error or
+/// UsageError.
+void check_place(const OutputOptions& options, GDALDriver* driver);
 
 } // namespace hsi::raster

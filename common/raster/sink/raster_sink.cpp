@@ -14,15 +14,15 @@
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
-#include "raster/sink/close_written.h"
 #include "raster/sink/creation_options.h"
 #include "raster/sink/envi_output.h"
 #include "raster/sink/format_trial.h"
 #include "raster/sink/output_description.h"
-#include "raster/sink/output_place.h"
+#include "raster/sink/output_format.h"
 #include "raster/sink/raster_sink_impl.h"
 #include "raster/sink/staged_output.h"
 #include "raster/sink/tiff_blocks.h"
+#include "raster/sink/written_raster.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -47,7 +47,7 @@ namespace {
 Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
     Target target = choose_target(options, spec, false);
     check_place(options, target.driver);
-    try_target(target, options, spec, scene);
+    if (!surely_holds(target, spec)) try_target(target, options, spec, scene);
     return target;
 }
 
@@ -59,7 +59,7 @@ RasterSink::Impl::~Impl() {
     compressed.reset();
     raw.reset();
     dataset.reset();
-    remove_stage();
+    if (!stage.empty() || !streamed.empty()) remove_stage();
 }
 
 uint64_t RasterSink::Impl::memory() const { return options.memory ? options.memory : usable_ram() / 4; }

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "raster/files/atomic_file.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/sink/block_writer.h"
 #include "raster/sink/compressed_writer.h"

@@ -5,7 +5,7 @@
 #include "core/cube_view.h"
 #include "core/rect.h"
 #include "raster/gdal/raw_file.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 
 #include <semaphore>
 

@@ -7,11 +7,11 @@
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/sample_convert.h"
-#include "raster/sink/close_written.h"
 #include "raster/sink/cog_file.h"
 #include "raster/sink/creation_options.h"
 #include "raster/sink/output_description.h"
 #include "raster/sink/raster_sink_impl.h"
+#include "raster/sink/written_raster.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -10,7 +10,7 @@
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/product.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_impl.h"

@@ -6,7 +6,7 @@
 #include "raster/files/run_files.h"
 #include "raster/files/scene_document.h"
 #include "raster/sink/output_description.h"
-#include "raster/sink/output_place.h"
+#include "raster/sink/output_format.h"
 #include "raster/sink/raster_sink_impl.h"
 #include "raster/sink/virtual_bands.h"
 #include "raster/source/computed_scene.h"
@@ -123,8 +123,6 @@ void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Lin
     write_all(file->path(), text);
     hand_over();
 }
-
-bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
 
 void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
                                const RasterSource& like) {

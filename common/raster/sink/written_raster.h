@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A raster that has been written, opened again.
+// The end of a raster that was written, and the raster opened again.
 #pragma once
 
+#include "raster/gdal/dataset_handle.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/source/source_impl.h"
 #include "stream/cube_source.h"
@@ -34,5 +35,12 @@ class WrittenRaster {
     std::vector<DatasetHandle> m_parts; ///< one, or one a band
     std::string m_reason;               ///< GDAL's, when it does not open
 };
+
+/// Writes what GDAL still holds of the dataset, and closes it. From GDAL 3.13 on a file's last kilobytes wait
+/// in a buffer of GDAL's own, and closing does not tell when the disk does not take them; reading a pixel
+/// writes them before, with an answer. `pixels` false: the dataset's pixels are not its own business. \return
+/// false: something did not get to the disk; what GDAL says of it, if anything, is in the GdalErrors of this
+/// thread.
+bool close_written(DatasetHandle dataset, bool pixels = true);
 
 } // namespace hsi::raster

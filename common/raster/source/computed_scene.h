@@ -4,7 +4,7 @@
 #pragma once
 
 #include "raster/files/scene_document.h"
-#include "raster/gdal/store_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/source/source_impl.h"
 #include "stream/computed_source.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/source/locations.h"
 #include "core/error.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "raster/source/raster_source.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/host_memory.h"
-#include "core/names.h"
 #include "core/process_limits.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_file.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/hdf5_chunks.h"
@@ -324,7 +323,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
                    dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
     // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
     const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
-    if (!s.half && !masks_itself &&
+    if (s.scene.driver == "GTiff" && !s.half && !masks_itself &&
         (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
         s.coding = tiff_coding(dataset);
     if (s.coding && !is_local(s.options.path)) {
@@ -385,14 +384,14 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
-    if (options.drivers.empty() && stack.empty())
+    if (options.drivers.empty() && stack.empty() && may_lead_to_matlab(options.path))
         if (DatasetHandle matlab = open_matlab(options.path)) {
             if (!options.open_options.empty())
                 throw UsageError("-oo " + options.open_options.front() +
                                  ": files of MATLAB's have no options");
             return matlab;
         }
-    try_hdf5(options.path);
+    if (leads_to_hdf5(options.path)) try_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header,
                                           GDAL_OF_RASTER, options.drivers, options.open_options});
@@ -510,10 +509,12 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_sources_of_vrt(*s, *dataset);
-    check_axes(*dataset, s->name());
-    check_values_are_there(*dataset);
+    if (reads_hdf5(s->scene.driver)) {
+        check_axes(*dataset, s->name());
+        check_values_are_there(*dataset);
+    }
     if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);
-    note_lost_locations(*s);
+    if (!s->scene.geotransform) note_lost_locations(*s);
     choose_parts(*s, dataset.get());
     check_band_lists(*s);
     find_mask(*s, *dataset);

@@ -3,11 +3,11 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
-#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/source/locations.h"
 

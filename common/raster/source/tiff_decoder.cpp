@@ -53,9 +53,7 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
     };
     const std::string path = dataset.GetDescription(), codec = item("COMPRESSION"),
                       predictor = item("PREDICTOR");
-    if (dataset.GetDriver() == nullptr || !EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") ||
-        (!is_local(path) && VSIIsLocal(path.c_str())))
-        return std::nullopt;
+    if (!is_local(path) && VSIIsLocal(path.c_str())) return std::nullopt;
     BlockCoding coding;
     if (codec == "ZSTD")
         coding.codec = BlockCoding::Codec::zstd;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the MRF's ADMM along a line, compiled for several instruction sets (Highway).
+// The softmax of class probabilities and the inner loops of the MRF's ADMM along a line, compiled for several
+// instruction sets (Highway).
 //
 // What the ADMM of the paper's Algorithm 1 keeps. Several of its arrays follow from others:
 //   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1            -> D1
@@ -55,5 +56,9 @@ struct MrfKernels {
 };
 
 const MrfKernels& mrf_kernels();
+
+/// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: that of
+/// math::RbfKernels, or another multiple of a vector's lanes.
+void softmax(int outputs, int width, const double* logits, double* probabilities);
 
 } // namespace hsi::sahic

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sahic/mrf_simd.h"
+#include "sahic/sahic_simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sahic/mrf_simd.cpp"
+#define HWY_TARGET_INCLUDE "sahic/sahic_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
 #include <hwy/cache_control.h>
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -133,6 +134,27 @@ void sums(int64_t samples, const float* sum, float inverse_classes, float* d3, f
     }
 }
 
+void softmax_rows(int outputs, int width, const double* z, double* p) {
+    const hn::ScalableTag<double> d;
+    using W = hn::Vec<decltype(d)>;
+    const auto lanes = static_cast<int>(hn::Lanes(d));
+    for (int r = 0; r < width; r += lanes) {
+        W top = hn::Zero(d);
+        for (int o = 0; o < outputs; ++o)
+            top = hn::Max(top, hn::LoadU(d, z + o * width + r));
+        W sum = hn::Zero(d);
+        for (int o = 0; o <= outputs; ++o) {
+            const W logit = o < outputs ? hn::LoadU(d, z + o * width + r) : hn::Zero(d);
+            const W e = hn::Exp(d, hn::Sub(logit, top));
+            hn::StoreU(e, d, p + o * width + r);
+            sum = hn::Add(sum, e);
+        }
+        const W factor = hn::Div(hn::Set(d, 1.0), sum);
+        for (int o = 0; o <= outputs; ++o)
+            hn::StoreU(hn::Mul(hn::LoadU(d, p + o * width + r), factor), d, p + o * width + r);
+    }
+}
+
 const MrfKernels& field_kernels() {
     static const MrfKernels table{edges_isotropic, edges_anisotropic, pixels, sums};
     return table;
@@ -145,8 +167,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hsi::sahic {
 HWY_EXPORT(field_kernels);
+HWY_EXPORT(softmax_rows);
 
 const MrfKernels& mrf_kernels() { return HWY_DYNAMIC_DISPATCH(field_kernels)(); }
+
+void softmax(int outputs, int width, const double* logits, double* probabilities) {
+    HWY_DYNAMIC_DISPATCH(softmax_rows)(outputs, width, logits, probabilities);
+}
 
 } // namespace hsi::sahic
 #endif
