@@ -596,8 +596,8 @@ Ranks* g_ranks = nullptr;
 thread_local Ranks* t_ranks = nullptr;
 
 /// A number of the environment; nothing when it is not there.
-std::optional<int> number(const char* name) {
-    const char* const text = std::getenv(name);
+std::optional<int> number(const char* variable) {
+    const char* const text = std::getenv(variable);
     if (text == nullptr || *text == 0) return std::nullopt;
     return std::atoi(text);
 }
