@@ -15,6 +15,7 @@
 #include "raster/source/raster_source.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
+#include "shared/scene_statistics.h"
 #include "shared/tallied_operation.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
@@ -48,7 +49,7 @@ using DetectComputing = tool::Computing<detect::Backend>;
 
 struct Settings {
     Method method = Method::ace;
-    std::string library, background, map;
+    std::string library, background, map, statistics;
     std::vector<std::string> spectra;           ///< of the library; empty: all
     std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
     std::array<int, 2> window{0, 0};            ///< inner, outer; 0: none
@@ -890,7 +891,7 @@ void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scen
 /// mf, cem, ace, rx: the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
-                          const detect::PixelMask* mask) {
+                          const detect::PixelMask* mask, const tools::GivenStatistics* given) {
     tool::Scene scene(run, source, "detection");
     if (s.conditioning.components > scene.shape().bands)
         throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
@@ -899,7 +900,8 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
+        if (given == nullptr)
+            tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
         print_shrinkage_plan(run, s, *source, mask);
         const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
         if (s.exclude_share > 0)
@@ -912,11 +914,14 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                                 without_mask(mask, computing.pass("detection", 0.5)));
     }
     scene.set_fate(nullptr);
-    const auto background = scene.scan(
-        make_scan, [&](bool again) { return without_mask(mask, run.pass("background", again ? 0.0 : 0.5)); });
+    const auto pass = [&](bool again) {
+        return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
+    };
+    const auto moments =
+        given ? tools::moments_at(*given, *scene.raster()) : scene.scan(make_scan, pass).moments;
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
-    auto detector = detector_of(run, s, scene, background.moments, *spectra, mask);
+    auto detector = detector_of(run, s, scene, moments, *spectra, mask);
     exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
     report_background(run, s, detector, *scene.raster());
     targets.warn_of_other_units(run, s.method, *source);
@@ -1303,7 +1308,16 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
 
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
+    std::optional<tools::GivenStatistics> given;
+    if (!s.statistics.empty()) {
+        given = tools::read_statistics(run, s.statistics, source);
+        source = given->source;
+    }
     if (detect::has_target(s.method)) source = tools::scaled_for_library(run, source, s.any_scale);
+    if (given && source->is_scaled())
+        throw Error("-statistics " + s.statistics + " are of the numbers of " + source->path() +
+                        ", which -target is compared with by what they mean",
+                    "Give -any-scale, and -library-scale for what leads from the library to the numbers.");
     tool::check_spectrum(*source, "detection");
     DetectTargets targets(run, s, source);
     const auto mask = read_background(run, s, *source);
@@ -1315,7 +1329,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     }
     auto computing = start_computing(run, s, source->shape(), targets.names().size());
     if (detect::has_background(s.method) && !s.local())
-        detect_by_background(run, s, computing, source, targets, mask.get());
+        detect_by_background(run, s, computing, source, targets, mask.get(), given ? &*given : nullptr);
     else
         detect_at_once(run, s, computing, source, targets, mask.get());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
@@ -1482,6 +1496,23 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
                          "Give -background FILE, whose scores then decide, or a -threshold.");
 }
 
+/// -statistics takes the place of the pass over the background, and of no other one.
+void check_statistics(const tool::Call& call, const Settings& s, const std::string& method) {
+    if (s.statistics.empty()) return;
+    if (!detect::has_background(s.method))
+        throw UsageError("-statistics has no meaning with " + method,
+                         "It goes with mf, cem, ace and rx, which compare with a background.");
+    for (const char* const option : {"window", "background", "background-by", "exclude-share"})
+        if (call.given(option))
+            throw UsageError(std::string("-statistics does not go with -") + option +
+                                 ", which takes the background from the scene",
+                             "Leave one of them out; gdal_hsi_statistics has -mask and -mask-exclude.");
+    if (s.shrink_best || s.ledoit_wolf)
+        throw UsageError("-statistics does not go with -shrinkage " + s.shrinkage_text +
+                             ", which looks at the pixels behind them",
+                         "Give the share itself: -shrinkage 0.1.");
+}
+
 void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
     if (!call.given("method")) s.method = has_target ? Method::ace : Method::rx;
@@ -1514,6 +1545,7 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_groups(call, s, options, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
+    check_statistics(call, s, method);
 }
 
 void declare(tool::Call& call) {
@@ -1547,6 +1579,7 @@ void declare(tool::Call& call) {
                "pushbroom scanner, or the classes of the map FILE")
         .shown_as("columns|FILE")
         .defaults_to("one background for all");
+    tools::add_statistics_option(call, s.statistics);
     call.option("columns-per-group", s.columns_per_group,
                 "With -background-by columns: so many neighbouring columns of the file are a group")
         .from(1);

@@ -7,6 +7,7 @@
 #include "eadp/profile.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
+#include "shared/scene_statistics.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
@@ -35,6 +36,7 @@ struct Settings {
     double step = 65;
     std::string times;
     double contrast = 0;
+    std::string statistics;
 };
 
 /// "65", "0.5": a number in metadata and messages.
@@ -151,8 +153,9 @@ void print_schedule(tool::Run& run, const Settings& settings, int components) {
 class Profiling {
   public:
     Profiling(tool::Run& run, Settings settings)
-        : m_run(run), m_settings(std::move(settings)), m_scene(run, m_settings.no_pca ? "" : "PCA"),
-          m_components(count_components()), m_devices(choose_devices()),
+        : m_run(run), m_settings(std::move(settings)),
+          m_scene(run, open_scene(), m_settings.no_pca ? "" : "PCA"), m_components(count_components()),
+          m_devices(choose_devices()),
           m_computing(run, "eadp", m_devices, eadp::simd_target(), eadp::make_cpu_backend),
           // PCA runs where the diffusion does.
           m_pca_computing(run, "pca", m_settings.no_pca ? std::vector<CudaDevice>() : m_devices,
@@ -178,10 +181,11 @@ class Profiling {
         const auto planes = planes_of(source);
         m_profile.memory = m_memory;
         if (!m_settings.no_pca) {
-            tool::print_plan(
-                m_run, source,
-                *tools::make_scan(m_run, m_pca_computing, source.shape(), stream::Statistics::covariance),
-                tools::without_held_memory(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
+            if (!m_statistics)
+                tool::print_plan(
+                    m_run, source,
+                    *tools::make_scan(m_run, m_pca_computing, source.shape(), stream::Statistics::covariance),
+                    tools::without_held_memory(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
             m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
                         (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));
             if (in_memory(planes)) m_profile.memory -= planes.float_bytes();
@@ -216,6 +220,7 @@ class Profiling {
   private:
     tool::Run& m_run;
     Settings m_settings;
+    std::optional<tools::GivenStatistics> m_statistics;
     tool::Scene m_scene;
     int m_components;
     bool m_takes_bands = false; ///< the output; set with m_devices
@@ -225,6 +230,14 @@ class Profiling {
     uint64_t m_memory; ///< for buffers and component planes
     eadp::ProfileRun m_profile;
     std::unique_ptr<raster::RasterSink> m_sink;
+
+    /// With -statistics it has their bands.
+    std::shared_ptr<raster::RasterSource> open_scene() {
+        auto source = m_run.open_source();
+        if (m_settings.statistics.empty()) return source;
+        m_statistics = tools::read_statistics(m_run, m_settings.statistics, source);
+        return m_statistics->source;
+    }
 
     double pca_share() const { return m_settings.no_pca ? 0.0 : 0.3; }
 
@@ -244,8 +257,8 @@ class Profiling {
             m_settings.no_pca ? source.band_names() : tools::component_names(m_components), nullptr);
         raster::RasterSink::check(destination, spec);
         m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
-        auto work =
-            m_settings.no_pca ? tool::Work() : tools::projection_work(source.shape(), m_components, true);
+        auto work = m_settings.no_pca ? tool::Work()
+                                      : tools::projection_work(source.shape(), m_components, !m_statistics);
         const double values = static_cast<double>(source.shape().pixels()) * m_components;
         double sweeps = 0;
         for (const auto& stage : eadp::make_stages(m_settings.eadp))
@@ -303,7 +316,8 @@ class Profiling {
     eadp::ProfileFacts profile_components(std::optional<pca::Model>& model) {
         const auto made = tools::project_into_planes(m_scene, m_pca_computing,
                                                      {m_settings.components, m_settings.components_given,
-                                                      tool::half(m_memory), m_profile.folder, pca_share()});
+                                                      tool::half(m_memory), m_profile.folder, pca_share(),
+                                                      m_statistics ? &*m_statistics : nullptr});
         m_components = made.components(); // bands without values are out
         model = made.model;
         std::vector<int> every(static_cast<size_t>(m_components));
@@ -407,6 +421,8 @@ void declare(tool::Call& call) {
     call.choice(
         "precision", s.eadp.precision, "Arithmetic of the diffusion; all before it is in double precision",
         {{"single", eadp::Precision::single_precision}, {"double", eadp::Precision::double_precision}});
+    tools::add_statistics_option(call, s.statistics, false);
+    call.exclusive("statistics", "no-pca");
     call.exclusive("nc", "no-pca");
     call.exclusive("c", "times");
     call.exclusive("ts", "times");

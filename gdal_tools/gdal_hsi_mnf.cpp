@@ -8,6 +8,7 @@
 #include "raster/gdal/text_input.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
+#include "shared/scene_statistics.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +27,9 @@ namespace hsi {
 namespace {
 namespace mnf_tool {
 
-using Settings = tools::ProjectionSettings;
-
-/// Two matrices in double precision, as measured (docs/measurements_components.md).
+struct Settings : tools::ProjectionSettings {
+    std::string statistics;
+};
 
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
                                   const mnf::Model* model) {
@@ -50,7 +52,7 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
 /// The model of a scanned scene, with what the user should know of it; `kept` are its bands among the
 /// scene's.
 mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
-                     std::vector<int>& kept) {
+                     const tools::GivenStatistics* given, std::vector<int>& kept) {
     tool::Run& run = scene.run();
     auto found = mnf::fit(moments);
     kept = found.kept;
@@ -92,9 +94,11 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& mo
     model.origin = tool::origin_of(run);
     model.source = scene.raster()->path();
     tool::describe_bands(*tool::only_bands(scene.raster(), kept), model);
+    const auto& low = given ? given->minimum : scene.minimum();
+    const auto& high = given ? given->maximum : scene.maximum();
     for (const int b : kept) {
-        model.minimum.push_back(static_cast<double>(scene.minimum()[static_cast<size_t>(b)]));
-        model.maximum.push_back(static_cast<double>(scene.maximum()[static_cast<size_t>(b)]));
+        model.minimum.push_back(static_cast<double>(low[static_cast<size_t>(b)]));
+        model.maximum.push_back(static_cast<double>(high[static_cast<size_t>(b)]));
     }
     return model;
 }
@@ -120,7 +124,12 @@ int components_of(const Settings& s, int bands, int kept) {
 }
 
 void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& computing,
-             const std::shared_ptr<raster::RasterSource>& source) {
+             std::shared_ptr<raster::RasterSource> source) {
+    std::optional<tools::GivenStatistics> given;
+    if (!settings.statistics.empty()) {
+        given = tools::read_statistics(run, settings.statistics, source);
+        source = given->source;
+    }
     tool::Scene scene(run, source, "MNF");
     scene.watch_values();
     const int most =
@@ -137,17 +146,17 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     };
     if (run.options().dry_run) {
         const auto operation = scan();
-        tools::print_scan_plan(run, computing, *source, *operation, pass(false));
+        if (!given) tools::print_scan_plan(run, computing, *source, *operation, pass(false));
         return tools::print_projection_plan(run, computing, *source, most);
     }
-    const auto moments = scene.scan(scan, pass);
+    const auto moments = given ? given->moments : scene.scan(scan, pass);
     std::vector<int> kept;
-    const auto model = fit_scene(scene, moments, kept);
+    const auto model = fit_scene(scene, moments, given ? &*given : nullptr, kept);
     const int nc = components_of(settings, scene.shape().bands, model.components);
     for (int k = 0; k < model.components; ++k)
         run.report()["snr"].push_back(model.snr(k));
     tools::project_scene(scene, computing, mnf::projection(model, nc, kept, scene.shape().bands),
-                         component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model));
+                         component_spec(scene.shape(), nc, given || moments.invalid_pixels > 0, &model));
     if (!settings.model_file.empty()) raster::write_text_output(model_output, mnf::to_json(model));
     print_ratios(run, model, nc);
 }
@@ -159,7 +168,8 @@ void run_mnf(tool::Run& run, const Settings& settings) {
             mnf::from_json(raster::read_input(settings.apply_file, largest_file::model), settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
-    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty(),
+    const auto work = tools::projection_work(source->shape(), made,
+                                             settings.apply_file.empty() && settings.statistics.empty(),
                                              tool::cost::noise_and_signal);
     tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
                                   pca::make_cpu_backend);
@@ -182,6 +192,8 @@ void declare(tool::Call& call) {
     call.add_compute();
     tools::add_component_count_option(call, s);
     tools::add_model_options(call, s);
+    tools::add_statistics_option(call, s.statistics);
+    call.exclusive("statistics", "apply");
     call.body([&s](tool::Run& run) { run_mnf(run, s); });
 }
 
@@ -203,6 +215,8 @@ extern constinit const tool::Definition mnf{
      {"gdal_hsi_mnf -apply mnf.json -inverse mnf.tif smooth.img -of ENVI",
       "The scene without the noise of the other components"},
      {"gdal_hsi_mnf -apply mnf.json july.img july_mnf.tif", "Use it on another date"},
+     {"gdal_hsi_mnf -statistics lines.stat line2.img line2_mnf.tif",
+      "By the statistics of all lines (gdal_hsi_statistics), in one pass"},
      {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt",
       "Components that are computed when they are displayed"}},
     "",

@@ -6,6 +6,7 @@
 #include "raster/gdal/text_input.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
+#include "shared/scene_statistics.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ namespace pca_tool {
 
 struct Settings : tools::ProjectionSettings {
     bool scale = false, whiten = false;
+    std::string statistics;
 };
 
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
@@ -48,7 +51,12 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
 }
 
 void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& computing,
-             const std::shared_ptr<raster::RasterSource>& source) {
+             std::shared_ptr<raster::RasterSource> source) {
+    std::optional<tools::GivenStatistics> given;
+    if (!settings.statistics.empty()) {
+        given = tools::read_statistics(run, settings.statistics, source);
+        source = given->source;
+    }
     tool::Scene scene(run, source, "PCA");
     int nc = tools::component_count(settings.components, settings.components_given, scene.shape().bands);
     tools::check_output(run, component_spec(scene.shape(), nc, true, nullptr), *source);
@@ -58,18 +66,20 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     if (run.options().dry_run) {
         const auto operation = tools::make_scan(run, computing, scene.shape(), stream::Statistics::covariance,
                                                 source->device() >= 0);
-        tools::print_scan_plan(run, computing, *source, *operation,
-                               tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
+        if (!given)
+            tools::print_scan_plan(run, computing, *source, *operation,
+                                   tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
         return tools::print_projection_plan(run, computing, *source, nc);
     }
-    const auto statistics = tools::scan_scene(scene, computing, 0.5);
+    const auto statistics = given ? given->moments : tools::scan_scene(scene, computing, 0.5);
     const int bands = scene.shape().bands;
     nc = tools::component_count(settings.components, settings.components_given, bands);
-    const auto model = tools::fit_scene(scene, statistics, {nc, settings.scale, settings.whiten});
+    const auto model =
+        tools::fit_scene(scene, statistics, {nc, settings.scale, settings.whiten}, given ? &*given : nullptr);
     std::vector<int> all(static_cast<size_t>(bands));
     std::iota(all.begin(), all.end(), 0);
     tools::project_scene(scene, computing, pca::projection(model, nc, all, bands),
-                         component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model));
+                         component_spec(scene.shape(), nc, given || statistics.invalid_pixels > 0, &model));
     raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }
@@ -81,7 +91,8 @@ void run_pca(tool::Run& run, const Settings& settings) {
             pca::from_json(raster::read_input(settings.apply_file, largest_file::model), settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
-    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty());
+    const auto work = tools::projection_work(source->shape(), made,
+                                             settings.apply_file.empty() && settings.statistics.empty());
     tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
                                   pca::make_cpu_backend);
     if (settings.apply_file.empty())
@@ -106,6 +117,8 @@ void declare(tool::Call& call) {
               "Divide every band by its standard deviation first: eigenvectors of the correlation matrix");
     call.flag("whiten", s.whiten, "Divide every component by its standard deviation");
     tools::add_model_options(call, s);
+    tools::add_statistics_option(call, s.statistics);
+    call.exclusive("statistics", "apply");
     call.check([&s](const tool::CommonOptions&) {
         if (!s.apply_file.empty() && (s.scale || s.whiten))
             throw UsageError(std::string(s.scale ? "-scale" : "-whiten") + " does not go with -apply",
@@ -129,6 +142,8 @@ extern constinit const tool::Definition pca{
      {"gdal_hsi_pca -nc 3 -of VRT scene.img pcs.vrt", "Components that are computed when they are displayed"},
      {"gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif", "Keep the model"},
      {"gdal_hsi_pca -apply pca.json july.img july_pcs.tif", "Use it on another date"},
+     {"gdal_hsi_pca -statistics lines.stat line2.img line2_pcs.tif",
+      "By the statistics of all lines (gdal_hsi_statistics), in one pass"},
      {"gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI",
       "Spectra without the noise of the last components"}},
     "",

@@ -434,10 +434,26 @@ void check_files(const Steps& steps) {
     });
 }
 
+/// One word: from a form, or a shell's quotes.
+Words words_of(const Settings& s) { return s.words.size() == 1 ? parted(s.words.front()) : s.words; }
+
+/// The file of the last 'write'; empty when there is none.
+std::string file_of_write(const Settings& s) {
+    const Words words = words_of(s);
+    size_t at = words.size();
+    for (size_t i = 0; i < words.size(); ++i)
+        if (words[i] == "write") at = i;
+    for (size_t i = at + 1; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        if (word.size() < 2 || word[0] != '-') return word;
+        const std::string option = word.substr(word[1] == '-' ? 2 : 1);
+        if (option == "of" || option == "co" || option == "ot" || option == "dstnodata") ++i; // its value
+    }
+    return {};
+}
+
 void run_pipeline(tool::Run& run, const Settings& s) {
-    // One word: from a form, or a shell's quotes.
-    const Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
-    const Steps steps = understood(run, steps_of(words), "", s);
+    const Steps steps = understood(run, steps_of(words_of(s)), "", s);
     check_order(steps, false);
     check_files(steps);
     run.report()["steps"] = Json::array();
@@ -449,6 +465,7 @@ void declare(tool::Call& call) {
     call.words("steps", s.words,
                "read SCENE ! TOOL [options] ! ... ! write FILE; options of the pipeline stand before it");
     call.overwrite(s.overwrite, "Replace outputs that are there; without this that is an error");
+    call.tells_output([&s] { return file_of_write(s); });
     call.add_compute();
     call.body([&s](tool::Run& run) { run_pipeline(run, s); });
 }

@@ -394,7 +394,8 @@ class Profiling {
     std::unique_ptr<stream::PlaneStore> project(std::optional<pca::Model>& model) {
         const uint64_t most = m_plan.components_held ? m_run.buffer_memory() : 0;
         auto made = tools::project_into_planes(
-            m_scene, m_computing, {m_settings.components, m_settings.components_given, most, folder(), 0.3});
+            m_scene, m_computing,
+            {m_settings.components, m_settings.components_given, most, folder(), 0.3, nullptr});
         model = std::move(made.model);
         return std::move(made.planes);
     }

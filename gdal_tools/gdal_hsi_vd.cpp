@@ -2,6 +2,7 @@
 // gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
 #include "core/counted.h"
 #include "core/error.h"
+#include "shared/scene_statistics.h"
 #include "shared/target_search.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
@@ -12,6 +13,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,7 @@ struct Settings {
     std::string method = "hfc";
     double false_alarm = 1e-3;
     bool json = false, table = false;
+    std::string statistics;
 };
 
 /// What the result of every method begins with.
@@ -118,7 +121,13 @@ void report_test(tool::Run& run, const Settings& settings, const tool::Scene& sc
 
 void run_vd(tool::Run& run, const Settings& settings) {
     if (settings.json) run.only_print();
-    tool::Scene scene(run, "virtual dimensionality");
+    auto source = run.open_source();
+    std::optional<tools::GivenStatistics> given;
+    if (!settings.statistics.empty()) {
+        given = tools::read_statistics(run, settings.statistics, source);
+        source = given->source;
+    }
+    tool::Scene scene(run, source, "virtual dimensionality");
     scene.read_once();
     scene.set_fate("and left out");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -127,9 +136,12 @@ void run_vd(tool::Run& run, const Settings& settings) {
     const auto what = hysime ? stream::Statistics::moments : stream::Statistics::covariance;
     const auto scan = [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
     const char* const pass = hysime ? "moments" : "covariance";
-    if (run.options().dry_run) return tool::print_plan(run, scene.cube(), *scan(), run.pass(pass, 1));
+    if (run.options().dry_run) {
+        if (given) return run.print("No pass: the statistics are given");
+        return tool::print_plan(run, scene.cube(), *scan(), run.pass(pass, 1));
+    }
     const auto report = hysime ? report_hysime : report_test;
-    report(run, settings, scene, scene.scan(pass, 1, scan));
+    report(run, settings, scene, given ? given->moments : scene.scan(pass, 1, scan));
 }
 
 void declare(tool::Call& call) {
@@ -145,6 +157,7 @@ void declare(tool::Call& call) {
         .shown_as("P");
     call.flag("table", s.table, "Also print the test of every pair of eigenvalues, after the number");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
+    tools::add_statistics_option(call, s.statistics);
     call.exclusive("table", "json");
     call.check([&s, &call](const tool::CommonOptions&) {
         if (s.method == "hysime" && call.given("pf"))

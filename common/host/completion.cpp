@@ -66,9 +66,13 @@ Before read(const tool::Call& call, const Words& words) {
             if (before.option == nullptr) before.general = word;
             if (before.option != nullptr) before.values[before.option->name];
         } else {
-            while (place < positional.size() && before.values.count(positional[place]->name) != 0)
+            while (place < positional.size() && before.values.count(positional[place]->name) != 0 &&
+                   !positional[place]->repeatable)
                 ++place; // given as an option
-            if (place < positional.size()) before.values[positional[place++]->name].push_back(word);
+            if (place == positional.size()) continue;
+            const tool::Argument& next = *positional[place];
+            before.values[next.name].push_back(word);
+            if (!next.repeatable) ++place;
         }
     }
     if (missing == 0) {

@@ -123,7 +123,9 @@ std::vector<std::pair<std::string, bool>> split_at_options(const tool::Call& cal
 std::string usage_arguments(const tool::Call& call) {
     std::string text;
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) text += (text.empty() ? "" : " ") + argument.name;
+        if (argument.positional)
+            text += (text.empty() ? "" : " ") + argument.name +
+                    (argument.repeatable && !argument.takes_rest ? " ..." : "");
     return text;
 }
 

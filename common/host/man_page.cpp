@@ -96,7 +96,8 @@ std::string man_page(const tool::Call& call) {
     std::string page = heading(name, definition.title);
     page += ".SH SYNOPSIS\n" + bold(name) + " [options]";
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) page += " " + italic(argument.name);
+        if (argument.positional)
+            page += " " + italic(argument.name) + (argument.repeatable && !argument.takes_rest ? " ..." : "");
     page += "\n.SH DESCRIPTION\n" + prose(call, definition.description) + "\n";
     const std::string notes = definition.notes;
     if (!notes.empty()) page += ".PP\n.nf\n" + literal(notes) + "\n.fi\n";

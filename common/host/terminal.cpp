@@ -171,7 +171,7 @@ void give_line(tool::Call& call, const CommandLine& line) {
         call.give(option.name, option.values);
     auto next = line.arguments.begin();
     for (const tool::Argument& argument : call.arguments())
-        while (argument.positional && (argument.count == 0 || argument.takes_rest) &&
+        while (argument.positional && (argument.count == 0 || argument.takes_rest || argument.repeatable) &&
                next != line.arguments.end())
             call.give(argument.name, {*next++});
     if (next != line.arguments.end())

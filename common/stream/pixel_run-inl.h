@@ -109,7 +109,7 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
 
 /// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of the band that
 /// follows, `next` values away, is fetched meanwhile: it lies too far away for the processor to guess.
-double sum_band(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
+[[maybe_unused]] double sum_band(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     StretchSum sums[stretch_registers];
     for (auto& s : sums)
         s = hn::Zero(StretchSumTag());
@@ -165,11 +165,13 @@ HWY_INLINE void centre_values(const float* band, const PixelRun& run, float cent
     });
 }
 /// keep: null for all.
-void centre_single(const float* band, const PixelRun& run, float centre, const float* keep, float* out) {
+[[maybe_unused]] void centre_single(const float* band, const PixelRun& run, float centre, const float* keep,
+                                    float* out) {
     keep ? centre_values<false>(band, run, centre, keep, out)
          : centre_values<true>(band, run, centre, keep, out);
 }
-void centre_double(const float* band, const PixelRun& run, float centre, const double* keep, double* out) {
+[[maybe_unused]] void centre_double(const float* band, const PixelRun& run, float centre, const double* keep,
+                                    double* out) {
     keep ? centre_values<false>(band, run, centre, keep, out)
          : centre_values<true>(band, run, centre, keep, out);
 }

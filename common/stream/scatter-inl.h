@@ -273,12 +273,12 @@ HWY_INLINE void add_shifted(const T* HWY_RESTRICT x, int bands, int rows, int64_
     });
 }
 
-void add_shifted_single(const float* x, int bands, int rows, int64_t count, const Shift& shift,
-                        double* scatter) {
+[[maybe_unused]] void add_shifted_single(const float* x, int bands, int rows, int64_t count,
+                                         const Shift& shift, double* scatter) {
     add_shifted(x, bands, rows, count, shift, scatter);
 }
-void add_shifted_double(const double* x, int bands, int rows, int64_t count, const Shift& shift,
-                        double* scatter) {
+[[maybe_unused]] void add_shifted_double(const double* x, int bands, int rows, int64_t count,
+                                         const Shift& shift, double* scatter) {
     add_shifted(x, bands, rows, count, shift, scatter);
 }
 

@@ -179,6 +179,22 @@ void Call::add_source() {
     auto& o = m_options.source;
     file("src", o.path, Role::source, Content::raster,
          "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
+    add_reading();
+}
+
+void Call::add_sources(std::vector<std::string>& paths, const std::string& summary) {
+    const SharedArguments shared(m_shared);
+    Argument& argument = option("scene", paths, summary);
+    argument.role = Role::source;
+    argument.content = Content::raster;
+    argument.positional = true;
+    argument.value_name = "FILE";
+    argument.group = "Arguments";
+    add_reading();
+}
+
+void Call::add_reading() {
+    auto& o = m_options.source;
     option("b", m_raw->bands,
            "Bands, counted from 1 (-b 1-30,45) or by wavelength: -b 450-900nm, -b 0.45-0.9um; of one "
            "wavelength (-b 2100nm) the nearest band")
@@ -264,7 +280,16 @@ void Call::add_destination(const std::string& summary) {
 }
 
 Argument& Call::overwrite(bool& variable, const std::string& summary) {
-    return flag("overwrite", variable, summary).under(output_group);
+    Argument& replace = flag("overwrite", variable, summary).under(output_group);
+    {
+        const SharedArguments shared(m_shared);
+        flag("if-needed", m_options.if_needed,
+             "Do nothing when the outputs are those that this command has made before, with -if-needed, of "
+             "the "
+             "same inputs; else make them as -overwrite does")
+            .under(output_group);
+    }
+    return replace;
 }
 
 void Call::add_compute(bool device) {
@@ -372,6 +397,13 @@ void Call::finish() {
     if (m_options.report_append && m_options.report.empty())
         throw UsageError("-report-append needs -report", "Give -report FILE.json, too.");
     resolve();
+}
+
+std::string Call::first_output() const {
+    if (!m_options.destination.path.empty()) return m_options.destination.path;
+    for (const Argument& argument : m_arguments)
+        if (argument.role == Role::output && argument.count > 0) return argument.words.front();
+    return m_first_output ? m_first_output() : std::string();
 }
 
 void Call::run_checks() const {

@@ -208,10 +208,13 @@ class Call {
     Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
 
     void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    /// The same for a tool of many scenes, `paths` as they were given: "scene ...", which may be none. The
+    /// body opens and registers them.
+    void add_sources(std::vector<std::string>& paths, const std::string& summary);
     /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
     /// for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
-    /// dst, -of, -co, -ot, -dstnodata, -overwrite
+    /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed
     void add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
     void computes_dst() { m_computes = true; }
@@ -219,8 +222,12 @@ class Call {
     /// computes on the CPU alone has no -device and no -device-memory.
     void add_compute(bool device = true);
     void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
-    /// -overwrite of a tool without add_destination().
+    /// -overwrite and -if-needed of a tool without add_destination().
     Argument& overwrite(bool& variable, const std::string& summary);
+
+    /// The output beside which -if-needed keeps its record, where no argument names it: empty when there is
+    /// none.
+    void tells_output(std::function<std::string()> first) { m_first_output = std::move(first); }
 
     /// Two options that are not given together.
     void exclusive(const std::string& one, const std::string& other);
@@ -250,12 +257,15 @@ class Call {
     const CommonOptions& options() const { return m_options; }
     void run_checks() const;
     const std::function<void(Run&)>& work() const { return m_body; }
+    /// dst, else the first output that is given, else what tells_output() has said; may be empty.
+    std::string first_output() const;
 
   private:
     struct Raw;
     Argument& add(const std::string& name, const std::string& summary, Type type, int values);
     Argument& file(const std::string& name, std::string& path, Role role, Content content,
                    const std::string& summary, bool positional);
+    void add_reading(); ///< -b, -exclude-range, -bbl, -srcwin, -srcnodata, -if, -oo
     Argument& choose(const std::string& name, const std::string& summary, std::vector<Choice> choices,
                      size_t preset, std::function<void(size_t)> take);
     void resolve();
@@ -265,6 +275,7 @@ class Call {
     std::vector<std::pair<std::string, std::string>> m_exclusions;
     std::vector<std::function<void(const CommonOptions&)>> m_checks;
     std::function<void(Run&)> m_body;
+    std::function<std::string()> m_first_output;
     std::shared_ptr<void> m_settings;
     std::unique_ptr<Raw> m_raw; ///< shared options as they were given
     CommonOptions m_options;

@@ -26,18 +26,31 @@ const char* vocabulary_name(Vocabulary vocabulary) {
 
 /// By whatever name a tool has it: drivers and their options, files that are there, features of vector files,
 /// and what is printed or recorded where.
-constexpr std::array about_files{"if",          "oo",
-                                 "bbl",         "of",
-                                 "co",          "dsco",
-                                 "lco",         "overwrite",
-                                 "report",      "report-append",
-                                 "dry-run",     "q",
-                                 "ranks",       "json",
-                                 "table",       "field",
-                                 "layer",       "name-field",
-                                 "all-touched", "inside-only",
-                                 "min-cover",   "pixel-coordinates",
-                                 "o",           "folds"};
+constexpr std::array about_files{"if",
+                                 "oo",
+                                 "bbl",
+                                 "of",
+                                 "co",
+                                 "dsco",
+                                 "lco",
+                                 "overwrite",
+                                 "report",
+                                 "report-append",
+                                 "dry-run",
+                                 "q",
+                                 "if-needed",
+                                 "ranks",
+                                 "json",
+                                 "table",
+                                 "field",
+                                 "layer",
+                                 "name-field",
+                                 "all-touched",
+                                 "inside-only",
+                                 "min-cover",
+                                 "pixel-coordinates",
+                                 "o",
+                                 "folds"};
 
 } // namespace
 

@@ -5,9 +5,13 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/process_limits.h"
+#include "core/text.h"
+#include "core/text_file.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
+#include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
+#include "raster/files/text_output.h"
 #include "raster/gdal/gdal_errors.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"
@@ -15,8 +19,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
+#include <optional>
+#include <sstream>
 #include <utility>
+#include <vector>
 
 namespace hsi::tool {
 
@@ -68,6 +76,162 @@ Json own_options(const Call& call) {
     }
     return own;
 }
+
+// -if-needed
+// ----------------------------------------------------------------------------------------------------------
+
+/// What a run with -if-needed leaves beside its first output: what it was told, and how the files that it
+/// read and wrote were. Results depend on no more: not on threads, tiles, memory or ranks.
+class MadeRecord {
+  public:
+    /// \throws UsageError when no output is a file, Error when another file has the record's name.
+    MadeRecord(const Call& call, std::string command) : m_command(std::move(command)) {
+        const CommonOptions& options = call.options();
+        m_path = call.first_output();
+        if (m_path.empty()) throw UsageError("-if-needed means nothing without an output", "Leave it out.");
+        if (!is_local(m_path) || m_path.compare(0, 5, "/dev/") == 0)
+            throw UsageError("-if-needed: " + m_path + " is no file that is there later", "Leave it out.");
+        m_path += ".made";
+        m_report = options.report;
+        m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
+        auto& given = m_told["options"] = Json::object();
+        for (const Argument& argument : call.arguments())
+            if (argument.count > 0 && !is_free(argument.name)) given[argument.name] = argument.words;
+        m_told["configuration"] = configuration();
+        read();
+    }
+
+    /// The outputs are there, as a run that was told the same has made them of the same files.
+    bool holds() const {
+        return !m_before.is_null() && m_before["told"] == m_told && is_as(m_before["read"]) &&
+               is_as(m_before["made"]);
+    }
+    /// Before the outputs get their names: how the files that were read are. One that changes until then ends
+    /// the run.
+    void look_at_inputs(const raster::RunFiles& files) {
+        for (const std::string& file : files.names(false))
+            if (!is_overview(file)) m_inputs[file] = state_of(file);
+    }
+    /// Once they have them. \throws Error.
+    void write(const raster::RunFiles& files) const {
+        Json made = Json::object();
+        for (const std::string& output : files.names(true)) {
+            if (output == m_report) continue;
+            made[output] = state_of(output);
+            for (const auto& file : raster::files_as_they_are(output))
+                made[file.path] = state_of(file.path);
+        }
+        const Json record{
+            {"format", format}, {"told", m_told}, {"read", m_inputs}, {"made", std::move(made)}};
+        raster::write_text_output({"-if-needed", m_path, true, nullptr},
+                                  record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+
+  private:
+    static constexpr const char* format = "gdal_hsi_made";
+    static constexpr uint64_t small = uint64_t{16} << 20; ///< files whose contents are compared
+
+    /// Changes nothing in results.
+    static bool is_free(const std::string& name) {
+        for (const char* const other : {"overwrite", "if-needed", "report", "report-append", "q", "dry-run",
+                                        "threads", "memory", "device-memory", "tile", "ranks"})
+            if (name == other) return true;
+        return false;
+    }
+    /// Pyramids come and go, and no tool reads them.
+    static bool is_overview(const std::string& file) {
+        return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
+    }
+    static bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+    /// The settings of GDAL's that the command line gives.
+    std::string configuration() const {
+        std::istringstream words(m_command);
+        std::string text;
+        int wanted = 0;
+        for (std::string word; words >> word;) {
+            if (word == "--config") {
+                wanted = 2;
+                continue;
+            }
+            if (wanted == 0) continue;
+            text += (text.empty() ? "" : " ") + word;
+            wanted = wanted == 2 && word.find('=') == std::string::npos ? 1 : 0;
+        }
+        return text;
+    }
+
+    void read() {
+        if (!is_there(m_path)) return;
+        try {
+            m_before = Json::parse(read_text_file(m_path, largest_file::model), nullptr, false);
+        } catch (const Error&) { // no text: another file
+        }
+        if (m_before.is_object() && m_before.value("format", Json()) == Json(format) &&
+            m_before.value("read", Json()).is_object() && m_before.value("made", Json()).is_object() &&
+            m_before.contains("told"))
+            return;
+        throw Error("'" + m_path + "' is there and is no record of -if-needed, or a damaged one",
+                    "Delete it, or name another output.");
+    }
+
+    /// Null: not there. Small files by what they hold, others by size and time.
+    static Json state_of(const std::string& file) {
+        if (!is_local(file)) {
+            Json all = Json::array();
+            for (const auto& one : raster::files_as_they_are(file))
+                all.push_back({one.path, one.bytes, one.modified});
+            return all;
+        }
+        std::error_code error;
+        const auto status = std::filesystem::status(file, error);
+        if (error || !std::filesystem::exists(status)) return nullptr;
+        if (std::filesystem::is_directory(status)) return state_of_folder(file);
+        Json state{{"bytes", 0}};
+        if (!std::filesystem::is_regular_file(status)) return state;
+        const uint64_t bytes = std::filesystem::file_size(file, error);
+        state["bytes"] = bytes;
+        if (bytes > small || error)
+            state["modified"] = time_of(file);
+        else
+            state["holds"] = digest_of(read_text_file(file, small, FileHolds::bytes));
+        return state;
+    }
+    static Json state_of_folder(const std::string& folder) {
+        std::vector<std::string> all;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+            if (entry.is_regular_file())
+                all.push_back(entry.path().string() + " " + std::to_string(entry.file_size()) + " " +
+                              time_of(entry.path().string()));
+        std::sort(all.begin(), all.end());
+        return {{"files", all.size()}, {"holds", digest_of(joined(all, "\n"))}};
+    }
+    static std::string time_of(const std::string& file) {
+        std::error_code error;
+        const auto time = std::filesystem::last_write_time(file, error);
+        return error ? "" : std::to_string(time.time_since_epoch().count());
+    }
+    static std::string digest_of(const std::string& bytes) {
+        uint64_t value = 14695981039346656037u; // FNV-1a
+        for (const char c : bytes)
+            value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
+        return std::to_string(value);
+    }
+    /// A file of which no time is known, as on some servers, is never as it was.
+    static bool is_known(const Json& state) {
+        return !state.is_array() ||
+               (!state.empty() && std::none_of(state.begin(), state.end(),
+                                               [](const Json& f) { return f.size() != 3 || f[2] == "0"; }));
+    }
+    static bool is_as(const Json& files) {
+        for (const auto& [file, state] : files.items())
+            if (!is_known(state) || state_of(file) != state) return false;
+        return true;
+    }
+
+    const std::string m_command;
+    std::string m_path, m_report;
+    Json m_told, m_before, m_inputs = Json::object();
+};
 
 /// Whether this rank has to do anything. What ranks decide by is made the same for all of them.
 bool take_part(Call& call) {
@@ -192,11 +356,25 @@ Outcome current_failure(bool cancelled) {
     return failure;
 }
 
+namespace {
+
+/// The outputs are there, whatever becomes of the record.
+void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& files) {
+    try {
+        record.write(files);
+    } catch (const std::exception& error) {
+        run.warn("-if-needed: " + std::string(error.what()) + ": the next run makes the outputs anew");
+    }
+}
+
+} // namespace
+
 Outcome execute(Call& call, Host& host, const std::string& command, const std::vector<std::string>& read) {
     std::unique_ptr<Run> run;
     HostEnding ending; // before the run, which the host may still speak to
     bool report_possible = false;
     try {
+        if (call.given("if-needed") && !call.given("overwrite")) call.give("overwrite", {});
         call.finish();
         CommonOptions& options = call.options();
         if (!take_part(call)) return {};
@@ -225,6 +403,16 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.check_report();
         report_possible = true;
         call.run_checks();
+        std::optional<MadeRecord> made_record;
+        if (options.if_needed) {
+            made_record.emplace(call, command);
+            if (!parallel::ranks().any("a need", !made_record->holds())) {
+                run->note("Nothing to do: the outputs are those that this command has made of these inputs");
+                run->report()["if_needed"] = "nothing to do";
+                if (parallel::ranks().root()) state.commit();
+                return {};
+            }
+        }
         if (parallel::ranks().job_size() > 1 && call.definition().one_process)
             run->note("One process is enough for " + run->tool() + ": rank 0 works, the others wait.");
 
@@ -241,8 +429,10 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
             run->warn("GDAL: " + one_line(text));
         if (!parallel::ranks().root()) return {};
         parallel::ranks().await_others();
+        if (made_record) made_record->look_at_inputs(*files);
         state.commit();
         host.committed();
+        if (made_record && !options.dry_run) write_record(*run, *made_record, *files);
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());

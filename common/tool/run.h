@@ -44,6 +44,7 @@ struct CommonOptions {
     std::string report;                       ///< -report FILE.json
     bool report_append = false;               ///< the record comes behind those that are there
     bool dry_run = false;
+    bool if_needed = false; ///< -if-needed: nothing is done when the outputs are what the run would make
     bool quiet = false;
 };
 

@@ -64,14 +64,16 @@ stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, 
 }
 
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
-                     const pca::FitOptions& options) {
+                     const pca::FitOptions& options, const GivenStatistics* given) {
     tool::Run& run = scene.run();
     auto model = pca::fit(statistics, options);
     model.origin = tool::origin_of(run);
     model.source = scene.raster()->path();
     tool::describe_bands(*scene.raster(), model);
-    model.minimum.assign(scene.minimum().begin(), scene.minimum().end());
-    model.maximum.assign(scene.maximum().begin(), scene.maximum().end());
+    const auto& low = given ? given->minimum : scene.minimum();
+    const auto& high = given ? given->maximum : scene.maximum();
+    model.minimum.assign(low.begin(), low.end());
+    model.maximum.assign(high.begin(), high.end());
     for (int k = 0; k < model.components; ++k) {
         run.report()["explained_variance"].push_back(model.eigenvalues[static_cast<size_t>(k)]);
         run.report()["explained_variance_ratio"].push_back(model.explained(k));
@@ -320,12 +322,13 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
 
 ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
                                     const ComponentRequest& request) {
-    const auto statistics = scan_scene(scene, computing, 0.5 * request.share);
+    const GivenStatistics* const given = request.statistics;
+    const auto statistics = given ? given->moments : scan_scene(scene, computing, 0.5 * request.share);
     const auto like = scene.raster();
     const int bands = like->shape().bands;
     const int components = component_count(request.components, request.given, bands);
     ComponentPlanes made;
-    made.model = fit_scene(scene, statistics, {components, false, false});
+    made.model = fit_scene(scene, statistics, {components, false, false}, given);
     const stream::CubeShape shape{like->shape().samples, like->shape().lines, components};
     const bool held = shape.float_bytes() <= request.most;
     made.planes = held ? std::make_unique<stream::PlaneStore>(shape)

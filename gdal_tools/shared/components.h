@@ -8,6 +8,7 @@
 #include "model/classes.h"
 #include "pca/pca.h"
 #include "raster/sink/raster_sink.h"
+#include "shared/scene_statistics.h"
 #include "stream/plane_store.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
@@ -46,9 +47,10 @@ std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaCompu
 /// One pass over the scene; the extremes of its bands are looked at, too.
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share);
 
-/// The model of a scanned scene; explained variance goes to the report.
+/// The model of a scanned scene, or of `given` statistics, whose source and extremes it then tells; explained
+/// variance goes to the report.
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
-                     const pca::FitOptions& options);
+                     const pca::FitOptions& options, const GivenStatistics* given = nullptr);
 
 /// The explained variance for people, once the progress bar is complete.
 void print_components(tool::Run& run, const pca::Model& model);
@@ -144,10 +146,11 @@ void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputi
 
 struct ComponentRequest {
     int components = 7;
-    bool given = false; ///< -nc was, and is not cut down to the number of bands
-    uint64_t most = 0;  ///< planes of more bytes go into a temporary file
-    std::string folder; ///< for this file
-    double share = 0.3; ///< of the progress
+    bool given = false;                          ///< -nc was, and is not cut down to the number of bands
+    uint64_t most = 0;                           ///< planes of more bytes go into a temporary file
+    std::string folder;                          ///< for this file
+    double share = 0.3;                          ///< of the progress
+    const GivenStatistics* statistics = nullptr; ///< instead of those of the scene; null: these
 };
 
 struct ComponentPlanes {

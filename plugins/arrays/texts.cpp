@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "raster/files/atomic_file.h"
 #include "raster/files/run_files.h"
+#include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
 #include "raster/files/text_output.h"
 #include "raster/gdal/drivers.h"
@@ -34,6 +35,7 @@ RunFiles::RunFiles() = default;
 RunFiles::~RunFiles() = default;
 void RunFiles::reads(const std::string&, const std::string&, const std::vector<std::string>&) {}
 void RunFiles::writes(const std::string&, const std::string&, const std::vector<std::string>&) {}
+std::vector<std::string> RunFiles::names(bool) const { return {}; }
 bool RunFiles::clashes(const std::string&, const std::string&) const { return false; }
 void RunFiles::commit(const CancelFlag* cancel, const Addition* /*addition*/) {
     if (cancel != nullptr && cancel->requested()) throw Cancelled();
@@ -42,6 +44,7 @@ void RunFiles::commit(const CancelFlag* cancel, const Addition* /*addition*/) {
 void RunFiles::check_unchanged() const {}
 
 std::vector<std::string> files_read_with(const std::string&) { return {}; }
+std::vector<DocumentSource::File> files_as_they_are(const std::string&) { return {}; }
 bool is_there(const std::string& path) { return arrays::Exchange::current().inputs().count(path) > 0; }
 std::string with_final_names(std::string text) { return text; }
 void register_drivers() {}

@@ -116,6 +116,8 @@ JOBS = [
         {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("cluster", "gdal_hsi_cluster", ("-k", "3", "-iterations", "5", ("-centres", "{centres}"), REPORT, "s.img", "{dst}"),
         {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False, prints=True),
+    Job("statistics", "gdal_hsi_statistics", (REPORT, "s.img", "-o", "{dst}"), {"dst": "o.stat", "report": "run.json"}, SCENE,
+        devices=False),
     Job("draws", "gdal_hsi_unmix",
         ("-draws", "3", "-uncertainty", "s.img", ("-deviation", "{deviation}"), REPORT, "s.img", "library.sli", "{dst}"),
         {"deviation": "deviation.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr"),

@@ -35,6 +35,10 @@ class RunFiles {
     /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
     bool clashes(const std::string& role, const std::string& path) const;
 
+    /// All files that are read, or all outputs, once each; those read are there or may appear beside a
+    /// raster.
+    std::vector<std::string> names(bool written) const;
+
     /// An output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
     /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// -statistics: what gdal_hsi_statistics has found in many scenes, in the place of the first pass over one.
+#pragma once
+
+#include "raster/source/raster_source.h"
+#include "stream/statistics_scan.h"
+#include "tool/definition.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+/// -statistics FILE. `all`: nothing else is learned of the scene, so that a mask would change nothing.
+void add_statistics_option(tool::Call& call, std::string& file, bool all = true);
+
+/// Statistics for a scene that is to be looked at by them.
+struct GivenStatistics {
+    std::shared_ptr<raster::RasterSource> source; ///< the scene with their bands alone
+    stream::SceneStatistics moments;              ///< in the order of the source's bands; with differences
+    std::vector<float> minimum, maximum;          ///< likewise; of the pixels that they are of
+};
+
+/// Reads the file, and matches its bands with those of the scene as models' are (model::match_bands()). Tells
+/// the user and the report of what the statistics are. \throws Error when the file is none or damaged, when
+/// bands or scales differ, and when no pixel of it is valid; UsageError when the run has a mask that would
+/// change nothing.
+GivenStatistics read_statistics(tool::Run& run, const std::string& file,
+                                const std::shared_ptr<raster::RasterSource>& source);
+
+/// The moments at the bands of `scene`, which is given.source or one without some of its bands.
+stream::SceneStatistics moments_at(const GivenStatistics& given, const raster::RasterSource& scene);
+
+} // namespace hsi::tools

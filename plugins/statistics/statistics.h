@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The statistics of many scenes together, and as a file: sums over pixels without any rounding, so that they
+// merge, and what was added can be taken away again, to the last bit.
+//
+// stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block, whose place is
+// the scene's: cut otherwise, a scene has sums that differ in their last digits. Here nothing is rounded at
+// all. In a block each band is cut into slices of 20 bits by one unit for all its pixels; a product of two
+// slices has 40 bits, and 8192 of them add up to 53 at most: every sum of them that a register ever holds is
+// exact, in any order (the idea is that of K. Ozaki, T. Ogita, S. Oishi, S. M. Rump: Error-free
+// transformations of matrix multiplication by using fast routines of matrix multiplication and its
+// applications, Numerical Algorithms 59, 2012). Whole numbers below 2^20 are one slice, floats mostly two.
+#pragma once
+
+#include "math/exact_sum.h"
+#include "model/classes.h"
+#include "stream/operation.h"
+#include "stream/statistics_scan.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::statistics {
+
+/// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They are those of the pixels alone:
+/// how these are divided into scenes, tiles, blocks and ranks leaves no trace, nor does their order.
+struct Sums {
+    explicit Sums(int bands);
+    void add(const Sums& other); ///< of the same number of bands
+    void subtract(const Sums& other);
+    /// By all ranks together: the sums of all of them, on each.
+    void unite(parallel::Group& ranks);
+    /// As StatisticsScan's with differences, but for `constant`, which the sums alone do not tell: it is
+    /// empty.
+    stream::SceneStatistics result() const;
+    /// A number that other sums are most unlikely to share.
+    uint64_t digest() const;
+    static uint64_t most_bytes(int bands);
+
+    int bands;
+    int64_t valid = 0, invalid = 0;
+    int64_t pairs = 0;           ///< pixels (line, sample) and (line, sample + 1) that are both valid
+    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+    math::ExactSums sum;         ///< of x_b
+    math::ExactSums product;     ///< of x_a x_b, b <= a, at stream::at_lower(a, b)
+    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair in double precision
+};
+
+/// An exact sum as the doubles that it is the sum of, each what the ones before it leave, rounded: the same
+/// for the same sum, whatever it was added up from. parts[k][i]: part k of sum i.
+std::vector<std::vector<double>> parts_of(const math::ExactSums& sums);
+
+/// Of the valid pixels, a band each; infinite (low: +, high: -) where there is none.
+struct Extremes {
+    std::vector<float> low, high;
+};
+
+/// The scan; complete after run_pass(). Tiles are whole lines.
+class ExactScan final : public stream::Operation {
+  public:
+    explicit ExactScan(const stream::CubeShape& scene);
+    int64_t align_samples() const override { return m_scene.samples; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
+    uint64_t preferred_bytes() const override;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    const Sums& sums() const { return m_sums; }
+    const Extremes& extremes() const { return m_extremes; }
+
+  private:
+    const stream::CubeShape m_scene;
+    Sums m_sums;
+    Extremes m_extremes;
+};
+
+// As a file
+// ----------------------------------------------------------------------------------------------------------
+
+/// One of the scenes that statistics were made of.
+struct SceneRecord {
+    std::string name;
+    int64_t bytes = 0;    ///< of the file; 0: unknown
+    std::string modified; ///< seconds and nanoseconds since 1970: "1700000000.000000001"; empty: unknown
+    std::string mask;     ///< what -mask and -mask-exclude said; empty: nothing
+    int64_t samples = 0, lines = 0;
+    int64_t valid = 0, invalid = 0;
+    uint64_t digest = 0; ///< of its sums
+    Extremes extremes;
+};
+
+/// What a file holds. The scenes are in the order of names and digests, however they came.
+struct Statistics {
+    model::ModelBands bands; ///< without extremes and mean
+    Sums sums;
+    std::vector<SceneRecord> scenes;
+
+    explicit Statistics(int count) : sums(count) {}
+    /// One scene more. \throws Error when one with the same pixels is there.
+    void add(const SceneRecord& scene, const Sums& of_scene);
+    /// All of `other`, from the file `name`. \throws Error when a scene of it is there already.
+    void add(const Statistics& other, const std::string& name);
+    /// Less all of `other`. \throws Error, naming the file, when a scene of it is not there.
+    void remove(const Statistics& other, const std::string& name);
+    Extremes extremes() const; ///< of all scenes
+    /// sums.result(), and the bands that are constant.
+    stream::SceneStatistics result() const;
+};
+
+/// JSON, of the same bytes for the same scenes. `maker`: the tool and its version.
+std::string to_json(const Statistics& statistics, const std::string& maker);
+/// \throws Error naming the file when it is none, was made by a newer version, or is damaged.
+Statistics from_json(const std::string& text, const std::string& name);
+/// Whether a text begins as to_json()'s do.
+bool is_statistics(const std::string& begin);
+
+/// In bytes, far more than any has: 1,000 bands of floats take 60 MB.
+inline constexpr uint64_t largest_file = uint64_t{256} << 20;
+
+} // namespace hsi::statistics

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// The file: JSON that people can read but for its sums, whose numbers come back to the last bit.
+#include "core/error.h"
+#include "core/json.h"
+#include "model/document.h"
+#include "model/loadings.h"
+#include "statistics/statistics.h"
+#include "stream/statistics_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+namespace hsi::statistics {
+namespace {
+
+constexpr const char* statistics_format = "gdal_hsi_statistics";
+constexpr int statistics_version = 1;
+constexpr int64_t most_pixels = int64_t{1} << 56;
+/// Of an exact sum: 51 bits each at least, of which sums of products of floats have some 700.
+constexpr size_t most_parts = 16;
+
+using model::Reader;
+
+std::string hexadecimal(uint64_t x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(x));
+    return text;
+}
+
+uint64_t digest_of(const std::string& text) {
+    uint64_t value = 14695981039346656037u; // FNV-1a
+    for (const char c : text)
+        value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    return value;
+}
+
+std::string float_row(const std::vector<float>& v) { return model::row(v.data(), v.size()); }
+
+/// `"name": [[..],[..]]`, a line a part.
+std::string sums_text(const char* name, const math::ExactSums& sums) {
+    std::string text = "\"" + std::string(name) + "\": [";
+    const char* before = "\n  ";
+    for (const auto& part : parts_of(sums)) {
+        text += before + model::row(part);
+        before = ",\n  ";
+    }
+    return text + "]";
+}
+
+std::string scene_text(const SceneRecord& s) {
+    const Json head{{"name", s.name},
+                    {"bytes", s.bytes},
+                    {"modified", s.modified},
+                    {"mask", s.mask},
+                    {"samples", s.samples},
+                    {"lines", s.lines},
+                    {"valid_pixels", s.valid},
+                    {"invalid_pixels", s.invalid},
+                    {"digest", hexadecimal(s.digest)}};
+    std::string text = model::dump(head);
+    text.pop_back();
+    return text + ",\n   \"minimum\": " + float_row(s.extremes.low) +
+           ",\n   \"maximum\": " + float_row(s.extremes.high) + "}";
+}
+
+/// All but the checksum.
+std::string body_text(const Statistics& s, const std::string& maker) {
+    std::string text = "\"format\": \"" + std::string(statistics_format) +
+                       "\",\n\"version\": " + std::to_string(statistics_version) +
+                       ",\n\"created_by\": " + model::dump(maker) + ",\n\"features\": {\n" +
+                       model::bands_text(s.bands) + "},\n\"scenes\": [";
+    const char* before = "\n  ";
+    for (const SceneRecord& scene : s.scenes) {
+        text += before + scene_text(scene);
+        before = ",\n  ";
+    }
+    text += "],\n\"valid_pixels\": " + std::to_string(s.sums.valid) +
+            ",\n\"invalid_pixels\": " + std::to_string(s.sums.invalid) +
+            ",\n\"pairs\": " + std::to_string(s.sums.pairs) + ",\n\"finite\": " + model::dump(s.sums.finite);
+    for (const auto& [name, sums] : {std::pair("sums", &s.sums.sum), std::pair("products", &s.sums.product),
+                                     std::pair("differences", &s.sums.difference)})
+        text += ",\n" + sums_text(name, *sums);
+    return text;
+}
+
+// Reading
+// ----------------------------------------------------------------------------------------------------------
+
+class FileReader {
+  public:
+    FileReader(const std::string& text, const std::string& name)
+        : m_name(name), m_in(name, "statistics", "gdal_hsi_statistics") {
+        m_root = Json::parse(text, nullptr, false);
+        if (m_root.is_discarded() || !m_root.is_object() ||
+            m_root.value("format", Json()) != Json(statistics_format))
+            throw Error(
+                "'" + name + "' is no file of statistics" +
+                    (is_statistics(text.substr(0, 64)) ? ", or a damaged one: it is no valid JSON" : ""),
+                "Files of statistics are made by gdal_hsi_statistics.");
+        const auto version = m_in.whole(m_in.member(m_root, "version"), "version", 1, 1 << 30);
+        if (version > statistics_version)
+            throw Error("'" + name + "' has version " + std::to_string(version) +
+                            " of the format of statistics, this program reads version " +
+                            std::to_string(statistics_version),
+                        "It was made by a newer gdal_hsi_statistics: use that, or make it anew with this.");
+    }
+
+    Statistics read() {
+        auto bands = m_in.bands(m_in.member(m_root, "features"));
+        const size_t n = bands.bands.size();
+        if (n > model::most_bands) m_in.fail("it has too many bands");
+        // What the sums would take is there in the file, or it is damaged: nothing is allocated before.
+        const size_t entries = stream::at_lower(static_cast<int>(n), 0);
+        for (const char* const name : {"products", "differences"})
+            for (const Json& part : parts(name))
+                m_in.expect(part, name, entries);
+        Statistics s(static_cast<int>(n));
+        s.bands = std::move(bands);
+        for (const Json& scene : m_in.list(m_root, "scenes"))
+            s.scenes.push_back(read_scene(scene, n));
+        s.sums.valid = count(m_root, "valid_pixels");
+        s.sums.invalid = count(m_root, "invalid_pixels");
+        s.sums.pairs = count(m_root, "pairs");
+        const Json& finite = m_in.list(m_root, "finite");
+        m_in.expect(finite, "finite", n);
+        for (size_t b = 0; b < n; ++b)
+            s.sums.finite[b] = m_in.whole(finite[b], "finite", 0, most_pixels);
+        add_parts("sums", s.sums.sum);
+        add_parts("products", s.sums.product);
+        add_parts("differences", s.sums.difference);
+        check(s);
+        return s;
+    }
+
+  private:
+    int64_t count(const Json& object, const char* key) const {
+        return m_in.whole(m_in.member(object, key), key, 0, most_pixels);
+    }
+    const Json& parts(const char* name) const {
+        const Json& list = m_in.list(m_root, name);
+        if (list.size() > most_parts) m_in.fail(std::string("'") + name + "' has too many parts");
+        return list;
+    }
+    void add_parts(const char* name, math::ExactSums& to) const {
+        for (const Json& part : parts(name)) {
+            const auto values = m_in.numbers(part, name, to.size());
+            to.add(0, values.data(), values.size());
+        }
+    }
+    std::vector<float> extremes(const Json& scene, const char* key, size_t n, float none) const {
+        const Json& list = m_in.list(scene, key);
+        m_in.expect(list, key, n);
+        std::vector<float> values;
+        for (const Json& v : list) {
+            const double x = v.is_null() ? static_cast<double>(none) : m_in.number(v, key);
+            if (!v.is_null() && std::fabs(x) > static_cast<double>(std::numeric_limits<float>::max()))
+                m_in.fail(std::string("'") + key + "' is out of range");
+            values.push_back(static_cast<float>(x));
+        }
+        return values;
+    }
+    SceneRecord read_scene(const Json& scene, size_t n) const {
+        SceneRecord s;
+        s.name = m_in.text(scene, "name");
+        s.bytes = count(scene, "bytes");
+        s.modified = m_in.text(scene, "modified");
+        s.mask = m_in.text(scene, "mask");
+        s.samples = count(scene, "samples");
+        s.lines = count(scene, "lines");
+        s.valid = count(scene, "valid_pixels");
+        s.invalid = count(scene, "invalid_pixels");
+        const std::string digest = m_in.text(scene, "digest");
+        if (digest.size() != 16 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+            m_in.fail("'digest' of " + s.name + " is no number of 16 digits");
+        s.digest = std::stoull(digest, nullptr, 16);
+        constexpr float infinite = std::numeric_limits<float>::infinity();
+        s.extremes.low = extremes(scene, "minimum", n, infinite);
+        s.extremes.high = extremes(scene, "maximum", n, -infinite);
+        return s;
+    }
+
+    /// What the writer has said again must be what was read: any change of a number shows.
+    void check(const Statistics& s) const {
+        int64_t valid = 0, invalid = 0;
+        for (const SceneRecord& scene : s.scenes) {
+            valid += scene.valid;
+            invalid += scene.invalid;
+        }
+        const std::string body = body_text(s, m_in.text(m_root, "created_by"));
+        if (m_in.text(m_root, "checksum") != hexadecimal(digest_of(body)) || valid != s.sums.valid ||
+            invalid != s.sums.invalid)
+            throw Error("'" + m_name + "' is damaged: its checksum is another",
+                        "Make it anew with gdal_hsi_statistics, or take it from a backup.");
+    }
+
+    const std::string m_name;
+    const Reader m_in;
+    Json m_root;
+};
+
+} // namespace
+
+std::string to_json(const Statistics& statistics, const std::string& maker) {
+    const std::string body = body_text(statistics, maker);
+    return "{\n" + body + ",\n\"checksum\": \"" + hexadecimal(digest_of(body)) + "\"\n}\n";
+}
+
+Statistics from_json(const std::string& text, const std::string& name) {
+    return FileReader(text, name).read();
+}
+
+bool is_statistics(const std::string& begin) {
+    const std::string mark = "{\n\"format\": \"" + std::string(statistics_format) + "\"";
+    return begin.compare(0, mark.size(), mark) == 0;
+}
+
+} // namespace hsi::statistics

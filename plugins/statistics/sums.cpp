@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "core/byte_pack.h"
+#include "core/error.h"
+#include "parallel/group.h"
+#include "statistics/statistics.h"
+#include "stream/statistics_sums.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace hsi::statistics {
+namespace {
+
+/// FNV-1a, of 64 bits: against damage and mistakes, not against anybody.
+class Digest {
+  public:
+    template <class T>
+    void take(const T& value) {
+        unsigned char bytes[sizeof(T)];
+        std::memcpy(bytes, &value, sizeof value);
+        for (const unsigned char b : bytes)
+            m_value = (m_value ^ b) * 1099511628211u;
+    }
+    uint64_t value() const { return m_value; }
+
+  private:
+    uint64_t m_value = 14695981039346656037u;
+};
+
+void take(Digest& digest, const math::ExactSums& sums) {
+    for (const auto& part : parts_of(sums))
+        for (const double x : part)
+            digest.take(x);
+}
+
+/// to -= what
+void take_away(math::ExactSums& to, const math::ExactSums& what) {
+    for (auto part : parts_of(what)) {
+        for (double& x : part)
+            x = -x;
+        to.add(0, part.data(), part.size());
+    }
+}
+
+} // namespace
+
+std::vector<std::vector<double>> parts_of(const math::ExactSums& sums) {
+    math::ExactSums rest(sums.size());
+    rest.add(sums);
+    std::vector<std::vector<double>> parts;
+    // A part takes 51 bits at least of the 2300 that a sum of doubles may have.
+    constexpr size_t most = 48;
+    while (parts.size() < most) {
+        std::vector<double> part(sums.size()), negative(sums.size());
+        bool any = false;
+        for (size_t i = 0; i < part.size(); ++i) {
+            part[i] = rest.value(i) + 0.0; // no -0
+            negative[i] = -part[i];
+            any = any || part[i] != 0;
+        }
+        if (!any) return parts;
+        rest.add(0, negative.data(), negative.size());
+        parts.push_back(std::move(part));
+    }
+    throw Error("internal: an exact sum has no end");
+}
+
+Sums::Sums(int n)
+    : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(stream::at_lower(n, 0)),
+      difference(stream::at_lower(n, 0)) {}
+
+void Sums::add(const Sums& other) {
+    if (other.bands != bands) throw Error("internal: sums of other bands");
+    valid += other.valid;
+    invalid += other.invalid;
+    pairs += other.pairs;
+    for (size_t b = 0; b < finite.size(); ++b)
+        finite[b] += other.finite[b];
+    sum.add(other.sum);
+    product.add(other.product);
+    difference.add(other.difference);
+}
+
+void Sums::subtract(const Sums& other) {
+    if (other.bands != bands) throw Error("internal: sums of other bands");
+    valid -= other.valid;
+    invalid -= other.invalid;
+    pairs -= other.pairs;
+    for (size_t b = 0; b < finite.size(); ++b)
+        finite[b] -= other.finite[b];
+    take_away(sum, other.sum);
+    take_away(product, other.product);
+    take_away(difference, other.difference);
+}
+
+void Sums::unite(parallel::Group& ranks) {
+    const auto packed = [this] { return BytePacker().put(valid).put(invalid).put(pairs).put(finite).take(); };
+    const auto take = [this](const std::string& bytes, int64_t before) {
+        ByteUnpacker in(bytes);
+        valid = before * valid + in.one<int64_t>();
+        invalid = before * invalid + in.one<int64_t>();
+        pairs = before * pairs + in.one<int64_t>();
+        const auto there = in.one<std::vector<int64_t>>();
+        for (size_t b = 0; b < finite.size(); ++b)
+            finite[b] = before * finite[b] + there.at(b);
+    };
+    ranks.unite(
+        "counts", packed, [&](const std::string& bytes) { take(bytes, 1); },
+        [&](const std::string& bytes) { take(bytes, 0); });
+    stream::unite(ranks, "sums", sum);
+    stream::unite(ranks, "products", product);
+    stream::unite(ranks, "differences", difference);
+}
+
+stream::SceneStatistics Sums::result() const {
+    stream::StatisticsSums all(bands, stream::Statistics::differences);
+    all.valid = valid;
+    all.invalid = invalid;
+    all.pairs = pairs;
+    all.finite = finite;
+    all.sum.add(sum);
+    all.product.add(product);
+    all.difference.add(difference);
+    auto r = all.result();
+    r.constant.clear(); // it has seen no value
+    return r;
+}
+
+uint64_t Sums::digest() const {
+    Digest digest;
+    digest.take(valid);
+    digest.take(pairs);
+    take(digest, sum);
+    take(digest, product);
+    take(digest, difference);
+    return digest.value();
+}
+
+uint64_t Sums::most_bytes(int n) { return stream::StatisticsSums::bytes(n, stream::Statistics::differences); }
+
+// Many scenes
+// ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool comes_before(const SceneRecord& a, const SceneRecord& b) {
+    return std::tie(a.name, a.digest, a.modified) < std::tie(b.name, b.digest, b.modified);
+}
+
+/// The scene with the same pixels; without a valid one, of the same name.
+const SceneRecord* find_same(const std::vector<SceneRecord>& scenes, const SceneRecord& one) {
+    const auto found = std::find_if(scenes.begin(), scenes.end(), [&](const SceneRecord& other) {
+        return other.digest == one.digest && other.valid == one.valid && other.invalid == one.invalid &&
+               other.samples == one.samples && other.lines == one.lines &&
+               (one.valid > 0 || other.name == one.name);
+    });
+    return found == scenes.end() ? nullptr : &*found;
+}
+
+void insert(std::vector<SceneRecord>& scenes, const SceneRecord& one) {
+    scenes.insert(std::upper_bound(scenes.begin(), scenes.end(), one, comes_before), one);
+}
+
+} // namespace
+
+void Statistics::add(const SceneRecord& scene, const Sums& of_scene) {
+    if (const SceneRecord* const same = find_same(scenes, scene))
+        throw Error(scene.name + " has the same pixels as " + same->name + ", which the statistics hold",
+                    "Leave it out: its pixels would count twice.");
+    insert(scenes, scene);
+    sums.add(of_scene);
+}
+
+void Statistics::add(const Statistics& other, const std::string& name) {
+    for (const SceneRecord& scene : other.scenes)
+        if (const SceneRecord* const same = find_same(scenes, scene))
+            throw Error(name + ": the pixels of " + scene.name + " are there already, from " + same->name,
+                        "They would count twice: take that scene out with -remove before.");
+    for (const SceneRecord& scene : other.scenes)
+        insert(scenes, scene);
+    sums.add(other.sums);
+}
+
+void Statistics::remove(const Statistics& other, const std::string& name) {
+    auto left = scenes;
+    for (const SceneRecord& scene : other.scenes) {
+        const SceneRecord* const same = find_same(left, scene);
+        if (same == nullptr)
+            throw Error("-remove " + name + ": the statistics do not hold its scene " + scene.name,
+                        "What was never added cannot be taken away. A scene counts as the same with the same "
+                        "pixels, bands and mask.");
+        left.erase(left.begin() + (same - left.data()));
+    }
+    scenes = std::move(left);
+    sums.subtract(other.sums);
+}
+
+Extremes Statistics::extremes() const {
+    Extremes all;
+    for (const SceneRecord& scene : scenes) {
+        if (all.low.empty()) {
+            all = scene.extremes;
+            continue;
+        }
+        for (size_t b = 0; b < all.low.size(); ++b) {
+            all.low[b] = std::min(all.low[b], scene.extremes.low[b]);
+            all.high[b] = std::max(all.high[b], scene.extremes.high[b]);
+        }
+    }
+    return all;
+}
+
+stream::SceneStatistics Statistics::result() const {
+    auto r = sums.result();
+    const auto all = extremes();
+    for (size_t b = 0; b < all.low.size() && sums.valid > 0; ++b)
+        if (all.low[b] == all.high[b]) r.constant.push_back(static_cast<int>(b));
+    return r;
+}
+
+} // namespace hsi::statistics

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "fuzz/fuzz.h"
+#include "statistics/statistics.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace hsi;
+    fuzz::check_model(
+        data, size, [](const std::string& text) { return statistics::from_json(text, "statistics"); },
+        [](const statistics::Statistics& read) { return statistics::to_json(read, "fuzz"); });
+    return 0;
+}

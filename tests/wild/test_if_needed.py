@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""-if-needed: a command whose outputs stand as it has made them does nothing; whatever was changed since makes it work again."""
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+from conftest import cube, first_error, run, snapshot, start, succeed, write_scene
+
+NOTHING = "Nothing to do"
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return write_scene(tmp_path / "s.img", cube(30, 20, 8), wavelengths=[500 + 20 * b for b in range(8)])
+
+
+def pca(tmp_path, scene, *options, model=True):
+    outputs = ["-model", tmp_path / "m.json"] if model else []
+    return succeed(run("gdal_hsi_pca", "-if-needed", "-nc", 3, *options, *outputs, scene, tmp_path / "o.img", "-of", "ENVI"))
+
+
+def skipped(tmp_path, *args, **kwargs):
+    before = snapshot(tmp_path)
+    result = pca(tmp_path, *args, **kwargs)
+    nothing = NOTHING in result.out
+    if nothing:
+        assert snapshot(tmp_path) == before
+    return nothing
+
+
+def test_the_same_again_does_nothing(tmp_path, scene):
+    assert not skipped(tmp_path, scene)
+    for _ in range(2):
+        assert skipped(tmp_path, scene)
+    # What changes no result does not count.
+    assert skipped(tmp_path, scene, "-threads", 1, "-tile", 30, 5, "-memory", "200MB", "-overwrite")
+    assert succeed(run("gdal_hsi_pca", "-q", "-if-needed", "-nc", 3, "-model", tmp_path / "m.json", scene, tmp_path / "o.img", "-of", "ENVI")).out == ""
+
+
+def test_the_report_of_nothing(tmp_path, scene):
+    report = tmp_path / "r.json"
+    pca(tmp_path, scene, "-report", report)
+    pca(tmp_path, scene, "-report", report)
+    record = json.loads(report.read_text())
+    assert record["if_needed"] == "nothing to do" and record["passes"] == []
+    assert NOTHING in pca(tmp_path, scene, "-report", tmp_path / "other.json").out
+    assert json.loads((tmp_path / "other.json").read_text())["if_needed"] == "nothing to do"
+
+
+@pytest.mark.parametrize("change", ["option", "pixels", "header", "output", "output header", "model", "model gone", "output gone", "record gone",
+                                    "version", "made without"])
+def test_what_was_changed_is_made_anew(tmp_path, scene, change):
+    folder = tmp_path
+    pca(folder, scene)
+    want = {name: (folder / name).read_bytes() for name in ("o.img", "m.json")}
+    assert skipped(folder, scene)
+    record = folder / "o.img.made"
+    options = []
+    if change == "option":
+        options = ["-scale"]
+    elif change == "pixels":
+        data = bytearray((folder / "s.img").read_bytes())
+        data[3] ^= 1
+        (folder / "s.img").write_bytes(data)
+    elif change == "header":
+        (folder / "s.hdr").write_text((folder / "s.hdr").read_text() + "\ndescription = {other}\n")
+    elif change == "output":
+        data = bytearray(want["o.img"])
+        data[0] ^= 1
+        (folder / "o.img").write_bytes(data)
+    elif change == "output header":
+        (folder / "o.hdr").write_text((folder / "o.hdr").read_text() + "\n")
+    elif change == "model":
+        (folder / "m.json").write_text("{}")
+    elif change == "model gone":
+        (folder / "m.json").unlink()
+    elif change == "output gone":
+        (folder / "o.img").unlink()
+    elif change == "record gone":
+        record.unlink()
+    elif change == "version":
+        text = json.loads(record.read_text())
+        text["told"]["version"] = "0.0.1"
+        record.write_text(json.dumps(text))
+    else:
+        succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-nc", 2, scene, folder / "o.img", "-of", "ENVI"))
+    assert not skipped(folder, scene, *options)
+    assert skipped(folder, scene, *options)
+    if change not in ("option", "pixels", "header"):
+        assert {name: (folder / name).read_bytes() for name in want} == want
+
+
+def test_small_files_count_by_what_they_hold(tmp_path, scene):
+    pca(tmp_path, scene)
+    later = time.time() + 100
+    os.utime(tmp_path / "s.hdr", (later, later))
+    os.utime(tmp_path / "s.img", (later, later))
+    assert skipped(tmp_path, scene)
+
+
+def test_models_masks_and_lists_are_inputs(tmp_path, scene):
+    pca(tmp_path, scene)
+    apply = ["gdal_hsi_pca", "-if-needed", "-apply", tmp_path / "m.json", scene, tmp_path / "a.tif"]
+    succeed(run(*apply))
+    assert NOTHING in succeed(run(*apply)).out
+    pca(tmp_path, scene, "-whiten")
+    assert NOTHING not in succeed(run(*apply)).out
+    (tmp_path / "lines.txt").write_text(f"{scene}\n")
+    statistics = ["gdal_hsi_statistics", "-if-needed", f"@{tmp_path}/lines.txt", "-o", tmp_path / "l.stat"]
+    succeed(run(*statistics))
+    assert NOTHING in succeed(run(*statistics)).out
+    write_scene(tmp_path / "t.img", cube(30, 20, 8, seed=4), wavelengths=[500 + 20 * b for b in range(8)])
+    (tmp_path / "lines.txt").write_text(f"{scene}\n{tmp_path}/t.img\n")
+    assert NOTHING not in succeed(run(*statistics)).out
+    assert len(json.loads((tmp_path / "l.stat").read_text())["scenes"]) == 2
+
+
+def test_a_pipeline_looks_at_what_its_steps_read(tmp_path, scene):
+    line = ["gdal_hsi_pipeline", "-if-needed", "read", scene, "!", "spp", "-ws", 3, "!", "pca", "-nc", 2, "!", "write", tmp_path / "p.tif"]
+    succeed(run(*line))
+    assert NOTHING in succeed(run(*line)).out
+    (tmp_path / "s.img").write_bytes(cube(30, 20, 8, seed=5).astype("<f4").tobytes())
+    assert NOTHING not in succeed(run(*line)).out
+
+
+def test_a_failed_or_dry_run_leaves_no_record(tmp_path, scene):
+    succeed(run("gdal_hsi_pca", "-if-needed", "-dry-run", scene, tmp_path / "o.img"))
+    assert run("gdal_hsi_pca", "-if-needed", "-nc", 99, scene, tmp_path / "o.img").code == 2
+    assert not (tmp_path / "o.img.made").exists() and not (tmp_path / "o.img").exists()
+
+
+def test_what_cannot_be_known(tmp_path, scene):
+    result = run("gdal_hsi_accuracy", "-if-needed", scene, scene)
+    assert result.code == 2 and "without an output" in first_error(result)
+    result = run("gdal_hsi_pca", "-if-needed", "-of", "ENVI", scene, "/vsistdout/")
+    assert result.code == 2 and "is no file" in first_error(result)
+    (tmp_path / "o.img.made").write_text("notes of mine\n")
+    result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")
+    assert result.code == 1 and "no record of -if-needed" in first_error(result)
+    assert (tmp_path / "o.img.made").read_text() == "notes of mine\n"
+
+
+def test_every_tool_with_outputs_has_it():
+    usage = json.loads(succeed(run("gdal_hsi", "--json-usage")).out)
+    for one in usage["tools"]:
+        arguments = {a["name"]: a for a in one["arguments"]}
+        outputs = any(a["role"] in ("destination", "output") for a in arguments.values()) or one["name"] == "pipeline"
+        assert ("if-needed" in arguments) == outputs, one["name"]
+
+
+def test_a_killed_run_is_done_again(tmp_path):
+    """However it ends, what stands afterwards is whole, and the next run knows whether it has to work."""
+    scene = write_scene(tmp_path / "s.img", cube(200, 300, 60), dtype="f4")
+    line = ["-if-needed", "-q", "-nc", 5, scene, tmp_path / "o.tif"]
+    succeed(run("gdal_hsi_pca", *line))
+    want = (tmp_path / "o.tif").read_bytes()
+    for wait in np.linspace(0, 0.4, 9):
+        (tmp_path / "o.tif").unlink(missing_ok=True)
+        process = start("gdal_hsi_pca", *line)
+        time.sleep(wait)
+        process.kill()
+        process.communicate()
+        succeed(run("gdal_hsi_pca", *line))
+        assert (tmp_path / "o.tif").read_bytes() == want
+        assert NOTHING in succeed(run("gdal_hsi_pca", *[o for o in line if o != "-q"])).out
