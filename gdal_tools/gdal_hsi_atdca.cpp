@@ -42,6 +42,7 @@ struct Settings : tools::TargetCount {
     tools::BandFit fit = tools::BandFit::automatic;
     std::vector<std::string> creation_options;
     double max_angle = 180;
+    std::vector<std::string> with;
 };
 
 // The cube that src was made from
@@ -256,6 +257,7 @@ void run_atdca(tool::Run& run, Settings s) {
     s.targets.run = run.files();
     tool::Scene scene(run, "ATDCA");
     const auto& source = scene.raster();
+    const auto many = tools::join_scenes(run, s.with, scene);
     const auto original = open_original(run, s.original, *source);
     raster::check_vector_output(s.targets);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
@@ -277,11 +279,11 @@ void run_atdca(tool::Run& run, Settings s) {
     options.targets = s.number;
     // What the system holds is as near as a copy of it, and making the copy takes longer than the few looks
     // of OSP; GS takes twice as many.
-    options.keep_scene = options.method == atdca::Method::gs || !source->held_by_system();
+    options.keep_scene = options.method == atdca::Method::gs || many || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
     if (run.options().dry_run) {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
-        return tools::print_search_plan(run, *source, options);
+        return tools::print_search_plan(run, *scene.counted(), options);
     }
 
     const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
@@ -295,17 +297,17 @@ void run_atdca(tool::Run& run, Settings s) {
     else
         for (const auto& t : targets)
             spectra.push_back(t.spectrum);
-    const auto library = tools::library_of_targets(spectra, targets, *cube);
+    const auto library = tools::library_of_targets(spectra, targets, *cube, "Target", many.get());
 
     if (further) classify_pixels(run, computing, s, source->shape(), spectra, cube);
     if (!s.spectra.empty()) {
         tools::BandScales(*cube).note(run);
         raster::write_spectral_library(spectra_output, library, s.targets.history);
     }
-    tools::write_targets(run, s.targets, targets, *source);
+    tools::write_targets(run, s.targets, targets, *source, many.get());
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
-    tools::report_targets(run, targets);
+    tools::report_targets(run, targets, many.get());
     if (!s.reference.empty())
         compare_with_references(run, references, library, tool::scene_bands(*cube), cube->fwhm_nm(), s);
 }
@@ -370,6 +372,8 @@ void declare(tool::Call& call) {
         "vd-method", s.vd_method, "Test of -t auto",
         {{"hfc", "hfc", "Harsanyi, Farrand and Chang"}, {"nwhfc", "nwhfc", "noise-whitened"}});
     call.option("pf", s.false_alarm, "False-alarm probability of -t auto, between 0 and 1").shown_as("P");
+    tools::add_with_option(call, s.with);
+    call.exclusive("with", "original");
     call.input(
         "original", s.original, Content::raster,
         "Read the targets' spectra in the cube FILE, of which src is a preprocessed copy of the same size; "

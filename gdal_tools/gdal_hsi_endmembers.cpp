@@ -44,6 +44,7 @@ struct Settings {
     int first = 0; ///< of a range; 0: there is none
     uint64_t seed = 1;
     bool residual = false;
+    std::vector<std::string> with;
 };
 
 /// What a search finds: the endmembers, and with -residual those of a search for one less, where two are
@@ -77,9 +78,9 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     count.number = s.count;
     atdca::Options options;
     options.targets = s.count;
-    options.keep_scene = !scene.raster()->held_by_system();
+    options.keep_scene = !s.with.empty() || !scene.raster()->held_by_system();
     if (run.options().dry_run) {
-        tools::print_search_plan(run, *scene.raster(), options);
+        tools::print_search_plan(run, *scene.counted(), options);
         return {};
     }
     double variance = 0;
@@ -125,8 +126,9 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     scene.set_fate("and cannot be endmembers");
     const auto scan = [&] { return moments_of(scene); };
     if (run.options().dry_run) {
-        tool::print_plan(run, scene.cube(), *scan(), run.pass("moments", 0.5));
-        tool::print_plan(run, scene.cube(), *endmembers::plan_operation(scene.shape(), options),
+        const auto all = scene.counted();
+        tool::print_plan(run, *all, *scan(), run.pass("moments", 0.5));
+        tool::print_plan(run, *all, *endmembers::plan_operation(all->shape(), options),
                          run.pass("components", 0.5));
         return {};
     }
@@ -233,11 +235,11 @@ class Residuals final : public stream::Operation {
     math::ExactSums m_squares;
 };
 
-unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene,
+unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene, const tools::ManyScenes* many,
                                 const std::vector<atdca::Target>& members) {
     unmix::Endmembers endmembers;
     auto cube = scene.raster();
-    for (const auto& spectrum : tools::spectra_of_targets(cube, run, members)) {
+    for (const auto& spectrum : tools::spectra_of_targets(cube, run, members, many)) {
         endmembers.names.push_back("endmember " + std::to_string(endmembers.names.size() + 1));
         endmembers.spectra.emplace_back(spectrum.begin(), spectrum.end());
     }
@@ -273,10 +275,11 @@ void warn_of_few_pixels(tool::Run& run, const Found& found) {
 }
 
 /// -residual: how well the endmembers explain the scene, and a warning where one less did better.
-void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
+void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
+                     const Found& found) {
     const auto count = found.members.size();
-    std::vector<unmix::Endmembers> sets{endmembers_of(run, scene, found.members)};
-    if (!found.fewer.empty()) sets.push_back(endmembers_of(run, scene, found.fewer));
+    std::vector<unmix::Endmembers> sets{endmembers_of(run, scene, many, found.members)};
+    if (!found.fewer.empty()) sets.push_back(endmembers_of(run, scene, many, found.fewer));
     const auto residuals = residuals_of(run, scene, sets, 0.2);
     const double residual = residuals.front();
     run.report()["residual"] = {{"endmembers", count}, {"rmse", residual}};
@@ -337,8 +340,9 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
 }
 
 /// Unmixes the scene by the first 2, 3 .. endmembers, from s.first on. Ends where one is a mixture of others.
-std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
-    const auto all = endmembers_of(run, scene, found.members);
+std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
+                          const tools::ManyScenes* many, const Found& found) {
+    const auto all = endmembers_of(run, scene, many, found.members);
     const auto heights = heights_of(all.spectra);
     std::vector<Step> steps;
     std::vector<unmix::Endmembers> sets;
@@ -417,16 +421,30 @@ std::string formatted(const char* format, double v) {
     return text;
 }
 
-/// The table of the steps as CSV.
-std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members, int chosen) {
-    std::string text = "t,line,sample,height,log10_volume,rmse,explained,gain,chosen\r\n";
+/// A cell of a table as CSV has it.
+std::string quoted_cell(const std::string& text) {
+    std::string cell = "\"";
+    for (const char c : text) {
+        if (c == '"') cell += '"';
+        cell += c;
+    }
+    return cell + "\"";
+}
+
+/// The table of the steps as CSV. scenes: of each endmember; empty: there is one alone.
+std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members,
+                   const std::vector<std::string>& scenes, int chosen) {
+    std::string text = "t,line,sample,height,log10_volume,rmse,explained,gain,chosen";
+    text += scenes.empty() ? "\r\n" : ",scene\r\n";
     for (const Step& step : steps) {
         const auto& member = members[static_cast<size_t>(step.t) - 1];
         text +=
             std::to_string(step.t) + "," + std::to_string(member.line) + "," + std::to_string(member.sample);
         for (const double v : {step.height, step.log_volume, step.rmse, step.explained, step.gain})
             text += "," + (std::isfinite(v) ? formatted("%.9g", v) : std::string());
-        text += step.t == chosen ? ",1\r\n" : ",0\r\n";
+        text += step.t == chosen ? ",1" : ",0";
+        if (!scenes.empty()) text += "," + quoted_cell(scenes[static_cast<size_t>(step.t) - 1]);
+        text += "\r\n";
     }
     return text;
 }
@@ -485,9 +503,16 @@ std::string svg_of(const std::vector<Step>& steps, int chosen) {
 
 /// -t 2-20: what every number explains, as a table, into the report and the plot. Returns the number that is
 /// taken: that at the knee, or the last one.
-int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found,
-                  const raster::TextOutput& curve) {
-    const auto steps = explain(run, s, scene, found);
+int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
+                  Found found, const raster::TextOutput& curve) {
+    const auto steps = explain(run, s, scene, many, found);
+    std::vector<std::string> scenes; // with -with
+    for (auto& member : found.members) {
+        if (many == nullptr) break;
+        const auto place = many->place_of(member.line);
+        member.line = place.line;
+        scenes.push_back(many->name(place.scene));
+    }
     if (steps.empty()) return static_cast<int>(found.members.size());
     const auto knee = knee_of(steps);
     const int chosen = steps[knee.value_or(steps.size() - 1)].t;
@@ -501,6 +526,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const F
                       static_cast<long long>(member.line), static_cast<long long>(member.sample), step.height,
                       power_text(step.log_volume).c_str(), step.rmse, 100 * step.explained, 100 * step.gain);
         run.note(text);
+        const auto last = static_cast<size_t>(step.t) - 1;
         list.push_back({{"t", step.t},
                         {"line", member.line},
                         {"sample", member.sample},
@@ -509,6 +535,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const F
                         {"rmse", step.rmse},
                         {"explained", step.explained},
                         {"gain", step.gain}});
+        if (many) list.back()["scene"] = scenes[last];
         if (k > 0 && step.rmse > steps[k - 1].rmse * (1 + 1e-6))
             run.warn("the residual of unmixing grows from " + formatted("%.6g", steps[k - 1].rmse) +
                      " with " + std::to_string(step.t - 1) + " endmembers to " +
@@ -525,7 +552,8 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const F
             "): all " + std::to_string(chosen) +
             " endmembers are written; try a wider range, or choose by the table");
     const bool plot = s.curve.size() > 4 && s.curve.compare(s.curve.size() - 4, 4, ".svg") == 0;
-    raster::write_text_output(curve, plot ? svg_of(steps, chosen) : csv_of(steps, found.members, chosen));
+    raster::write_text_output(curve,
+                              plot ? svg_of(steps, chosen) : csv_of(steps, found.members, scenes, chosen));
     return chosen;
 }
 
@@ -560,6 +588,7 @@ void run_endmembers(tool::Run& run, Settings s) {
     s.members.history = run.options().destination.history;
     s.members.run = run.files();
     tool::Scene scene(run, "the search for endmembers");
+    const auto many = tools::join_scenes(run, s.with, scene);
     endmembers::check_count(search_options(s), scene.shape().bands, -1);
     raster::check_vector_output(s.members);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.members.overwrite);
@@ -570,18 +599,19 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (run.options().dry_run) return;
     warn_of_few_pixels(run, found);
     auto targets = found.members;
-    if (s.first > 0) targets.resize(static_cast<size_t>(choose_number(run, s, scene, found, curve)));
-    if (s.residual) report_residual(run, s, scene, found);
+    if (s.first > 0)
+        targets.resize(static_cast<size_t>(choose_number(run, s, scene, many.get(), found, curve)));
+    if (s.residual) report_residual(run, s, scene, many.get(), found);
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
-        const auto spectra = tools::spectra_of_targets(cube, run, targets);
+        const auto spectra = tools::spectra_of_targets(cube, run, targets, many.get());
         tools::BandScales(*cube).note(run);
-        raster::write_spectral_library(spectra_output,
-                                       tools::library_of_targets(spectra, targets, *cube, "Endmember"),
-                                       s.members.history);
+        raster::write_spectral_library(
+            spectra_output, tools::library_of_targets(spectra, targets, *cube, "Endmember", many.get()),
+            s.members.history);
     }
-    tools::write_targets(run, s.members, targets, *scene.raster());
-    tools::report_targets(run, targets);
+    tools::write_targets(run, s.members, targets, *scene.raster(), many.get());
+    tools::report_targets(run, targets, many.get());
 }
 
 void declare(tool::Call& call) {
@@ -613,6 +643,7 @@ void declare(tool::Call& call) {
         "plot", s.curve, Content::text,
         "With a range of -t: also write what each number explains to FILE: .svg (a plot) or .csv (the "
         "table)");
+    tools::add_with_option(call, s.with);
     tools::add_vector_options(call, s.members);
     call.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
     call.check([&s, &call](const tool::CommonOptions&) {

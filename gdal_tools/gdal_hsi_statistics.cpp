@@ -4,12 +4,12 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
-#include "core/text_file.h"
 #include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
 #include "raster/files/text_output.h"
 #include "raster/gdal/text_input.h"
 #include "raster/source/raster_source.h"
+#include "shared/many_scenes.h"
 #include "statistics/statistics.h"
 #include "stream/pixel_mask.h"
 #include "tool/definition.h"
@@ -27,7 +27,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,29 +46,6 @@ struct Settings {
 
 // What is read
 // ----------------------------------------------------------------------------------------------------------
-
-/// The words, with the lines of @FILE in the place of that; blank lines and those that begin with # are none.
-std::vector<std::string> listed_scenes(tool::Run& run, const std::vector<std::string>& words) {
-    std::vector<std::string> names;
-    for (const std::string& word : words) {
-        if (word.size() < 2 || word[0] != '@') {
-            names.push_back(word);
-            continue;
-        }
-        const std::string list = word.substr(1);
-        run.files()->reads("scene", list, {});
-        std::istringstream lines(raster::read_file(list, largest_file::options));
-        const size_t before = names.size();
-        for (std::string line; std::getline(lines, line);) {
-            const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
-            if (begin != std::string::npos && line[begin] != '#')
-                names.push_back(line.substr(begin, end - begin + 1));
-        }
-        if (names.size() == before)
-            throw Error("'" + list + "' lists no scene", "Write the name of a scene on each of its lines.");
-    }
-    return names;
-}
 
 bool holds_statistics(const std::string& path) {
     std::string begin(64, '\0');
@@ -302,7 +278,7 @@ void print_plans(tool::Run& run, const std::vector<std::string>& names,
 void run_statistics(tool::Run& run, const Settings& s) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     std::vector<std::string> names, merged = s.merged;
-    for (const std::string& name : listed_scenes(run, s.scenes))
+    for (const std::string& name : tools::listed_names(run, "scene", s.scenes))
         (holds_statistics(name) ? merged : names).push_back(name);
     const raster::TextOutput output{"-o", s.out, s.overwrite || s.append, run.files()};
     raster::check_text_output(output);

@@ -3,8 +3,10 @@
 // labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/text.h"
 #include "raster/labels/labels.h"
+#include "shared/many_scenes.h"
 #include "shared/neighbours.h"
 #include "shared/training_pixels.h"
 #include "svm/gather.h"
@@ -15,8 +17,15 @@
 #include "tool/words.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -31,6 +40,7 @@ struct Settings {
     int folds = 5;
     uint64_t seed = 1;
     bool probability = false, overwrite = false;
+    std::vector<std::array<std::string, 2>> with; ///< scene, labels
 };
 
 /// "3=2.5", "Oats=4", or with the class as listed_words() has one: "\"Corn, young\"=2".
@@ -99,16 +109,86 @@ svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& 
     return read_spectra(run, scene, labels);
 }
 
-/// The labelled pixels as a training set, and where they lie; pixels without a valid spectrum are left out
-/// with a warning.
-svm::TrainingSet gather(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
-                        const raster::LabelledPixels& labels, std::vector<int64_t>& places) {
-    const svm::Gather operation = read_spectra(run, scene, labels);
-    for (size_t i = 0; i < labels.index.size(); ++i)
-        if (operation.valid(i)) places.push_back(labels.index[i]);
-    return tools::training_set(run, labels, scene->shape().bands, operation.spectra(),
-                               [&](size_t i) { return operation.valid(i); });
-}
+/// A scene with its labels: src, or one of -with.
+struct LabelledScene {
+    std::shared_ptr<raster::RasterSource> scene;
+    raster::LabelledPixels labels;
+};
+
+/// Where the pixels of all scenes lie, as if on one grid: no pixel of one touches one of another.
+struct Places {
+    int64_t samples = 0; ///< of a line
+    std::vector<int64_t> index;
+
+  private:
+    friend class TrainingSets;
+    int64_t m_lines = 0;
+};
+
+/// The labelled pixels of several scenes as one training set, scene after scene.
+class TrainingSets {
+  public:
+    explicit TrainingSets(const std::vector<LabelledScene>& parts) {
+        for (const auto& part : parts)
+            places.samples = std::max(places.samples, part.labels.grid.samples + 1);
+    }
+    /// Pixels without a valid spectrum are left out with a warning. A class is the one that has its name, or
+    /// its number where one of the two has no name; else it is a new one, with its number where that is free.
+    void add(tool::Run& run, LabelledScene& part) {
+        const svm::Gather operation = read_spectra(run, part.scene, part.labels);
+        const int64_t width = part.labels.grid.samples;
+        for (size_t i = 0; i < part.labels.index.size(); ++i)
+            if (operation.valid(i))
+                places.index.push_back((places.m_lines + part.labels.index[i] / width) * places.samples +
+                                       part.labels.index[i] % width);
+        places.m_lines += part.labels.grid.lines + 1;
+        auto one = tools::training_set(run, part.labels, part.scene->shape().bands, operation.spectra(),
+                                       [&](size_t i) { return operation.valid(i); });
+        if (all.features == 0)
+            all = std::move(one);
+        else
+            merge(run, part, one);
+    }
+
+    svm::TrainingSet all;
+    Places places;
+
+  private:
+    void merge(tool::Run& run, const LabelledScene& part, const svm::TrainingSet& one) {
+        std::map<int, int> value_of;
+        for (const auto& c : one.classes) {
+            const auto known = std::find_if(all.classes.begin(), all.classes.end(), [&](const auto& other) {
+                return c.name.empty() || other.name.empty() ? c.value == other.value : c.name == other.name;
+            });
+            if (known != all.classes.end()) {
+                known->pixels += c.pixels;
+                if (known->name.empty()) known->name = c.name;
+                value_of[c.value] = known->value;
+                if (known->value != c.value)
+                    run.note(part.scene->path() + ": class " + tool::class_text(c.value, c.name) + " is " +
+                             std::to_string(known->value) + " of the first labels");
+                continue;
+            }
+            auto added = c;
+            const auto taken = [&] {
+                return std::any_of(all.classes.begin(), all.classes.end(),
+                                   [&](const auto& other) { return other.value == added.value; });
+            };
+            while (taken())
+                ++added.value;
+            if (added.value > raster::max_class)
+                throw Error("the labels of all scenes have more classes than there are numbers",
+                            "Number the classes of all labels alike.");
+            value_of[c.value] = added.value;
+            all.classes.push_back(added);
+        }
+        std::sort(all.classes.begin(), all.classes.end(),
+                  [](const auto& a, const auto& b) { return a.value < b.value; });
+        all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+        for (const uint16_t value : one.label)
+            all.label.push_back(static_cast<uint16_t>(value_of.at(value)));
+    }
+};
 
 /// What makes the figures of training doubtful: classes of a few pixels, and folds that touch one another.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
@@ -172,24 +252,61 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
     run.note(text);
 }
 
+/// src and the scenes of -with, in their order, with their labels.
+std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
+    std::vector<LabelledScene> parts;
+    auto source = run.open_source();
+    parts.push_back({source, tools::read_labels(run, s.labels, *source)});
+    Json list = Json::array();
+    const Json first = run.report()["labels"];
+    for (const auto& [name, path] : s.with) {
+        for (const auto& part : parts)
+            if (same_file(name, part.scene->path()))
+                throw UsageError("-with " + name + ": the scene is given twice",
+                                 "Its labelled pixels would count twice.");
+        auto options = s.labels;
+        options.path = path;
+        auto scene = tools::open_beside(run, "-with", name, *source);
+        run.files()->reads("-with", path, raster::files_read_with(path));
+        parts.push_back({scene, tools::read_labels(run, options, *scene)});
+        list.push_back({{"scene", name}, {"labels", run.report()["labels"]}});
+    }
+    run.report()["labels"] = first;
+    if (!list.empty()) run.report()["with"] = list;
+    return parts;
+}
+
+void print_labels(tool::Run& run, const raster::LabelledPixels& labels) {
+    std::string text = "Training pixels: " + std::to_string(labels.index.size()) + " (" +
+                       run.report()["labels"]["how"].get<std::string>() + ")";
+    for (const auto& c : labels.classes)
+        text += "\n  " + tool::class_text(c.value, c.name) + ": " + std::to_string(c.pixels);
+    run.print(text);
+}
+
 void run_train(tool::Run& run, const Settings& s) {
     const auto model_output = run.text_output("model", s.model_file, s.overwrite);
     const auto libsvm_output = run.text_output("-libsvm", s.libsvm_file, s.overwrite);
     raster::check_text_output(model_output);
     raster::check_text_output(libsvm_output);
-    auto scene = run.open_source();
-    const auto labels = tools::read_labels(run, s.labels, *scene);
+    auto parts = open_scenes(run, s);
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     if (run.options().dry_run) {
-        std::string text = "Training pixels: " + std::to_string(labels.index.size()) + " (" +
-                           run.report()["labels"]["how"].get<std::string>() + ")";
-        for (const auto& c : labels.classes)
-            text += "\n  " + tool::class_text(c.value, c.name) + ": " + std::to_string(c.pixels);
-        run.print(text);
+        for (const auto& part : parts)
+            print_labels(run, part.labels);
         return;
     }
-    std::vector<int64_t> places;
-    svm::TrainingSet set = gather(run, scene, labels, places);
+    TrainingSets sets(parts);
+    for (auto& part : parts) {
+        // A band that the first one lacks is none of the model's.
+        if (&part != &parts.front() && part.scene->shape().bands != parts.front().scene->shape().bands)
+            part.scene = tools::open_beside(run, "-with", part.scene->path(), *parts.front().scene);
+        sets.add(run, part);
+        if (part.scene->shape().bands != sets.all.features)
+            throw Error(part.scene->path() + ": bands have no value at any of its labelled pixels",
+                        "Leave these bands out of all scenes (-b, -exclude-range), or label other pixels.");
+    }
+    svm::TrainingSet& set = sets.all;
     set_weights(s, set.classes);
 
     svm::TrainOptions options;
@@ -208,12 +325,13 @@ void run_train(tool::Run& run, const Settings& s) {
         run.warn("the smallest class has " + counted(result.folds, "training pixel") + ": " +
                  counted(result.folds, "fold") + " instead of " + std::to_string(s.folds));
 
-    warn_of_weak_training(run, set, result, s, places, labels.grid.samples);
+    warn_of_weak_training(run, set, result, s, sets.places.index, sets.places.samples);
 
     svm::Model& model = result.model;
-    tool::describe_bands(*scene, model);
+    const auto& scene = *parts.front().scene;
+    tool::describe_bands(scene, model);
     tools::describe_values(set, model);
-    model.trained_on = s.labels.path.empty() ? std::string() : scene->path();
+    model.trained_on = s.labels.path.empty() ? std::string() : scene.path();
     model.labels = s.labels.path;
     model.origin = tool::origin_of(run);
     describe(run, result);
@@ -251,10 +369,16 @@ void declare(tool::Call& call) {
          {"balanced", "balanced", "each class counts alike, however many pixels it has"}});
     call.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
     call.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
+    call.option("with", s.with,
+                "Train with the labelled pixels of this scene, too; classes are one by their names")
+        .shown_as("SCENE LABELS");
     tool::add_label_options(call, s.labels);
     call.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
     call.add_compute(false);
-    call.check([&s](const tool::CommonOptions&) {
+    call.check([&s](const tool::CommonOptions& options) {
+        if (!s.with.empty() && options.mask.given())
+            throw UsageError("-with does not go with a mask, which is of src alone",
+                             "Leave the masked pixels out of the labels (gdal_hsi_sample).");
         for (auto* list : {&s.c, &s.gamma}) {
             std::sort(list->begin(), list->end());
             list->erase(std::unique(list->begin(), list->end()), list->end());

@@ -50,7 +50,8 @@ constexpr std::array about_files{"if",
                                  "min-cover",
                                  "pixel-coordinates",
                                  "o",
-                                 "folds"};
+                                 "folds",
+                                 "with"};
 
 } // namespace
 

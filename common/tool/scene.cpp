@@ -142,7 +142,7 @@ Scene::Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string
 
 void Scene::report_counted(int64_t valid, int64_t invalid) {
     if (m_run.mask()) m_run.report()["mask"]["valid_pixels"] = valid;
-    if (!m_run.masks_statistics()) {
+    if (!m_run.masks_statistics() || m_join) {
         if (m_fate != nullptr) report_invalid(m_run, valid, invalid, m_fate);
         return;
     }

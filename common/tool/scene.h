@@ -79,7 +79,15 @@ class Scene {
     /// What to read from: the file, or its copy in memory after the first scan().
     const stream::CubeSource& cube() const { return *m_cube; }
     /// The same for statistics: without values outside of the run's mask.
-    std::shared_ptr<const stream::CubeSource> counted() const { return m_run.masked(m_cube); }
+    std::shared_ptr<const stream::CubeSource> counted() const {
+        auto cube = m_run.masked(m_cube);
+        return m_join ? m_join(std::move(cube), *m_raster) : cube;
+    }
+    /// From now on counted() is what this makes of it, and of the raster that it is read from: src together
+    /// with further scenes.
+    using Join = std::function<std::shared_ptr<const stream::CubeSource>(
+        std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
+    void join(Join join) { m_join = std::move(join); }
     /// A copy in memory is needed no more.
     void release() { m_cube = m_raster; }
     /// From now on a scan looks at the bands' extremes, too (of pixels on a grid: stream::RangeWatch).
@@ -150,6 +158,7 @@ class Scene {
     std::shared_ptr<stream::CubeSource> m_cube; ///< null while a scan is repeated
     const char* m_fate = "and stay without a value";
     bool m_watching = false, m_read_once = false;
+    Join m_join; ///< null: src alone
     std::vector<float> m_minimum, m_maximum;
 };
 

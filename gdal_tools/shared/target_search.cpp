@@ -16,8 +16,15 @@
 #include <utility>
 
 namespace hsi::tools {
+namespace {
 
-void print_search_plan(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options) {
+ManyScenes::Place place_in(const ManyScenes* scenes, const atdca::Target& t) {
+    return scenes ? scenes->place_of(t.line) : ManyScenes::Place{0, t.line};
+}
+
+} // namespace
+
+void print_search_plan(tool::Run& run, const stream::CubeSource& source, const atdca::Options& options) {
     const auto plan = atdca::plan_detection(source, options, run.pass("search", 1));
     run.print("Search on the CPU: scene " +
               (plan.in_memory ? "kept in memory (" + format_byte_size(plan.scene_bytes) + ")"
@@ -160,31 +167,36 @@ void warn_of_vain_test(tool::Run& run, const std::string& method, double false_a
                          "of the scene, and so is the number. Take a larger scene, or fewer bands (-b)");
 }
 
-void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
-    run.note("Rank     Line   Sample           Score");
+void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets, const ManyScenes* scenes) {
+    run.note(std::string("Rank     Line   Sample           Score") + (scenes ? "  Scene" : ""));
     Json entries = Json::array();
     for (size_t k = 0; k < targets.size(); ++k) {
         const auto& t = targets[k];
+        const auto place = place_in(scenes, t);
         char text[100];
-        std::snprintf(text, sizeof text, "%4zu %8lld %8lld %15.8g", k + 1, static_cast<long long>(t.line),
+        std::snprintf(text, sizeof text, "%4zu %8lld %8lld %15.8g", k + 1, static_cast<long long>(place.line),
                       static_cast<long long>(t.sample), t.score);
-        run.note(text);
-        entries.push_back({{"rank", k + 1}, {"line", t.line}, {"sample", t.sample}, {"score", t.score}});
+        run.note(text + (scenes ? "  " + scenes->name(place.scene) : std::string()));
+        entries.push_back({{"rank", k + 1}, {"line", place.line}, {"sample", t.sample}, {"score", t.score}});
+        if (scenes) entries.back()["scene"] = scenes->name(place.scene);
     }
     run.report()["targets"] = entries;
 }
 
 std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,
-                                                   tool::Run& run,
-                                                   const std::vector<atdca::Target>& targets) {
+                                                   tool::Run& run, const std::vector<atdca::Target>& targets,
+                                                   const ManyScenes* scenes) {
     std::vector<std::vector<float>> spectra;
     for (;;) {
         const auto reader = cube->open_reader();
         const int bands = cube->shape().bands;
         spectra.clear();
         for (const auto& t : targets) {
+            const auto place = place_in(scenes, t);
             std::vector<float> x(static_cast<size_t>(bands));
-            reader->read({t.sample, t.line, 1, 1}, CubeView<float>::packed(x.data(), bands, 1, 1));
+            const auto other = place.scene > 0 ? scenes->scene(place.scene, *cube)->open_reader() : nullptr;
+            (other ? other : reader)
+                ->read({t.sample, place.line, 1, 1}, CubeView<float>::packed(x.data(), bands, 1, 1));
             spectra.push_back(std::move(x));
         }
         std::vector<int> empty, numbers;
@@ -210,27 +222,33 @@ std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::Raste
 
 namespace {
 
-std::string target_name(const char* what, size_t rank, const atdca::Target& t) {
-    return std::string(what) + " " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " +
-           std::to_string(t.sample) + ")";
+std::string target_name(const char* what, size_t rank, const atdca::Target& t, const ManyScenes* scenes) {
+    const auto place = place_in(scenes, t);
+    return std::string(what) + " " + std::to_string(rank) + " (line " + std::to_string(place.line) +
+           " sample " + std::to_string(t.sample) + (scenes ? " of " + scenes->name(place.scene) : "") + ")";
 }
 
 } // namespace
 
 raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>& spectra,
                                            const std::vector<atdca::Target>& targets,
-                                           const raster::RasterSource& cube, const char* what) {
+                                           const raster::RasterSource& cube, const char* what,
+                                           const ManyScenes* scenes) {
     auto library = library_for(cube);
     const BandScales scales(cube);
     // What single precision does not hold is read again.
     const auto exact = cube.exact_in_float() ? nullptr : cube.in_sums()->open_reader();
     for (size_t k = 0; k < spectra.size(); ++k) {
-        library.names.push_back(target_name(what, k + 1, targets[k]));
+        library.names.push_back(target_name(what, k + 1, targets[k], scenes));
         auto& x = library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());
         if (exact) {
             std::vector<float> parts(x.size() * stream::value_parts);
-            exact->read({targets[k].sample, targets[k].line, 1, 1},
-                        CubeView<float>::packed(parts.data(), static_cast<int>(parts.size()), 1, 1));
+            const auto place = place_in(scenes, targets[k]);
+            const auto other =
+                place.scene > 0 ? scenes->scene(place.scene, cube)->in_sums()->open_reader() : nullptr;
+            (other ? other : exact)
+                ->read({targets[k].sample, place.line, 1, 1},
+                       CubeView<float>::packed(parts.data(), static_cast<int>(parts.size()), 1, 1));
             for (size_t b = 0; b < x.size(); ++b)
                 x[b] = stream::joined(parts.data() + b * stream::value_parts, 1);
         }
@@ -254,27 +272,37 @@ void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
 }
 
 void write_targets(tool::Run& run, const raster::VectorOptions& output,
-                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source) {
+                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
+                   const ManyScenes* scenes) {
     if (const auto means = raster::unread_georeference(source); !means.empty())
         run.warn(source.path() + " is placed by " + means +
                  ", which points do not follow: theirs are its pixels "
                  "(gdalwarp puts the scene onto a grid)");
-    std::vector<std::pair<int64_t, int64_t>> pixels;
-    pixels.reserve(targets.size());
-    for (const auto& t : targets)
-        pixels.emplace_back(t.line, t.sample);
-    const auto places = raster::places_of_pixels(source, pixels);
+    std::vector<raster::PixelPlace> places;
+    for (const auto& t : targets) {
+        const auto place = place_in(scenes, t);
+        places.push_back(
+            raster::places_of_pixels(place.scene > 0 ? *scenes->scene(place.scene, source) : source,
+                                     {{place.line, t.sample}})
+                .front());
+    }
     raster::PointLayer layer;
     layer.name = raster::layer_name(output.path);
     layer.srs_wkt = raster::srs_of_places(source);
-    layer.placed = source.located();
+    layer.placed = scenes ? scenes->located() : source.located();
+    if (scenes && source.located() && !layer.placed)
+        run.warn("a scene of -with has no georeference: the points have none");
+    if (scenes) layer.text_field = "scene";
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
-    for (size_t k = 0; k < targets.size(); ++k)
+    for (size_t k = 0; k < targets.size(); ++k) {
+        const auto place = place_in(scenes, targets[k]);
         layer.points.push_back(
             {places[k].x,
              places[k].y,
-             {static_cast<double>(k + 1), static_cast<double>(targets[k].line),
-              static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat}});
+             {static_cast<double>(k + 1), static_cast<double>(place.line),
+              static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat},
+             scenes ? scenes->name(place.scene) : std::string()});
+    }
     if (!raster::keeps_places(output, layer))
         run.warn("'" + output.path + "': GeoJSON places points in degrees, and " + source.path() +
                  " has no georeference that leads there: the points have no geometry, and only their fields "

@@ -7,6 +7,7 @@
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/vector_sink.h"
 #include "raster/source/raster_source.h"
+#include "shared/many_scenes.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
@@ -28,7 +29,7 @@ struct TargetCount {
 };
 
 /// -dry-run.
-void print_search_plan(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options);
+void print_search_plan(tool::Run& run, const stream::CubeSource& source, const atdca::Options& options);
 
 /// The targets of the scene, at least one valid pixel among it; bands without values are left out of the
 /// scene where they spoil every pixel. Sets options.targets with -t auto. share: of the progress. Throws
@@ -47,18 +48,24 @@ void warn_of_many_signals(tool::Run& run, int number, int bands, const std::stri
 void warn_of_vain_test(tool::Run& run, const std::string& method, double false_alarm,
                        const stream::SceneStatistics& scene);
 
+// Where src was searched together with further `scenes`, targets lie on the lines of all of them together
+// (ManyScenes::place_of()); they are told by scene and line.
+
 /// The list of targets, for the user and for the report.
-void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
+void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
+                    const ManyScenes* scenes = nullptr);
 
 /// The targets' spectra in another cube of the same size.
 std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,
-                                                   tool::Run& run, const std::vector<atdca::Target>& targets);
+                                                   tool::Run& run, const std::vector<atdca::Target>& targets,
+                                                   const ManyScenes* scenes = nullptr);
 
 /// The targets' spectra as a library, named by rank and place, with the wavelengths of the cube that they
 /// were read in; values are what its numbers mean where its bands have scales of their own (BandScales).
 raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>& spectra,
                                            const std::vector<atdca::Target>& targets,
-                                           const raster::RasterSource& cube, const char* what = "Target");
+                                           const raster::RasterSource& cube, const char* what = "Target",
+                                           const ManyScenes* scenes = nullptr);
 
 /// -of, -dsco, -lco of a vector layer of points, dst.
 void add_vector_options(tool::Call& call, raster::VectorOptions& options);
@@ -66,6 +73,7 @@ void add_vector_options(tool::Call& call, raster::VectorOptions& options);
 /// Writes one point a target, with rank, line, sample, score, longitude and latitude. A warning says when
 /// they do not lie where the scene does, or nowhere at all.
 void write_targets(tool::Run& run, const raster::VectorOptions& output,
-                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source);
+                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
+                   const ManyScenes* scenes = nullptr);
 
 } // namespace hsi::tools

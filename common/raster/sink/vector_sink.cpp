@@ -131,6 +131,11 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
         check(out->CreateField(&definition) == OGRERR_NONE, "the field " + field.name + " cannot be created");
     }
+    if (!layer.text_field.empty()) {
+        OGRFieldDefn definition(layer.text_field.c_str(), OFTString);
+        check(out->CreateField(&definition) == OGRERR_NONE,
+              "the field " + layer.text_field + " cannot be created");
+    }
     if (!options.history.empty()) {
         // Few drivers keep layer metadata; those that cannot say so with an error that is none of ours.
         const GdalErrors ignored;
@@ -148,6 +153,9 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
             else
                 feature->SetField(at, point.values[k]);
         }
+        if (const int at = layer.text_field.empty() ? -1 : feature->GetFieldIndex(layer.text_field.c_str());
+            at >= 0)
+            feature->SetField(at, point.text.c_str());
         double x = point.x, y = point.y;
         check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
         if (placed) {

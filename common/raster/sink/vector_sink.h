@@ -32,6 +32,7 @@ struct PointField {
 struct Point {
     double x = 0, y = 0;
     std::vector<double> values; ///< a field each; NaN: unset
+    std::string text = {};      ///< of PointLayer::text_field
 };
 
 struct PointLayer {
@@ -39,6 +40,7 @@ struct PointLayer {
     std::string srs_wkt; ///< empty: none
     bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
     std::vector<PointField> fields;
+    std::string text_field = {}; ///< the name of a further field, of texts; empty: there is none
     std::vector<Point> points;
 };
 

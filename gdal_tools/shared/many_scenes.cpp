@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "shared/many_scenes.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text_file.h"
+#include "model/band_match.h"
+#include "model/classes.h"
+#include "raster/files/side_files.h"
+#include "raster/labels/labels.h"
+#include "tool/mask.h"
+#include "tool/model_values.h"
+#include "tool/resources.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+namespace hsi::tools {
+namespace {
+
+/// Cubes of the same bands, one below the other.
+class LinesTogether final : public stream::CubeSource {
+  public:
+    explicit LinesTogether(std::vector<std::shared_ptr<const stream::CubeSource>> parts)
+        : m_parts(std::move(parts)) {
+        m_shape = m_parts.front()->shape();
+        m_shape.lines = 0;
+        for (const auto& part : m_parts) {
+            m_first.push_back(m_shape.lines);
+            m_shape.samples = std::max(m_shape.samples, part->shape().samples);
+            m_shape.lines += part->shape().lines;
+        }
+    }
+    stream::CubeShape shape() const override { return m_shape; }
+    stream::BlockLayout layout() const override {
+        stream::BlockLayout all;
+        for (const auto& part : m_parts)
+            all.block_lines = std::max(all.block_lines, part->layout().block_lines);
+        return all;
+    }
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        return std::make_unique<Reader>(*this);
+    }
+    uint64_t reader_bytes() const override { return most(&stream::CubeSource::reader_bytes); }
+    uint64_t stored_bytes_per_pixel() const override {
+        return most(&stream::CubeSource::stored_bytes_per_pixel);
+    }
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override {
+        uint64_t bytes = 0;
+        for (const auto& part : m_parts)
+            bytes = std::max(bytes, part->window_bytes(samples, lines));
+        return bytes;
+    }
+
+  private:
+    uint64_t most(uint64_t (stream::CubeSource::*of)() const) const {
+        uint64_t bytes = 0;
+        for (const auto& part : m_parts)
+            bytes = std::max(bytes, ((*part).*of)());
+        return bytes;
+    }
+
+    /// One part is open at a time: a campaign has more files than a process may.
+    class Reader final : public stream::CubeReader {
+      public:
+        explicit Reader(const LinesTogether& all) : m_all(all) {}
+        void read(const Rect& window, const CubeView<float>& dst) override {
+            for (size_t k = 0; k < m_all.m_parts.size(); ++k) {
+                const auto shape = m_all.m_parts[k]->shape();
+                const int64_t from = std::max(window.y, m_all.m_first[k]),
+                              end = std::min(window.y + window.h, m_all.m_first[k] + shape.lines);
+                if (from < end) read_part(k, shape, {window.x, from, window.w, end - from}, window.y, dst);
+            }
+        }
+
+      private:
+        /// `rows`: of the whole, within part k.
+        void read_part(size_t k, const stream::CubeShape& shape, const Rect& rows, int64_t top,
+                       const CubeView<float>& dst) {
+            const int64_t there = std::clamp<int64_t>(shape.samples - rows.x, 0, rows.w);
+            if (there > 0) {
+                if (!m_reader || m_part != k) {
+                    m_reader.reset();
+                    m_reader = m_all.m_parts[k]->open_reader();
+                    m_part = k;
+                }
+                m_reader->read({rows.x, rows.y - m_all.m_first[k], there, rows.h},
+                               dst.cut(0, rows.y - top, there, rows.h));
+            }
+            for (int b = 0; b < dst.bands; ++b)
+                for (int64_t line = 0; line < rows.h; ++line)
+                    for (int64_t s = there; s < rows.w; ++s)
+                        dst.at(b, rows.y - top + line, s) = std::numeric_limits<float>::quiet_NaN();
+        }
+
+        const LinesTogether& m_all;
+        std::unique_ptr<stream::CubeReader> m_reader;
+        size_t m_part = 0;
+    };
+
+    std::vector<std::shared_ptr<const stream::CubeSource>> m_parts;
+    std::vector<int64_t> m_first;
+    stream::CubeShape m_shape;
+};
+
+/// Of another SRS a point would lie elsewhere in the layer's.
+void check_srs(const raster::RasterSource& scene, const raster::RasterSource& source) {
+    if (!scene.has_srs() || !source.has_srs()) return;
+    auto a = raster::grid_of(scene), b = raster::grid_of(source);
+    a.samples = b.samples;
+    a.lines = b.lines;
+    a.geotransform = b.geotransform;
+    if (!raster::same_grid(a, b))
+        throw Error("-with " + scene.path() + " has another SRS (" + scene.srs_name() + ") than " +
+                        source.path() + " (" + source.srs_name() + "), and points have one",
+                    "Warp it before (gdalwarp -t_srs), or search it by itself.");
+}
+
+} // namespace
+
+void add_with_option(tool::Call& call, std::vector<std::string>& names) {
+    auto& argument =
+        call.option("with", names,
+                    "Search this scene, too, as one with src; @FILE: those that the lines of FILE "
+                    "name");
+    argument.content = tool::Content::raster;
+    argument.value_name = "SCENE";
+}
+
+std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
+                                      const std::vector<std::string>& words) {
+    std::vector<std::string> names;
+    for (const std::string& word : words) {
+        if (word.size() < 2 || word[0] != '@') {
+            names.push_back(word);
+            continue;
+        }
+        const std::string list = word.substr(1);
+        run.files()->reads(role, list, {});
+        std::istringstream lines(read_text_file(list, largest_file::options));
+        const size_t before = names.size();
+        for (std::string line; std::getline(lines, line);) {
+            const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
+            if (begin != std::string::npos && line[begin] != '#')
+                names.push_back(line.substr(begin, end - begin + 1));
+        }
+        if (names.size() == before)
+            throw Error("'" + list + "' lists no scene", "Write the name of a scene on each of its lines.");
+    }
+    return names;
+}
+
+std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::string& option,
+                                                  const std::string& name,
+                                                  const raster::RasterSource& source) {
+    model::ModelBands bands;
+    tool::describe_bands(source, bands);
+    auto options = run.options().source;
+    options.path = name;
+    options.window.reset();
+    const auto opened = raster::RasterSource::open(options);
+    run.files()->reads(option, name, raster::files_read_with(name));
+    auto [scene, matched] = tool::match_source(run, opened, source.path(), bands, false);
+    if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
+    const auto values = tool::value_scale(*scene);
+    if (!model::rescaling(source.path(), bands, values).none())
+        throw Error(option + " " + name + ": its numbers have " + model::scale_text(values) + ", those of " +
+                        source.path() + " " +
+                        model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
+                    "Take scenes of one scale.");
+    run.watch_source(scene);
+    run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
+    return scene;
+}
+
+ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& words,
+                       std::shared_ptr<raster::RasterSource> source)
+    : m_bands(source->bands()), m_names{source->path()}, m_scenes{source}, m_first{0} {
+    const auto names = listed_names(run, "-with", words);
+    for (size_t i = 0; i < names.size(); ++i) {
+        const std::string& name = names[i];
+        bool twice = same_file(name, source->path());
+        for (size_t k = 0; k < i; ++k)
+            twice = twice || same_file(name, names[k]);
+        if (twice) throw UsageError("-with " + name + ": the scene is given twice", "Leave one of them out.");
+        auto scene = open_beside(run, "-with", name, *source);
+        check_srs(*scene, *source);
+        if (run.options().mask.given()) scene = scene->with_mask(tool::read_scene_mask(run, *scene));
+        m_first.push_back(m_first.back() + m_scenes.back()->shape().lines);
+        m_scenes.push_back(std::move(scene));
+        m_names.push_back(name);
+    }
+    run.report()["with"] = names;
+}
+
+bool ManyScenes::located() const {
+    return std::all_of(m_scenes.begin(), m_scenes.end(), [](const auto& scene) { return scene->located(); });
+}
+
+std::shared_ptr<raster::RasterSource> ManyScenes::scene(size_t k, const raster::RasterSource& source) const {
+    if (source.bands() == m_bands) return m_scenes[k];
+    std::vector<int> kept;
+    for (const int band : source.bands())
+        kept.push_back(static_cast<int>(std::find(m_bands.begin(), m_bands.end(), band) - m_bands.begin()));
+    return m_scenes[k]->with_bands(kept);
+}
+
+std::shared_ptr<const stream::CubeSource>
+ManyScenes::together(std::shared_ptr<const stream::CubeSource> first,
+                     const raster::RasterSource& source) const {
+    std::vector<std::shared_ptr<const stream::CubeSource>> parts{std::move(first)};
+    for (size_t k = 1; k < m_scenes.size(); ++k)
+        parts.push_back(scene(k, source));
+    return std::make_shared<LinesTogether>(std::move(parts));
+}
+
+std::unique_ptr<ManyScenes> join_scenes(tool::Run& run, const std::vector<std::string>& words,
+                                        tool::Scene& scene) {
+    if (words.empty()) return nullptr;
+    auto many = std::make_unique<ManyScenes>(run, words, scene.raster());
+    scene.join([all = many.get()](std::shared_ptr<const stream::CubeSource> first,
+                                  const raster::RasterSource& source) {
+        return all->together(std::move(first), source);
+    });
+    return many;
+}
+
+ManyScenes::Place ManyScenes::place_of(int64_t line) const {
+    const auto after = std::upper_bound(m_first.begin(), m_first.end(), line);
+    const auto k = static_cast<size_t>(after - m_first.begin()) - 1;
+    return {k, line - m_first[k]};
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// -with: further scenes, which a search takes as one with src. They lie below it, line after line.
+#pragma once
+
+#include "raster/source/raster_source.h"
+#include "stream/cube_source.h"
+#include "tool/definition.h"
+#include "tool/run.h"
+#include "tool/scene.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+/// -with SCENE, repeated; @FILE: those that the lines of FILE name.
+void add_with_option(tool::Call& call, std::vector<std::string>& names);
+
+/// The names, with the lines of @FILE in the place of that; blank lines and those that begin with # are none.
+/// The list is one of the run's files under `role` ("-with"). \throws Error when it lists nothing.
+std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
+                                      const std::vector<std::string>& words);
+
+/// Opens and registers a further scene, the value of `option` ("-with"), whole: its bands are matched with
+/// those of `source` as models' are, and taken in its order. \throws Error naming the scene when it does not
+/// open, has not all of the bands, or another scale.
+std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::string& option,
+                                                  const std::string& name,
+                                                  const raster::RasterSource& source);
+
+class ManyScenes {
+  public:
+    /// Opens the scenes as open_beside(); the run's mask files hold for all of them. \throws Error as that,
+    /// and where one has another SRS, if both tell it; UsageError when one is given twice.
+    ManyScenes(tool::Run& run, const std::vector<std::string>& words,
+               std::shared_ptr<raster::RasterSource> source);
+    const std::string& name(size_t k) const { return m_names[k]; } ///< of scene k; 0: src
+    /// All of them tell where their pixels lie.
+    bool located() const;
+
+    /// `first` (src, or what statistics take of it, at the bands of `source`), and below it the others, NaN
+    /// beside those that are narrower.
+    std::shared_ptr<const stream::CubeSource> together(std::shared_ptr<const stream::CubeSource> first,
+                                                       const raster::RasterSource& source) const;
+    struct Place {
+        size_t scene; ///< 0: src
+        int64_t line;
+    };
+    Place place_of(int64_t line) const; ///< of together()
+    /// The scene at the bands that `source`, which is src or src without some of its bands, has.
+    std::shared_ptr<raster::RasterSource> scene(size_t k, const raster::RasterSource& source) const;
+
+  private:
+    std::vector<int> m_bands; ///< of src, when it was opened
+    std::vector<std::string> m_names;
+    std::vector<std::shared_ptr<raster::RasterSource>> m_scenes; ///< at these bands
+    std::vector<int64_t> m_first;                                ///< line of together() where each begins
+};
+
+/// The scenes of -with joined to `scene` (tool::Scene::join()), which must not outlive them; null when there
+/// are none.
+std::unique_ptr<ManyScenes> join_scenes(tool::Run& run, const std::vector<std::string>& words,
+                                        tool::Scene& scene);
+
+} // namespace hsi::tools
