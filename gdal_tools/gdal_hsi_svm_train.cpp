@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "raster/files/side_files.h"
 #include "raster/labels/labels.h"
 #include "shared/many_scenes.h"
 #include "shared/neighbours.h"
