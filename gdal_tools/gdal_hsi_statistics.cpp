@@ -175,13 +175,9 @@ std::string mask_text(const tool::MaskOptions& mask) {
     return text;
 }
 
-struct ScannedScene {
-    statistics::SceneRecord record;
-    statistics::Sums sums;
-};
-
-ScannedScene scan_scene(tool::Run& run, const std::string& name,
-                        const std::shared_ptr<raster::RasterSource>& scene, double share) {
+/// One pass over a scene, which is added to `all`.
+void scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
+                double share, Statistics& all) {
     run.watch_source(scene);
     run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
     std::shared_ptr<const stream::CubeSource> cube = scene;
@@ -190,9 +186,7 @@ ScannedScene scan_scene(tool::Run& run, const std::string& name,
         cube = std::make_shared<stream::MaskedSource>(scene, tool::read_scene_mask(run, *scene));
     statistics::ExactScan scan(scene->shape());
     run.add_pass(stream::run_pass(*cube, scan, {}, run.pass("statistics", share)));
-    ScannedScene found{{}, statistics::Sums(scene->shape().bands)};
-    found.sums.add(scan.sums());
-    auto& r = found.record;
+    statistics::SceneRecord r;
     r.name = name;
     for (const auto& file : raster::files_as_they_are(name))
         if (file.path == name) {
@@ -209,61 +203,52 @@ ScannedScene scan_scene(tool::Run& run, const std::string& name,
     if (r.valid == 0)
         run.warn(name + ": no pixel of it is valid" + (mask_options.given() ? " in the mask" : "") +
                  "; it adds nothing");
-    return found;
+    all.add(r, scan.sums());
 }
 
-/// Bands (0-based) without a finite value in any scene.
-std::vector<int> bands_without_values(const std::vector<ScannedScene>& scenes, int bands) {
-    std::vector<int> empty;
-    for (int b = 0; b < bands; ++b)
-        if (std::all_of(scenes.begin(), scenes.end(),
-                        [&](const auto& s) { return s.sums.finite[static_cast<size_t>(b)] == 0; }))
-            empty.push_back(b);
-    return empty;
-}
+using KnownBands = std::pair<model::ModelBands, std::string>; ///< and whose they are
 
-std::vector<ScannedScene> scan_scenes(tool::Run& run, const std::vector<std::string>& names,
-                                      const std::pair<model::ModelBands, std::string>& known, double share) {
-    std::vector<ScannedScene> scanned;
+void scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known, double share,
+                 Statistics& all) {
     for (const std::string& name : names)
-        scanned.push_back(scan_scene(run, name, open_scene(run, name, &known.first, known.second),
-                                     share / static_cast<double>(names.size())));
-    return scanned;
+        scan_scene(run, name, open_scene(run, name, &known.first, known.second),
+                   share / static_cast<double>(names.size()), all);
+}
+
+/// `known` without the bands that have no value in any of the scenes, which spoil every pixel of them.
+/// \throws Error when there are none, or no others.
+KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
+                               const std::vector<int64_t>& finite) {
+    std::vector<int> empty, numbers;
+    for (size_t b = 0; b < finite.size(); ++b)
+        if (finite[b] == 0) empty.push_back(static_cast<int>(b));
+    if (empty.empty() || empty.size() == finite.size())
+        throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
+                    "Look at them with gdal_hsi_info -extremes.");
+    const auto first = open_scene(run, names.front(), &known.first, known.second);
+    for (const int b : empty)
+        numbers.push_back(first->bands()[static_cast<size_t>(b)]);
+    run.warn("no valid value in " + counted(static_cast<int64_t>(empty.size()), "band") + " (band " +
+             std::to_string(numbers.front()) + (numbers.size() > 1 ? " ..)" : ")") + ": left out");
+    run.report()["bands_without_values"] = numbers;
+    return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
 /// Adds the scenes to what there is.
-void add_scenes(tool::Run& run, const std::vector<std::string>& names,
-                std::pair<model::ModelBands, std::string> known, std::optional<Statistics>& all) {
-    auto scanned = scan_scenes(run, names, known, 1);
-    const auto nothing = [&] {
-        return std::all_of(scanned.begin(), scanned.end(), [](const auto& s) { return s.record.valid == 0; });
+void add_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
+                std::optional<Statistics>& all) {
+    if (all) return scan_scenes(run, names, known, 1, *all);
+    const auto scan = [&](const KnownBands& bands, double share) {
+        all.emplace(static_cast<int>(bands.first.bands.size()));
+        all->bands = bands.first;
+        scan_scenes(run, names, bands, share, *all);
     };
-    const auto size = static_cast<int>(known.first.bands.size());
-    if (nothing() && !all) {
-        // A band without a single value spoils every pixel.
-        const auto empty = bands_without_values(scanned, size);
-        if (empty.empty() || static_cast<int>(empty.size()) == size)
-            throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
-                        "Look at them with gdal_hsi_info -extremes.");
-        auto first = open_scene(run, names.front(), &known.first, known.second);
-        std::vector<int> numbers;
-        for (const int b : empty)
-            numbers.push_back(first->bands()[static_cast<size_t>(b)]);
-        run.warn("no valid value in " + counted(static_cast<int64_t>(empty.size()), "band") + " (band " +
-                 std::to_string(numbers.front()) + (numbers.size() > 1 ? " ..)" : ")") + ": left out");
-        run.report()["bands_without_values"] = numbers;
-        known.first = bands_of_scene(*first->without_bands(empty));
-        scanned = scan_scenes(run, names, known, 0);
-        if (nothing())
-            throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
-                        "Look at them with gdal_hsi_info -extremes.");
-    }
-    if (!all) {
-        all.emplace(static_cast<int>(known.first.bands.size()));
-        all->bands = known.first;
-    }
-    for (const auto& one : scanned)
-        all->add(one.record, one.sums);
+    scan(known, 1);
+    if (all->sums.valid > 0) return;
+    scan(without_empty_bands(run, names, known, std::vector<int64_t>(all->sums.finite)), 0);
+    if (all->sums.valid == 0)
+        throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
+                    "Look at them with gdal_hsi_info -extremes.");
 }
 
 void print_plans(tool::Run& run, const std::vector<std::string>& names,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "fuzz/fuzz.h"
 #include "statistics/statistics.h"
+#include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
