@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/products/product.h"
 
 #include <algorithm>
 #include <stdexcept>
