@@ -2,6 +2,7 @@
 #include "stream/pipeline.h"
 
 #include "core/byte_pack.h"
+#include "core/codec_time.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -103,6 +104,7 @@ class PassRun {
 
     PassReport execute() {
         const auto begin = Clock::now();
+        const CodecTime coding = codec_time();
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
         if (m_options.progress) m_options.progress(0.0);
@@ -136,6 +138,9 @@ class PassRun {
         m_report.lanes = lanes;
         m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan) + m_report.ahead_bytes;
         m_report.seconds = seconds_since(begin);
+        const CodecTime coded = codec_time();
+        m_report.decode_seconds = coded.decoding - coding.decoding;
+        m_report.encode_seconds = coded.encoding - coding.encoding;
         if (m_divided) {
             m_report.tiles = m_done;
             add_up(m_ranks, m_report, m_shared->waited());
@@ -385,12 +390,21 @@ TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
 
 void add_up(parallel::Group& ranks, PassReport& report, double waited) {
     if (!ranks.several()) return;
-    const RankPass mine{report.tiles,           report.lanes,         report.bytes_read,
-                        report.bytes_written,   report.seconds,       report.read_seconds,
-                        report.compute_seconds, report.write_seconds, waited};
+    const RankPass mine{report.tiles,
+                        report.lanes,
+                        report.bytes_read,
+                        report.bytes_written,
+                        report.seconds,
+                        report.read_seconds,
+                        report.compute_seconds,
+                        report.write_seconds,
+                        report.decode_seconds,
+                        report.encode_seconds,
+                        waited};
     report.tiles = 0;
     report.bytes_read = report.bytes_written = 0;
     report.read_seconds = report.compute_seconds = report.write_seconds = 0;
+    report.decode_seconds = report.encode_seconds = 0;
     for (const std::string& bytes : ranks.all("pass " + report.name, BytePacker().put(mine).take())) {
         const RankPass& one = report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
         report.tiles += one.tiles;
@@ -399,6 +413,8 @@ void add_up(parallel::Group& ranks, PassReport& report, double waited) {
         report.read_seconds += one.read_seconds;
         report.compute_seconds += one.compute_seconds;
         report.write_seconds += one.write_seconds;
+        report.decode_seconds += one.decode_seconds;
+        report.encode_seconds += one.encode_seconds;
     }
 }
 

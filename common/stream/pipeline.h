@@ -25,6 +25,7 @@ struct RankPass {
     uint64_t bytes_read = 0, bytes_written = 0;
     double seconds = 0; ///< until it had no more tiles
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0;
+    double decode_seconds = 0, encode_seconds = 0;
     double wait_seconds = 0; ///< for tiles, summed over lanes
 };
 
@@ -38,6 +39,9 @@ struct PassReport {
     uint64_t ahead_bytes = 0; ///< of these, for what a lone lane's reader decodes while the lane computes
     double seconds = 0;       ///< wall clock of the pass
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
+    /// Processor time of compression, undone and made, of all threads: lanes, while they read and write, and
+    /// those that work ahead of them.
+    double decode_seconds = 0, encode_seconds = 0;
     std::vector<RankPass> ranks; ///< with several: of each; the sums above are then those of all
 };
 

@@ -121,11 +121,13 @@ Estimate estimate(const Work& work, int threads) {
     constexpr double process = 0.08, device = 0.33;
     const double reading = std::min(most_reads, reads * threads), written = work.writes / writes;
     // Lanes read and compute in turn, and write side by side with that; a device computes side by side, too.
-    const double cpu = work.cpu_reads / reading + work.core_seconds / threads;
+    const double cpu =
+        work.cpu_reads / reading + (work.core_seconds + work.cpu_decoding + work.encoding) / threads;
     const double fed = work.device_reads / std::min(reading, copies);
-    const double after = work.writes_after / writes;
+    const double after = work.writes_after / writes,
+                 coding = (work.device_decoding + work.encoding) / threads;
     return {process + std::max(0.0, after - work.seconds_beside / threads) + std::max(cpu, written),
-            process + after + device + std::max({fed, work.device_seconds, written})};
+            process + after + device + std::max({fed, work.device_seconds, written, coding})};
 }
 
 std::string describe(const Estimate& estimate, bool with_device) {
@@ -146,8 +148,24 @@ void take_own_device(DeviceChoice& choice) {
         choice.devices = {static_cast<int>(local % count)};
 }
 
-std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
-                                       size_t most) {
+CodingCost coding_cost(const std::string& compression) {
+    struct Codec {
+        const char* name;
+        CodingCost cost;
+    };
+    // docs/measurements_runs.md
+    static constexpr Codec codecs[] = {
+        {"DEFLATE", {2.5e-9, 4.3e-9}}, {"ZSTD", {1.7e-9, 5.6e-9}}, {"LZW", {5.5e-9, 1.1e-8}}};
+    for (const Codec& codec : codecs)
+        if (equal_names(compression, codec.name)) return codec.cost;
+    return {};
+}
+
+std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work, size_t most) {
+    work.cpu_decoding = run.decoding_cost() * work.cpu_reads;
+    work.device_decoding = run.decoding_cost() * work.device_reads;
+    work.encoding = coding_cost(raster::RasterSink::compression(run.options().destination)).encode *
+                    (work.writes + work.writes_after);
     const auto& choice = run.options().device;
     const int processes = std::max(run.options().ranks, parallel::ranks().job_size());
     const Estimate seconds = estimate(work, run.options().threads * processes);

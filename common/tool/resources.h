@@ -118,6 +118,13 @@ inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class an
 inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count
 } // namespace cost
 
+/// Seconds that a core takes to undo, and to make, the compression of a byte of samples: floats with noise,
+/// at the levels that are taken when nobody says one. 0 for what is not known. Of GDAL's and HDF5's words.
+struct CodingCost {
+    double decode = 0, encode = 0;
+};
+CodingCost coding_cost(const std::string& compression);
+
 /// What a run has to do, roughly: enough to tell where it ends sooner.
 struct Work {
     double cpu_reads = 0,
@@ -127,6 +134,7 @@ struct Work {
     double core_seconds = 0;   ///< of computing, by one core
     double seconds_beside = 0; ///< the part of core_seconds in which a run on the CPU writes `writes_after`
     double device_seconds = 0; ///< the same by a device
+    double cpu_decoding = 0, device_decoding = 0, encoding = 0; ///< seconds of a core, of choose_devices()
     /// So many units of work.
     void add(const Cost& cost, double units) { add(cost, units, units); }
     /// Where a core and a device have different numbers of them.
@@ -153,7 +161,7 @@ void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char
 
 /// The devices that -device names, no more than `most`: those that are left out are told by a warning. auto:
 /// the first one where `work` ends sooner on it. -dry-run tells the estimate.
-std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
+std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work,
                                        size_t most = std::numeric_limits<size_t>::max());
 
 /// Of the devices that -device names the one that this rank of a job has, where its node's ranks share them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tool/run_impl.h"
 
+#include "core/codec_time.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -105,6 +106,8 @@ Json describe(const stream::PassReport& p) {
                          {"read_seconds", r.read_seconds},
                          {"compute_seconds", r.compute_seconds},
                          {"write_seconds", r.write_seconds},
+                         {"decode_seconds", r.decode_seconds},
+                         {"encode_seconds", r.encode_seconds},
                          {"wait_seconds", r.wait_seconds}});
     Json json{
         {"name", p.name},
@@ -121,6 +124,8 @@ Json describe(const stream::PassReport& p) {
         {"read_seconds", p.read_seconds},
         {"compute_seconds", p.compute_seconds},
         {"write_seconds", p.write_seconds},
+        {"decode_seconds", p.decode_seconds},
+        {"encode_seconds", p.encode_seconds},
     };
     if (!ranks.empty()) json["ranks"] = std::move(ranks);
     return json;
@@ -193,6 +198,7 @@ std::string coarse_text(const std::vector<raster::RasterSource::CoarseBand>& coa
 
 void Run::Impl::start() {
     begin = std::chrono::steady_clock::now();
+    coding = codec_time();
     started = utc_now();
     memory = MemoryPlan(options.memory, options.threads);
     set_cache();
@@ -270,6 +276,10 @@ Json Run::Impl::record(const Outcome* failure) {
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
     stream::PassReport total;
+    // Outputs are completed after the last pass, too.
+    const CodecTime coded = codec_time();
+    total.decode_seconds = coded.decoding - coding.decoding;
+    total.encode_seconds = coded.encoding - coding.encoding;
     for (const auto& pass : passes) {
         list.push_back(describe(pass));
         total.bytes_read += pass.bytes_read;
@@ -279,6 +289,11 @@ Json Run::Impl::record(const Outcome* failure) {
         total.read_seconds += pass.read_seconds;
         total.compute_seconds += pass.compute_seconds;
         total.write_seconds += pass.write_seconds;
+        for (size_t k = 0; k < pass.ranks.size(); ++k) // those of this process are there already
+            if (static_cast<int>(k) != parallel::ranks().rank()) {
+                total.decode_seconds += pass.ranks[k].decode_seconds;
+                total.encode_seconds += pass.ranks[k].encode_seconds;
+            }
     }
     root["passes"] = std::move(list);
     root["totals"] = Json{{"passes", passes.size()},
@@ -288,7 +303,9 @@ Json Run::Impl::record(const Outcome* failure) {
                           {"pass_seconds", total.seconds},
                           {"read_seconds", total.read_seconds},
                           {"compute_seconds", total.compute_seconds},
-                          {"write_seconds", total.write_seconds}};
+                          {"write_seconds", total.write_seconds},
+                          {"decode_seconds", total.decode_seconds},
+                          {"encode_seconds", total.encode_seconds}};
     root["block_cache_bytes"] = memory.cache();
     root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     root["peak_resident_bytes"] = peak_resident();
@@ -377,6 +394,7 @@ const CommonOptions& Run::options() const { return m->options; }
 Json& Run::report() { return m->report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
+double Run::decoding_cost() const { return m->decoding; }
 void Run::warn(const std::string& text) { m->warn(text); }
 
 std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
@@ -393,6 +411,12 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
                     "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
                     "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     m->memory.expect_shared_block(source->shared_block_bytes());
+    if (m->decoding == 0) {
+        const auto shape = source->shape();
+        m->decoding = coding_cost(source->compression()).decode *
+                      static_cast<double>(source->stored_bytes_per_pixel()) /
+                      (4.0 * static_cast<double>(shape.bands));
+    }
     // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
     // quarter.
     reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));

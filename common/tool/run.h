@@ -114,6 +114,9 @@ class Run {
     /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
+    /// Seconds of a core to undo the compression of src, for each byte of its floats; 0: it has none, or src
+    /// is not open.
+    double decoding_cost() const;
     Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
     /// The ranks that share the run, this process among them: sums over all of them, what the root does for

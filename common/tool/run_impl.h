@@ -2,6 +2,7 @@
 // The state of one run, shared by execute() (which makes it) and Run (which the tool's body sees).
 #pragma once
 
+#include "core/codec_time.h"
 #include "raster/files/run_files.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
@@ -29,8 +30,10 @@ struct Run::Impl {
     Json source;                             ///< facts of the first source
     std::vector<stream::PassReport> passes;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-    std::string started;                                        ///< UTC, ISO 8601
-    MemoryPlan memory;                                          ///< from start() on
+    CodecTime coding;    ///< when the run began
+    double decoding = 0; ///< seconds of a core to decode a byte of src's floats
+    std::string started; ///< UTC, ISO 8601
+    MemoryPlan memory;   ///< from start() on
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives

@@ -148,6 +148,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
 }
 
 bool RasterSink::is_virtual(const OutputOptions&) { return false; }
+std::string RasterSink::compression(const OutputOptions&) { return {}; }
 bool RasterSink::is_computed(const OutputOptions&) { return false; }
 const char* RasterSink::virtual_kind(const OutputOptions&) { return "a VRT"; }
 void RasterSink::check_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&) {}

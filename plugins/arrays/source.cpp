@@ -303,6 +303,7 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
         bands += m->parts.empty() || m->parts[k] == m->parts[0];
     return bands * static_cast<uint64_t>(arrays::type_bytes(m->array.type));
 }
+std::string RasterSource::compression() const { return {}; }
 uint64_t RasterSource::reader_bytes() const {
     return m->counted ? stream::masked_reader_bytes(m->window.w) : 0;
 }

@@ -172,3 +172,47 @@ def test_masked_pixels(tmp_path, kind, layout):
     file = None
     told = json.loads(succeed(run("gdal_hsi_vd", "-json", path)).out)
     assert told["invalid_pixels"] == 20
+
+
+def facts_of(tmp_path, *words):
+    report = tmp_path / "report.json"
+    succeed(run(*words, "-report", report))
+    return json.loads(report.read_text())
+
+
+def test_seconds_of_codecs(tmp_path):
+    """A report tells what compression costs, pass by pass, and what completes the output after the last one."""
+    data = np.random.default_rng(2).normal(100, 9, (40, 120, 130)).astype("f4")
+    plain, packed = write(tmp_path / "plain.tif", data), write(tmp_path / "packed.tif", data, "COMPRESS=DEFLATE")
+    spp_of = ["gdal_hsi_spp", "-q", "-overwrite", "-device", "cpu"]
+
+    facts = facts_of(tmp_path, *spp_of, plain, tmp_path / "a.tif")
+    for part in [facts["totals"], *facts["passes"]]:
+        assert part["decode_seconds"] == part["encode_seconds"] == 0
+
+    facts = facts_of(tmp_path, *spp_of, packed, tmp_path / "a.tif")
+    assert facts["passes"][0]["decode_seconds"] > 0 and facts["totals"]["encode_seconds"] == 0
+    assert np.isclose(sum(one["decode_seconds"] for one in facts["passes"]), facts["totals"]["decode_seconds"])
+
+    for codec in "DEFLATE", "ZSTD", "LZW":
+        facts = facts_of(tmp_path, *spp_of, "-co", f"COMPRESS={codec}", plain, tmp_path / "a.tif")
+        assert facts["totals"]["decode_seconds"] == 0
+        assert facts["totals"]["encode_seconds"] >= sum(one["encode_seconds"] for one in facts["passes"])
+        assert facts["totals"]["encode_seconds"] > 0
+
+
+def test_estimates_know_codecs(tmp_path):
+    """What -device auto goes by counts compression, of the source and of the output."""
+    data = np.zeros((40, 700, 700), "f4")
+    plain, packed = write(tmp_path / "plain.tif", data), write(tmp_path / "packed.tif", data, "COMPRESS=ZSTD")
+
+    def seconds(source, *options):
+        words = ["gdal_hsi_spp", "-q", "-dry-run", "-device", "cpu", "-threads", 1, *options, source, tmp_path / "a.tif"]
+        return facts_of(tmp_path, *words)["estimated_seconds"]["cpu"]
+
+    uncompressed = seconds(plain)
+    gigabytes = data.nbytes / 1e9
+    assert np.isclose(seconds(packed) - uncompressed, 2 * 1.7 * gigabytes, rtol=0.02)  # two passes
+    for codec, cost in ("DEFLATE", 4.3), ("ZSTD", 5.6), ("lzw", 11):
+        assert np.isclose(seconds(plain, "-co", f"COMPRESS={codec}") - uncompressed, cost * gigabytes, rtol=0.02)
+    assert np.isclose(seconds(plain, "-of", "COG") - uncompressed, 11 * gigabytes, rtol=0.02)  # LZW by itself

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/block_codec.h"
 
+#include "core/codec_time.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 
@@ -508,6 +509,7 @@ BlockCoder::~BlockCoder() = default;
 char* BlockCoder::room() { return m->changes() ? m->coded.data() : m->samples.data(); }
 
 std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
+    const CodecClock clock(CodecClock::Kind::encoding);
     const auto bytes = static_cast<size_t>(lines * m->form.line_samples * m->form.sample_bytes);
     const size_t size = m->compress(m->prepare(samples, static_cast<size_t>(lines)), bytes);
     if (size == 0) throw Error("internal: a block does not fit where its compressed bytes go");
@@ -654,6 +656,7 @@ BlockDecoder::BlockDecoder(BlockDecoder&&) noexcept = default;
 BlockDecoder::~BlockDecoder() = default;
 
 bool BlockDecoder::decode(std::span<const char> bytes, int64_t lines, char* samples) {
+    const CodecClock clock(CodecClock::Kind::decoding);
     const auto line_bytes = static_cast<size_t>(m->form.line_samples * m->form.sample_bytes);
     const size_t made = m->unpack(bytes, samples);
     if (made == 0 ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/chunk_codec.h"
 
+#include "core/codec_time.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 
@@ -206,6 +207,7 @@ uint64_t ChunkDecoder::held_bytes(const ChunkCoding& coding, uint64_t chunk_byte
 
 std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, uint32_t left_out,
                                                 char* samples) {
+    const CodecClock clock(CodecClock::Kind::decoding);
     std::span<const char> at = stored;
     const auto& filters = m->coding.filters;
     const auto applied = [&](size_t k) { return (left_out >> k & 1) == 0; };

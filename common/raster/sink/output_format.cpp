@@ -83,6 +83,18 @@ GDALDriver* choose_driver(const OutputOptions& options) {
                      "Name one with -of.");
 }
 
+std::string RasterSink::compression(const OutputOptions& options) {
+    if (options.path.empty()) return {};
+    GDALDriver* const driver = choose_driver(options);
+    const bool cog = is(driver, "COG");
+    if (!cog && !is(driver, "GTiff")) return {};
+    CPLStringList list;
+    for (const std::string& option : options.creation_options)
+        list.AddString(option.c_str());
+    const std::string codec = list.FetchNameValueDef("COMPRESS", cog ? "LZW" : "NONE"); // GDAL's defaults
+    return EQUAL(codec.c_str(), "NONE") ? std::string() : codec;
+}
+
 bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
 
 bool lists_type(GDALDriver* driver, GDALDataType type) {

@@ -119,6 +119,9 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
     /// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has
     /// no pixels: write_virtual() makes it, check() and create() refuse it.
     static bool is_virtual(const OutputOptions& options);
+    /// How the file of an output will be compressed, in the words of -co COMPRESS; empty: not, or nobody
+    /// tells. Throws UsageError for a driver that there is not.
+    static std::string compression(const OutputOptions& options);
     /// True of a scene that computes.
     static bool is_computed(const OutputOptions& options);
     /// "a VRT" or "an .hsi", for messages.

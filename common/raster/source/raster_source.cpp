@@ -318,9 +318,9 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     s.block_lines = std::max(1, by);
     const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
     s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE")) s.codec = codec;
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
-    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") ||
-                   dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
+    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.codec.empty();
     // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
     const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
     if (s.scene.driver == "GTiff" && !s.half && !masks_itself &&
@@ -630,6 +630,15 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
         if (m->parts.empty() || m->parts[k] == m->parts[0])
             bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
     return bytes;
+}
+
+std::string RasterSource::compression() const {
+    if (!m->chunks || m->chunks->size() == 0) return m->codec;
+    using Filter = ChunkCoding::Filter;
+    for (const Filter filter : m->chunks->array(0).coding.filters)
+        if (filter == Filter::deflate || filter == Filter::lzf || filter == Filter::zstd)
+            return filter == Filter::deflate ? "DEFLATE" : filter == Filter::lzf ? "LZF" : "ZSTD";
+    return {};
 }
 
 uint64_t RasterSource::reader_bytes() const {

@@ -62,6 +62,8 @@ class RasterSource final : public stream::CubeSource {
     stream::BlockLayout layout() const override;
     std::unique_ptr<stream::CubeReader> open_reader() const override;
     uint64_t stored_bytes_per_pixel() const override;
+    /// How the file is compressed ("DEFLATE", "ZSTD", "LZW", "LZF" ...); empty: not, or nobody tells.
+    std::string compression() const;
     int device() const override; ///< of an array; -1 for files
     /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
     uint64_t reader_bytes() const override;

@@ -91,6 +91,8 @@ struct SourceState {
 
     bool half = false; ///< blocks hold half-precision floats, which only RasterIO turns into the scene's type
 
+    std::string codec; ///< GDAL's word for the compression of the blocks; empty: none, or nobody tells
+
     bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
 
     /// The mask of file band `band`, with MaskKind::dataset or band.
