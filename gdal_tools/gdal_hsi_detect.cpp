@@ -5,10 +5,13 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/names.h"
 #include "detect/detect.h"
+#include "detect/feature_fit.h"
 #include "detect/groups.h"
 #include "detect/ranking.h"
 #include "links/links.h"
+#include "math/continuum.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/sink/raster_sink.h"
@@ -16,6 +19,7 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "shared/scene_statistics.h"
+#include "shared/spectral_bands.h"
 #include "shared/tallied_operation.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
@@ -31,6 +35,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -47,8 +52,12 @@ using detect::Method;
 using tool::Content;
 using DetectComputing = tool::Computing<detect::Backend>;
 
+/// -method: those of detect::Method, in its order, and what has operations of its own.
+enum class Approach { sam, sid, mf, cem, ace, rx, sff };
+
 struct Settings {
-    Method method = Method::ace;
+    Approach approach = Approach::ace;
+    Method method = Method::ace; ///< of those that have a Detector
     std::string library, background, map, statistics;
     std::vector<std::string> spectra;           ///< of the library; empty: all
     std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
@@ -67,13 +76,23 @@ struct Settings {
     int exclude_iterations = 1;
     bool absorption = false; ///< -target-is-absorption
     bool any_scale = false;
+    std::vector<std::string> range_texts;
+    std::vector<raster::BandChoice> ranges; ///< of every target that has none of its own
+    std::string features, depth;            ///< files
+    detect::FitScore score = detect::FitScore::fit;
+    bool has_detector() const { return approach <= Approach::rx; }
+    std::string method_name() const { return has_detector() ? detect::name_of(method) : "sff"; }
+    bool has_target() const { return !has_detector() || detect::has_target(method); }
+    bool has_background() const { return has_detector() && detect::has_background(method); }
+    bool small_is_best() const { return has_detector() && detect::is_small_at_target(method); }
     bool local() const { return window[1] > 0; }
     bool grouped() const { return !background_by.empty(); }
     bool by_columns() const { return background_by == "columns"; }
     bool shrinks() const { return shrink_best || ledoit_wolf || conditioning.shrinkage > 0; }
     /// Scores of a normal background are known; with -shrinkage they are not.
     bool normal_scores() const {
-        return ((method == Method::rx && !local()) || method == Method::ace || method == Method::mf) &&
+        return has_detector() &&
+               ((method == Method::rx && !local()) || method == Method::ace || method == Method::mf) &&
                !grouped() && exclude_share == 0;
     }
     bool any_threshold() const { return threshold || percent || false_alarms; }
@@ -261,12 +280,25 @@ void describe_threshold(const Settings& s, const detect::Decision& decision,
     if (s.false_alarms) metadata["HSI_DETECT_FALSE_ALARMS"] = number(*s.false_alarms);
 }
 
+const char* name_of(detect::FitScore score) {
+    switch (score) {
+    case detect::FitScore::depth:
+        return "depth";
+    case detect::FitScore::fd:
+        return "fd";
+    case detect::FitScore::fit:
+        break;
+    }
+    return "fit";
+}
+
 raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
                               const std::vector<std::string>& names) {
     raster::OutputSpec scores;
     scores.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
     scores.holes = true;
-    scores.metadata["HSI_DETECT_METHOD"] = detect::name_of(s.method);
+    scores.metadata["HSI_DETECT_METHOD"] = s.method_name();
+    if (s.approach == Approach::sff) scores.metadata["HSI_DETECT_SCORE"] = name_of(s.score);
     if (s.grouped())
         scores.metadata["HSI_DETECT_BACKGROUND"] =
             s.by_columns() ? "columns " + std::to_string(s.columns_per_group) : s.background_by;
@@ -320,6 +352,7 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const st
         map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
         outputs.plan(options, map);
     }
+    if (!s.depth.empty()) outputs.plan(run.side_output("-depth", s.depth), scores);
     outputs.check();
     return outputs;
 }
@@ -378,6 +411,13 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 /// Pixels without a score, and why.
 void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
     tool::report_invalid(run, found.valid(), found.invalid());
+    if (const auto* const fit = dynamic_cast<const detect::FeatureFit*>(&found)) {
+        const int64_t open = fit->without_continuum();
+        run.report()["without_continuum"] = open;
+        if (open > 0)
+            run.warn(counted(open, "pixel has", "pixels have") +
+                     " no score of some target, since the first or the last value of a range is not above 0");
+    }
     if (!s.local()) return;
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();
@@ -393,17 +433,17 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
 /// has. Counts and extremes have no order: tiles, lanes and ranks change nothing.
 class ScoreTally {
   public:
-    /// background: pixels that are counted apart; null: none.
-    ScoreTally(size_t scores, bool small_is_best, const detect::PixelMask* background)
+    /// map: the second output is one. background: pixels that are counted apart; null: none.
+    ScoreTally(size_t scores, bool small_is_best, bool map, const detect::PixelMask* background)
         : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_small(small_is_best),
-          m_background(background) {}
-    ScoreTally fresh() const { return {best.size(), m_small, m_background}; }
+          m_map(map), m_background(background) {}
+    ScoreTally fresh() const { return {best.size(), m_small, m_map, m_background}; }
     void add(const Rect& core, const std::vector<CubeView<float>>& out) {
         for (size_t k = 0; k < best.size(); ++k)
             for (int64_t line = 0; line < core.h; ++line)
                 for (int64_t sample = 0; sample < core.w; ++sample)
                     take_best(k, out[0].row(static_cast<int>(k), line)[sample]);
-        if (out.size() < 2) return;
+        if (!m_map) return;
         for (int64_t line = 0; line < core.h; ++line)
             for (int64_t sample = 0; sample < core.w; ++sample) {
                 const float target = out[1].row(0, line)[sample];
@@ -451,7 +491,7 @@ class ScoreTally {
     void take_best(size_t k, float score) {
         if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
     }
-    bool m_small;
+    bool m_small, m_map;
     const detect::PixelMask* m_background;
 };
 
@@ -602,7 +642,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     outputs.create(&scene);
     run.reserve_cache(outputs.cache_bytes());
     pass.output_layout = outputs.layout();
-    const ScoreTally none(std::max<size_t>(1, names.size()), detect::is_small_at_target(s.method),
+    const ScoreTally none(std::max<size_t>(1, names.size()), s.small_is_best(), !s.map.empty(),
                           s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
@@ -748,7 +788,7 @@ int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
 bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
                  const detect::PixelMask* mask, detect::Decision& decision) {
     const auto shape = scoring.cube.shape();
-    const bool small = detect::is_small_at_target(s.method);
+    const bool small = s.small_is_best();
     detect::ScoreRanking ranking({shape.samples, shape.lines, static_cast<int>(std::max<size_t>(1, targets))},
                                  small, s.false_alarms ? mask : nullptr);
     int64_t pixels = 0;
@@ -793,8 +833,7 @@ bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t ta
 /// are within it.
 detect::Decision as_stored(const Settings& s, detect::Decision decision) {
     if (s.ranks() && decision.threshold)
-        decision.threshold =
-            detect::edge_of(static_cast<float>(*decision.threshold), detect::is_small_at_target(s.method));
+        decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
     return decision;
 }
 
@@ -1306,6 +1345,177 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
     throw tool::no_valid_pixel(*source);
 }
 
+// Features
+// ----------------------------------------------------------------------------------------------------------
+
+/// A line of -features.
+struct FeatureLine {
+    std::string name;
+    double from = 0, to = 0;
+    std::optional<double> weight; ///< none: its area
+    double least_fit = 0, least_depth = 0;
+};
+
+/// The lines of -features. \throws Error naming the file and the line.
+std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) {
+    std::vector<FeatureLine> lines;
+    if (path.empty()) return lines;
+    const auto table =
+        raster::read_spectrum_table(path, {"name", "from_nm", "to_nm"}, {"weight", "fit_min", "depth_min"});
+    if (!table.further.empty())
+        run.warn("-features " + path + ": columns that mean nothing here: " + joined(table.further, ", "));
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        const auto& cells = table.rows[r];
+        const std::string where = "-features " + path + ", feature " + std::to_string(r + 1) + ": ";
+        const auto value = [&](size_t column, const char* name) -> std::optional<double> {
+            if (cells[column].empty()) return {};
+            const double v = raster::table_number(cells[column]);
+            if (!std::isfinite(v)) throw Error(where + name + " '" + cells[column] + "' is no number");
+            if (v < 0) throw Error(where + name + " " + cells[column] + " is below 0");
+            return v;
+        };
+        if (cells[0].empty()) throw Error(where + "it has no name", "Name the spectrum of -target.");
+        const auto from = value(1, "from_nm"), to = value(2, "to_nm");
+        if (!from || !to || !(*from < *to))
+            throw Error(where + "from_nm and to_nm are to be two wavelengths, the smaller one first");
+        lines.push_back({cells[0], *from, *to, value(3, "weight"), value(4, "fit_min").value_or(0),
+                         value(5, "depth_min").value_or(0)});
+    }
+    return lines;
+}
+
+/// The task at a scene's bands, and which of these take part.
+struct FeaturePlan {
+    detect::FitTask task;
+    std::vector<int> bands; ///< indices in the scene, rising
+};
+
+/// Of one target; `lines`: its features.
+void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const std::vector<FeatureLine>& lines,
+                  const std::vector<double>& spectrum, detect::FitTarget target) {
+    const auto nm = scene.wavelengths_nm();
+    double sum = 0;
+    for (const auto& line : lines) {
+        detect::FitRange range{math::rising_bands(nm, line.from, line.to), {}};
+        std::vector<double> values;
+        for (const size_t b : range.bands) {
+            range.x.push_back(nm[b]);
+            values.push_back(spectrum[b]);
+        }
+        auto feature = detect::feature_to_fit(range, values,
+                                              "target '" + target.name + "', " + number(line.from) + "-" +
+                                                  number(line.to) + " nm");
+        if (line.weight) feature.weight = *line.weight;
+        feature.least_fit = line.least_fit;
+        feature.least_depth = line.least_depth;
+        sum += feature.weight;
+        auto& ranges = plan.task.ranges;
+        const auto same = std::find_if(ranges.begin(), ranges.end(),
+                                       [&](const detect::FitRange& one) { return one.bands == range.bands; });
+        feature.range = static_cast<size_t>(same - ranges.begin());
+        if (same == ranges.end()) ranges.push_back(std::move(range));
+        target.features.push_back(std::move(feature));
+    }
+    if (!(sum > 0))
+        throw Error("target '" + target.name + "': the weights of its features are all 0",
+                    "Give one a weight, or leave the cells empty: the weight then is its area.");
+    plan.task.targets.push_back(std::move(target));
+}
+
+FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
+                          const std::vector<FeatureLine>& lines, const detect::Targets& targets) {
+    if (scene.wavelengths_nm().empty())
+        throw Error(
+            scene.path() + " has no wavelengths, and features lie at these",
+            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
+            "band (gdal_edit.py -mo) ...");
+    std::vector<FeatureLine> common;
+    for (const auto& range : s.ranges)
+        common.push_back({"", range.from_nm, range.to_nm, {}, 0, 0});
+    FeaturePlan plan;
+    for (size_t k = 0; k < targets.names.size(); ++k) {
+        std::vector<FeatureLine> own;
+        std::copy_if(lines.begin(), lines.end(), std::back_inserter(own),
+                     [&](const FeatureLine& line) { return equal_names(line.name, targets.names[k]); });
+        if (own.empty()) own = common;
+        if (own.empty())
+            throw Error(
+                "target '" + targets.names[k] + "' has no features" +
+                    (s.features.empty() ? "" : " in " + s.features),
+                "Give -range FROM-TOnm, which holds for all targets without features of their own, or "
+                "-features FILE.csv; -spectrum takes single targets of a library.");
+        add_features(plan, scene, own, targets.spectra[k], {targets.names[k], {}});
+    }
+    for (const auto& range : plan.task.ranges)
+        plan.bands.insert(plan.bands.end(), range.bands.begin(), range.bands.end());
+    std::sort(plan.bands.begin(), plan.bands.end());
+    plan.bands.erase(std::unique(plan.bands.begin(), plan.bands.end()), plan.bands.end());
+    // From here on the bands of the ranges are all that there is.
+    for (auto& range : plan.task.ranges)
+        for (size_t& b : range.bands)
+            b = static_cast<size_t>(
+                std::lower_bound(plan.bands.begin(), plan.bands.end(), static_cast<int>(b)) -
+                plan.bands.begin());
+    plan.task.inputs = static_cast<int>(plan.bands.size());
+    plan.task.score = s.score;
+    return plan;
+}
+
+void report_features(tool::Run& run, const detect::FitTask& task) {
+    size_t features = 0;
+    Json ranges = Json::array();
+    for (const auto& target : task.targets)
+        features += target.features.size();
+    for (const auto& range : task.ranges)
+        ranges.push_back(
+            {{"from_nm", range.x.front()}, {"to_nm", range.x.back()}, {"bands", range.x.size()}});
+    run.report()["detection"]["features"] = features;
+    run.report()["detection"]["ranges"] = ranges;
+    run.note(counted(features, "feature") + " of " + counted(task.targets.size(), "target") + " in " +
+             counted(task.ranges.size(), "range"));
+}
+
+/// sff: one pass over the bands of the features.
+void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
+                        DetectTargets& targets, const detect::PixelMask* mask) {
+    tool::report_devices(run, {}, detect::simd_target());
+    const auto lines = read_features(run, s.features);
+    for (const auto& line : lines)
+        if (std::none_of(targets.names().begin(), targets.names().end(),
+                         [&](const std::string& name) { return equal_names(name, line.name); }))
+            run.warn("-features " + s.features + ": no target is called '" + line.name + "'");
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        const auto plan = plan_features(s, *source, lines, *targets.at(*source));
+        const auto scene = tool::only_bands(source, plan.bands);
+        auto outputs = plan_outputs(run, s, scene->shape(), targets.names());
+        report_features(run, plan.task);
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const Scoring scoring{
+            *scene,
+            [&](const detect::Decision& d) {
+                auto task = plan.task;
+                task.depths = false;
+                return detect::make_feature_fit(std::move(task), d);
+            },
+            [&](const std::string& name, double share) { return without_mask(mask, run.pass(name, share)); }};
+        const double share = again ? 0 : s.share_of_detection();
+        auto task = plan.task;
+        task.depths = !s.depth.empty();
+        if (run.options().dry_run) {
+            if (s.ranks()) tool::print_plan(run, *scene, *scoring.make({}), scoring.pass("threshold", 0));
+            tool::print_plan(run, *scene, *detect::make_feature_fit(task, decision),
+                             scoring.pass("detection", 1));
+            return true;
+        }
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, scene->shape(), targets.names(), decision);
+        const auto operation = detect::make_feature_fit(std::move(task), as_stored(s, decision));
+        return write_scores(run, s, *scene, *scene, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (!any) throw tool::no_valid_pixel(*source);
+}
+
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     std::optional<tools::GivenStatistics> given;
@@ -1313,7 +1523,7 @@ void run_detect(tool::Run& run, const Settings& s) {
         given = tools::read_statistics(run, s.statistics, source);
         source = given->source;
     }
-    if (detect::has_target(s.method)) source = tools::scaled_for_library(run, source, s.any_scale);
+    if (s.has_target()) source = tools::scaled_for_library(run, source, s.any_scale);
     if (given && source->is_scaled())
         throw Error("-statistics " + s.statistics + " are of the numbers of " + source->path() +
                         ", which -target is compared with by what they mean",
@@ -1321,7 +1531,8 @@ void run_detect(tool::Run& run, const Settings& s) {
     tool::check_spectrum(*source, "detection");
     DetectTargets targets(run, s, source);
     const auto mask = read_background(run, s, *source);
-    run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
+    run.report()["detection"] = {{"method", s.method_name()}, {"targets", targets.names()}};
+    if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
     if (s.grouped()) {
         DetectComputing computing(run, "detect", {}, detect::simd_target(), detect::make_cpu_backend);
         return s.by_columns() ? detect_by_columns(run, s, computing, source, targets, mask.get())
@@ -1390,14 +1601,13 @@ void check_groups(const tool::Call& call, const Settings& s, const tool::CommonO
     for (const char* const option : {"background-by", "exclude-share"}) {
         if (!call.given(option)) continue;
         const std::string name = std::string("-") + option;
-        if (!detect::has_background(s.method))
-            throw UsageError(name + " has no meaning with " + method, background);
+        if (!s.has_background()) throw UsageError(name + " has no meaning with " + method, background);
         if (s.local())
             throw UsageError(name + " does not go with -window, whose background are the pixels around",
                              "Leave one of them out.");
     }
     if (s.absorption) {
-        if (s.method != Method::mf && s.method != Method::ace)
+        if (!s.has_detector() || (s.method != Method::mf && s.method != Method::ace))
             throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
         if (s.library.empty())
             throw UsageError("-target-is-absorption is said of the library of -target, and there is none",
@@ -1416,7 +1626,7 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
     for (const char* name : {"shrinkage", "nc"}) {
         if (!call.given(name)) continue;
         const std::string option = std::string("-") + name;
-        if (!detect::has_background(s.method))
+        if (!s.has_background())
             throw UsageError(option + " has no meaning with " + method,
                              "It goes with mf, cem, ace and rx, which compare with a background.");
         if (s.local())
@@ -1453,6 +1663,12 @@ void check_reach(const Settings& s, const std::string& method) {
     const std::string share = v > 1 && v < whole
                                   ? "For a share of the scores write the sign: " + s.threshold_text + "%."
                                   : std::string();
+    if (s.approach == Approach::sff) {
+        if (v < 0) throw UsageError(given + "scores are never below 0");
+        if (v > 1 && s.score == detect::FitScore::fit)
+            throw UsageError(given + "scores lie between 0 and 1", share);
+    }
+    if (!s.has_detector()) return;
     switch (s.method) {
     case Method::ace:
         if (v > 1 || v < -1) throw UsageError(given + "scores lie between -1 and 1", share);
@@ -1479,7 +1695,7 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
     if (s.any_threshold() && s.map.empty())
         throw UsageError(std::string(name) + " is that of -map, and there is none",
                          "Name the map with -map FILE.");
-    if (s.method == Method::rx && !s.map.empty() && !s.any_threshold())
+    if (!s.has_target() && !s.map.empty() && !s.any_threshold())
         throw UsageError("-map with -method rx needs a threshold",
                          "Give one with -threshold or -false-alarms.");
     if (!s.false_alarms) return;
@@ -1499,7 +1715,7 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
 /// -statistics takes the place of the pass over the background, and of no other one.
 void check_statistics(const tool::Call& call, const Settings& s, const std::string& method) {
     if (s.statistics.empty()) return;
-    if (!detect::has_background(s.method))
+    if (!s.has_background())
         throw UsageError("-statistics has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     for (const char* const option : {"window", "background", "background-by", "exclude-share"})
@@ -1513,26 +1729,51 @@ void check_statistics(const tool::Call& call, const Settings& s, const std::stri
                          "Give the share itself: -shrinkage 0.1.");
 }
 
+/// What belongs to -method sff, and what does not.
+void check_features(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
+                    const std::string& method) {
+    if (s.approach != Approach::sff) {
+        for (const char* const name : {"range", "features", "score", "depth"})
+            if (call.given(name))
+                throw UsageError(std::string("-") + name +
+                                     " is that of -method sff, and has no meaning with " + method,
+                                 "Leave it out, or give -method sff.");
+        return;
+    }
+    s.ranges = tool::parse_ranges(s.range_texts, "-range");
+    if (s.library.empty())
+        throw UsageError(method + " needs -target LIBRARY" +
+                             (s.pixels.empty() ? "" : ", and does not go with -target-pixel"),
+                         "Features are those of spectra with names.");
+    if (raster::RasterSink::is_virtual(options.destination))
+        throw UsageError(method + " does not go with a dst that is computed when it is read",
+                         "Write another format.");
+    if (options.device.kind == DeviceChoice::Kind::cuda)
+        throw UsageError("-device cuda: features are fitted on the CPU", "Leave -device out.");
+}
+
 void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
-    if (!call.given("method")) s.method = has_target ? Method::ace : Method::rx;
-    const std::string method = std::string("-method ") + detect::name_of(s.method);
-    if (detect::has_target(s.method) && !has_target)
+    if (!call.given("method")) s.approach = has_target ? Approach::ace : Approach::rx;
+    if (s.has_detector()) s.method = static_cast<Method>(s.approach);
+    const std::string method = "-method " + s.method_name();
+    check_features(call, s, options, method);
+    if (s.has_target() && !has_target)
         throw UsageError(method + " needs a target",
                          "Name spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
-    if (!detect::has_target(s.method) && has_target)
+    if (!s.has_target() && has_target)
         throw UsageError(method + " has no target: it finds what is unlike the background",
                          "Leave the target out, or use another method.");
     if (call.given("window")) {
         const auto [inner, outer] = s.window;
         const std::string given = "-window " + std::to_string(inner) + " " + std::to_string(outer);
-        if (s.method != Method::rx) throw UsageError(given + " goes with -method rx alone");
+        if (s.has_target()) throw UsageError(given + " goes with -method rx alone");
         if (inner < 1 || inner >= outer || outer > detect::largest_window || inner % 2 == 0 || outer % 2 == 0)
             throw UsageError(given + " is no ring around a pixel",
                              "Give two odd numbers, the smaller one first, from 1 to " +
                                  std::to_string(detect::largest_window) + ".");
     }
-    if (!s.background.empty() && !detect::has_background(s.method) && !s.false_alarms)
+    if (!s.background.empty() && !s.has_background() && !s.false_alarms)
         throw UsageError("-background has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     if (call.given("spectrum") && s.library.empty())
@@ -1546,6 +1787,32 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
     check_statistics(call, s, method);
+}
+
+/// What belongs to -method sff.
+void declare_features(tool::Call& call, Settings& s) {
+    const char* const group = "Absorption features";
+    call.option(
+            "range", s.range_texts,
+            "With sff: the features of all targets without lines in -features, between two wavelengths, ends "
+            "included: -range 2100-2300nm, 2.1-2.3um")
+        .shown_as("RANGE")
+        .under(group);
+    call.input("features", s.features, Content::text,
+               "With sff: a table with a line a feature: name (of the spectrum), from_nm, to_nm, and as you "
+               "like "
+               "weight, fit_min and depth_min")
+        .under(group);
+    call.choice<detect::FitScore>(
+            "score", s.score, "With sff: what dst holds",
+            {{"fit", detect::FitScore::fit,
+              "the correlation of pixel and target, averaged over the features"},
+             {"depth", detect::FitScore::depth, "the depth of the features in the pixel"},
+             {"fd", detect::FitScore::fd, "both, multiplied feature by feature"}})
+        .under(group);
+    call.output("depth", s.depth, Content::raster,
+                "With sff: also write the depth of the targets' features in every pixel to FILE")
+        .under(group);
 }
 
 void declare(tool::Call& call) {
@@ -1563,13 +1830,15 @@ void declare(tool::Call& call) {
         .shown_as("LINE SAMPLE")
         .from(0);
     call.exclusive("target", "target-pixel");
-    call.choice<Method>("method", s.method, "What is computed",
-                        {{"sam", Method::sam, "spectral angle, in radians"},
-                         {"sid", Method::sid, "spectral information divergence"},
-                         {"mf", Method::mf, "matched filter"},
-                         {"cem", Method::cem, "constrained energy minimisation"},
-                         {"ace", Method::ace, "adaptive coherence estimator, with its sign"},
-                         {"rx", Method::rx, "anomalies by Reed and Xiaoli, without a target"}})
+    call.choice<Approach>("method", s.approach, "What is computed",
+                          {{"sam", Approach::sam, "spectral angle, in radians"},
+                           {"sid", Approach::sid, "spectral information divergence"},
+                           {"mf", Approach::mf, "matched filter"},
+                           {"cem", Approach::cem, "constrained energy minimisation"},
+                           {"ace", Approach::ace, "adaptive coherence estimator, with its sign"},
+                           {"rx", Approach::rx, "anomalies by Reed and Xiaoli, without a target"},
+                           {"sff", Approach::sff,
+                            "fit of absorption features, continua removed, in ranges of wavelengths"}})
         .defaults_to("ace; rx without a target");
     call.input("background", s.background, Content::labels,
                "The background is the pixels where the raster FILE is not 0, or inside the features of the "
@@ -1621,6 +1890,7 @@ void declare(tool::Call& call) {
                 "by their estimate on bands of unit variance; with -background-by A is bands:A")
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by");
+    declare_features(call, s);
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
@@ -1629,8 +1899,7 @@ void declare(tool::Call& call) {
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
         check_settings(call, s, options);
-        tool::check_mask_use(options.mask, detect::has_background(s.method),
-                             std::string("-method ") + detect::name_of(s.method));
+        tool::check_mask_use(options.mask, s.has_background(), "-method " + s.method_name());
     });
     call.body([&s](tool::Run& run) { run_detect(run, s); });
 }
@@ -1659,6 +1928,10 @@ extern constinit const tool::Definition detect{
      {"gdal_hsi_detect -map anomalies.tif -false-alarms 1e-4 scene.img rx.tif",
       "Scores that only one pixel in 10,000 of a normal background reaches"},
      {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"},
+     {"gdal_hsi_detect -method sff -target minerals.sli -range 2100-2400nm -map best.tif -threshold 0.7 "
+      "scene.img "
+      "fit.tif",
+      "Minerals by the shapes of their absorptions"},
      {"gdal_hsi_detect -method mf -target gas.csv -target-is-absorption -background-by columns radiance.img "
       "gas.tif",
       "A gas by its absorption, each detector of the scanner against itself"}},

@@ -4,6 +4,7 @@
 #include "arrays/exchange.h"
 
 #include "core/error.h"
+#include "core/names.h"
 #include "raster/files/atomic_file.h"
 #include "raster/files/run_files.h"
 #include "raster/files/scene_document.h"
@@ -19,8 +20,11 @@
 #include "raster/sink/library_output.h"
 #include "raster/sink/vector_sink.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace hsi::raster {
@@ -187,6 +191,46 @@ BandList read_band_list(const std::string& path) {
         throw Error(path + " has " + std::to_string(library.fwhm_nm.size()) + " widths for " +
                     std::to_string(library.wavelengths_nm.size()) + " wavelengths");
     return {library.wavelengths_nm, library.fwhm_nm, {}};
+}
+
+SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
+                                  const std::vector<std::string>& optional) {
+    const Json json = Json::parse(read_input(path, largest_file::library), nullptr, false);
+    const std::string advice = R"(Give an object with a list a column: {"name": ["kaolinite"], ...}.)";
+    if (!json.is_object()) throw Error(path + " is no table", advice);
+    SpectrumTable table;
+    for (const auto& [name, column] : json.items()) {
+        const auto asked = [&name = name](const std::string& one) { return equal_names(one, name); };
+        if (!column.is_array() || (!table.rows.empty() && column.size() != table.rows.size()))
+            throw Error(path + ": its columns are no lists of one length", advice);
+        table.rows.resize(column.size());
+        if (std::none_of(needed.begin(), needed.end(), asked) &&
+            std::none_of(optional.begin(), optional.end(), asked))
+            table.further.push_back(name);
+    }
+    for (const auto* const names : {&needed, &optional})
+        for (const auto& name : *names) {
+            const Json* found = nullptr;
+            for (const auto& [key, column] : json.items())
+                if (equal_names(key, name)) found = &column;
+            if (found == nullptr && names == &needed)
+                throw Error(path + " has no column '" + name + "'", advice);
+            for (size_t r = 0; r < table.rows.size(); ++r) {
+                const Json cell = found != nullptr ? (*found)[r] : Json();
+                table.rows[r].push_back(cell.is_string() ? cell.get<std::string>()
+                                        : cell.is_null() ? std::string()
+                                                         : cell.dump());
+            }
+        }
+    if (table.rows.empty()) throw Error(path + " has no line", advice);
+    return table;
+}
+
+double table_number(const std::string& cell) {
+    double value = 0;
+    const char* const end = cell.data() + cell.size();
+    const auto [at, error] = std::from_chars(cell.data(), end, value);
+    return error == std::errc() && at == end ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "detect/detect_simd.cpp"
@@ -88,6 +89,54 @@ void take_logs(double* HWY_RESTRICT z, int height, double part, double* HWY_REST
         hn::StoreU(most, d, greatest + i);
         hn::StoreU(s, d, sum + i);
         hn::StoreU(p, d, product + i);
+    }
+}
+
+void centre(const double* HWY_RESTRICT spectra, int height, double* HWY_RESTRICT z,
+            double* HWY_RESTRICT inverse) {
+    const D d;
+    const int64_t n = lanes(), strip = 2 * n;
+    const V share = hn::Set(d, 1.0 / height), least = hn::Set(d, 1e-12 * height), one = hn::Set(d, 1.0);
+    for (int64_t i = 0; i < block_pixels; i += strip) {
+        double* HWY_RESTRICT at = z + i * height;
+        for (int64_t k = 0; k < strip; ++k)
+            for (int r = 0; r < height; ++r)
+                at[r * strip + k] = spectra[(i + k) * height + r];
+        for (int64_t half = 0; half < strip; half += n) {
+            V sum = hn::Zero(d), squares = sum;
+            for (int r = 0; r < height; ++r)
+                sum = hn::Add(sum, hn::LoadU(d, at + r * strip + half));
+            const V mean = hn::Mul(sum, share);
+            for (int r = 0; r < height; ++r) {
+                const V apart = hn::Sub(hn::LoadU(d, at + r * strip + half), mean);
+                hn::StoreU(apart, d, at + r * strip + half);
+                squares = hn::MulAdd(apart, apart, squares);
+            }
+            const V root = hn::Div(one, hn::Sqrt(squares));
+            hn::StoreU(hn::IfThenElseZero(hn::Ge(squares, least), root), d, inverse + i + half);
+        }
+    }
+}
+
+void add_fit(const double* HWY_RESTRICT products, const double* HWY_RESTRICT inverse, const FitLine& line,
+             int how, double* HWY_RESTRICT scores, double* HWY_RESTRICT depths) {
+    const D d;
+    const int64_t n = lanes();
+    const V zero = hn::Zero(d), one = hn::Set(d, 1.0), weight = hn::Set(d, line.weight),
+            fit = hn::Set(d, line.fit), depth = hn::Set(d, line.depth);
+    const V least_fit = hn::Set(d, line.least_fit), least_depth = hn::Set(d, line.least_depth),
+            none = hn::Set(d, -std::numeric_limits<double>::infinity());
+    for (int64_t i = 0; i < block_pixels; i += n) {
+        const V product = hn::LoadU(d, products + i), scale = hn::LoadU(d, inverse + i);
+        const auto is = hn::And(hn::Gt(product, zero), hn::Gt(scale, zero));
+        const V f = hn::IfThenElseZero(is, hn::Min(hn::Mul(hn::Mul(product, scale), fit), one));
+        const V deep = hn::IfThenElseZero(is, hn::Mul(product, depth));
+        const auto strong = hn::And(hn::Ge(f, least_fit), hn::Ge(deep, least_depth));
+        const V score = how == 0 ? f : how == 1 ? deep : hn::Mul(f, deep);
+        const V s = hn::MulAdd(weight, score, hn::LoadU(d, scores + i)),
+                t = hn::MulAdd(weight, deep, hn::LoadU(d, depths + i));
+        hn::StoreU(hn::IfThenElse(strong, s, none), d, scores + i);
+        hn::StoreU(hn::IfThenElse(strong, t, none), d, depths + i);
     }
 }
 
@@ -350,6 +399,8 @@ namespace {
 HWY_EXPORT(take);
 HWY_EXPORT(square);
 HWY_EXPORT(take_logs);
+HWY_EXPORT(centre);
+HWY_EXPORT(add_fit);
 HWY_EXPORT(multiply);
 HWY_EXPORT(quadratic);
 HWY_EXPORT(update);
@@ -401,7 +452,8 @@ const SimdKernels& simd_kernels() {
         // The first call chooses the target; what is taken before would choose it anew in every call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
         return SimdKernels{HWY_DYNAMIC_DISPATCH(take),      HWY_DYNAMIC_DISPATCH(square),
-                           HWY_DYNAMIC_DISPATCH(take_logs), HWY_DYNAMIC_DISPATCH(multiply),
+                           HWY_DYNAMIC_DISPATCH(take_logs), HWY_DYNAMIC_DISPATCH(centre),
+                           HWY_DYNAMIC_DISPATCH(add_fit),   HWY_DYNAMIC_DISPATCH(multiply),
                            HWY_DYNAMIC_DISPATCH(quadratic), HWY_DYNAMIC_DISPATCH(update),
                            HWY_DYNAMIC_DISPATCH(solve),     name};
     }();

@@ -45,6 +45,14 @@ class Panels {
     std::vector<char> m_is_single;
 };
 
+/// The regression of pixels on a feature L (detect/feature_fit.h).
+struct FitLine {
+    double weight = 0;                     ///< of the range among those of the target
+    double fit = 0;                        ///< 1 / sqrt(sum (L - mean)^2)
+    double depth = 0;                      ///< (1 - min L) / sum (L - mean)^2
+    double least_fit = 0, least_depth = 0; ///< with less in one range a target has no score
+};
+
 struct SimdKernels {
     /// rows[b] >= 0: row rows[b] of z = in - centre[rows[b]]; below 0: the band is looked at only. in:
     /// `bands` rows of block_pixels values, band_stride apart. magnitude[i] = sum of |in|. z, and singles, z
@@ -57,6 +65,15 @@ struct SimdKernels {
     /// product[i] = sum of z ln z. Where greatest[i] is not above 0, the others mean nothing.
     void (*take_logs)(double* z, int height, double part, double* logs, double* greatest, double* sum,
                       double* product);
+    /// spectra: block_pixels of them, each `height` values. z: these less their means; inverse[i] = 1 /
+    /// sqrt(sum of their squares), 0 where that sum is under 1e-12 height.
+    void (*centre)(const double* spectra, int height, double* z, double* inverse);
+    /// Of the products of block_pixels centred spectra with a centred L, and `inverse` of centre(): F =
+    /// product inverse line.fit, at most 1, and D = product line.depth, both 0 where the product is not above
+    /// 0 or inverse is 0. scores += weight F (how = 0), weight D (1) or weight F D (2), and depths += weight
+    /// D; where F or D is less than the line asks for, minus infinity instead.
+    void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
+                    double* scores, double* depths);
     /// out[row * block_pixels + i] = row times column i of z.
     void (*multiply)(const double* z, int height, const Panels& rows, double* out);
     /// squared[i] = |matrix times column i of z|^2; panels that are there in single precision meet `singles`.

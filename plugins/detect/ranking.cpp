@@ -36,12 +36,12 @@ void ScoreRanking::write(const Rect& core, const CubeView<float>& src) {
     for (int64_t line = 0; line < src.lines; ++line)
         for (int64_t sample = 0; sample < src.samples; ++sample) {
             if (m_mask != nullptr && !m_mask->at(core.y + line, core.x + sample)) continue;
-            float best = src.row(0, line)[sample];
-            if (std::isnan(best)) continue;
-            for (int k = 1; k < src.bands; ++k) {
+            float best = no_value; // which some targets may have, and others not
+            for (int k = 0; k < src.bands; ++k) {
                 const float score = src.row(k, line)[sample];
-                best = m_small ? std::min(best, score) : std::max(best, score);
+                if (std::isnan(best) || (m_small ? score < best : score > best)) best = score;
             }
+            if (std::isnan(best)) continue;
             const uint32_t key = key_of(best, m_small);
             if (m_second && key >> 16 != m_upper) continue;
             m_counts[m_second ? key & 0xffffu : key >> 16].fetch_add(1, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Made by scripts/update_docs from the definitions of the tools.
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 from numpy.typing import ArrayLike
@@ -161,7 +161,7 @@ def detect(
     target: Spectra | ArrayLike | PathLike | None = ...,
     background: ArrayLike | PathLike | None = ...,
     background_by: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
+    features: Mapping | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,
     srcwin: Sequence[str | float] | None = ...,
@@ -171,7 +171,7 @@ def detect(
     dstnodata: str | float | None = ...,
     spectrum: str | float | Sequence[str | float] | None = ...,
     target_pixel: Sequence[int] | Sequence[Sequence[int]] | None = ...,
-    method: Literal['sam', 'sid', 'mf', 'cem', 'ace', 'rx'] | None = ...,
+    method: Literal['sam', 'sid', 'mf', 'cem', 'ace', 'rx', 'sff'] | None = ...,
     columns_per_group: int | None = ...,
     exclude_share: float | None = ...,
     exclude_iterations: int | None = ...,
@@ -181,6 +181,8 @@ def detect(
     false_alarms: float | None = ...,
     nc: str | float | None = ...,
     shrinkage: str | float | None = ...,
+    range: str | float | Sequence[str | float] | None = ...,
+    score: Literal['fit', 'depth', 'fd'] | None = ...,
     library_scale: float | None = ...,
     any_scale: bool | None = ...,
     resample: Literal['auto', 'response', 'linear'] | None = ...,
@@ -190,6 +192,7 @@ def detect(
     threads: str | float | None = ...,
     tile: Sequence[str | float] | None = ...,
     map: bool | PathLike = ...,
+    depth: bool | PathLike = ...,
     band_axis: int = ...,
     nodata: float | None = ...,
     wavelengths: ArrayLike | None = ...,
@@ -204,7 +207,6 @@ def eadp(
     *,
     mask: ArrayLike | PathLike | None = ...,
     mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,
     srcwin: Sequence[str | float] | None = ...,
@@ -296,7 +298,6 @@ def mnf(
     mask: ArrayLike | PathLike | None = ...,
     mask_exclude: ArrayLike | PathLike | None = ...,
     apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,
     srcwin: Sequence[str | float] | None = ...,
@@ -329,7 +330,6 @@ def pca(
     mask: ArrayLike | PathLike | None = ...,
     mask_exclude: ArrayLike | PathLike | None = ...,
     apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,
     srcwin: Sequence[str | float] | None = ...,
@@ -673,7 +673,6 @@ def vd(
     *,
     mask: ArrayLike | PathLike | None = ...,
     mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,
     srcwin: Sequence[str | float] | None = ...,

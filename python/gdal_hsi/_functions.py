@@ -2,6 +2,8 @@
 """Functions from the definitions of the algorithms: what they say of files becomes arrays. Nothing of an algorithm is written
 here, and what parameters there are and mean says _signatures.py.
 """
+import collections.abc
+import json
 import warnings
 
 import numpy as np
@@ -73,6 +75,8 @@ def _input(signature, argument, value, further, layout):
         if is_path(value):
             raise UsageError(f"{name} is a path, and src an array", "Give the spectra themselves: an array of spectra x bands, or Spectra with names and wavelengths.")
         return (value if isinstance(value, Spectra) else Spectra(as_numpy(value, name))).text(), None
+    if content == "text":
+        return _table_text(value, name), None
     if is_path(value):
         raise UsageError(f"{name} is a path, and src an array", "Give paths, or arrays, for all of them.")
     first = argument is signature.required[0] if signature.required else False
@@ -88,6 +92,16 @@ def _input(signature, argument, value, further, layout):
     own = Layout(value, name, further["band_axis"])
     said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
     return cube_of(own, **said), own
+
+
+def _table_text(value, name):
+    """A table for the library: a mapping or a DataFrame of columns."""
+    if hasattr(value, "to_dict"):
+        value = value.to_dict("list")
+    if not isinstance(value, collections.abc.Mapping):
+        raise UsageError(f"{name} is no table", "Give a dict with a list a column, or a DataFrame.")
+    cells = {str(key): [None if cell is None or cell != cell else cell for cell in column] for key, column in value.items()}
+    return json.dumps({key: [cell.item() if hasattr(cell, "item") else cell for cell in column] for key, column in cells.items()})
 
 
 def _axes(value):

@@ -68,7 +68,7 @@ def type_text(argument, of_output=False):
     if of_output:
         return "bool | PathLike"
     if argument["role"] in ("source", "input"):
-        return {"model": "Model | dict | PathLike", "spectra": "Spectra | ArrayLike | PathLike"}.get(content, "ArrayLike | PathLike")
+        return {"model": "Model | dict | PathLike", "spectra": "Spectra | ArrayLike | PathLike", "text": "Mapping | PathLike"}.get(content, "ArrayLike | PathLike")
     base = {"flag": "bool", "integer": "int", "number": "float", "text": "str"}[argument["type"]]
     if argument.get("choices"):
         base = "Literal[%s]" % ", ".join(repr(c["name"]) for c in argument["choices"])
@@ -130,7 +130,7 @@ def documentation(signature):
 STUB_HEAD = '''# SPDX-License-Identifier: MIT
 # Made by scripts/update_docs from the definitions of the tools.
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 from numpy.typing import ArrayLike

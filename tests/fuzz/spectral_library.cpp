@@ -33,6 +33,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                              : zero < text.size() ? text.substr(zero + 1)
                                                                   : std::string());
     const fuzz::MemoryFile header("/vsimem/in.hdr", text.substr(0, zero));
+    if (kind == 0) {
+        try {
+            const auto table = raster::read_spectrum_table(file.path(), {"name"}, {"from_nm", "class"});
+            for (const auto& row : table.rows)
+                fuzz::expect(row.size() == 3, "a table about spectra has the cells that were asked for");
+        } catch (const Error&) {
+        }
+    }
     try {
         const auto library = raster::read_spectral_library(file.path());
         fuzz::expect(library.names.size() == library.spectra.size(), "a name a spectrum");

@@ -224,6 +224,22 @@ def test_detection_of_a_library(files):
     same(best, stored(folder / "map.tif"))
 
 
+def test_features_of_a_library(files):
+    folder, values, spectra = files
+    names = [str(n) for n in spectra.names[:2]]
+    (folder / "features.csv").write_text("name,from_nm,to_nm,weight\n" + f"{names[0]},{NM[1]},{NM[-2]},\n{names[1]},{NM[0]},{NM[-1]},2\n")
+    tool("detect", "-method", "sff", "-target", folder / "library.csv", "-spectrum", names[0], "-spectrum", names[1],
+         "-features", folder / "features.csv", "-depth", folder / "depth.tif", folder / "scene.dat", folder / "out.tif")
+    table = {"name": names, "from_nm": [NM[1], NM[0]], "to_nm": np.array([NM[-2], NM[-1]]), "weight": [None, 2]}
+    scores, depth = hsi.detect(values, target=spectra, spectrum=names, method="sff", features=table, depth=True, wavelengths=NM)
+    same(scores, stored(folder / "out.tif"))
+    same(depth, stored(folder / "depth.tif"))
+    with pytest.raises(hsi.Error, match="no column 'to_nm'"):
+        hsi.detect(values, target=spectra, method="sff", features={"name": ["a"], "from_nm": [3]}, wavelengths=NM)
+    with pytest.raises(hsi.UsageError, match="no table"):
+        hsi.detect(values, target=spectra, method="sff", features="features.csv", wavelengths=NM)
+
+
 @pytest.mark.parametrize("method", ["fcls", "nnls", "ucls"])
 def test_unmix(files, method):
     folder, values, spectra = files

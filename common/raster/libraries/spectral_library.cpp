@@ -8,6 +8,7 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
 #include "raster/libraries/library_formats.h"
+#include "raster/libraries/text_table.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 
@@ -252,6 +253,11 @@ std::vector<std::string> files_of_library(const std::string& path) {
     if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
         files.push_back(other);
     return files;
+}
+
+SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
+                                  const std::vector<std::string>& optional) {
+    return spectrum_table(path, utf8_text(read_file(path, largest_file::library)), needed, optional);
 }
 
 } // namespace hsi::raster

@@ -50,6 +50,19 @@ struct BandList {
 /// wavelengths.
 BandList read_band_list(const std::string& path);
 
+/// A table about the spectra of a library: a line a spectrum, which a column calls by its name.
+struct SpectrumTable {
+    std::vector<std::vector<std::string>> rows; ///< the cells asked for, in that order; empty: no value
+    std::vector<std::string> further;           ///< columns that were not asked for
+};
+/// The columns `needed`, then `optional`, whatever their case and order. A cell that stands for no value (NA,
+/// nan, - ...) is empty. \throws Error naming the file when it is no table with names of columns, and when
+/// one that is needed is missing.
+SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
+                                  const std::vector<std::string>& optional = {});
+/// The number in a cell, with a decimal point or comma; NaN when it is none.
+double table_number(const std::string& cell);
+
 /// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
 /// wavelengths or numbered bands. Empty for pipes, what cannot be read, and what may be another table of
 /// numbers. Throws Error for a damaged one whose header says that it is a spectral library.

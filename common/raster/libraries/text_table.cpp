@@ -2,6 +2,8 @@
 #include "raster/libraries/text_table.h"
 
 #include "core/counted.h"
+#include "core/error.h"
+#include "core/names.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
 
@@ -302,6 +304,41 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
     if (table.rows.empty()) refuse_library(path, "holds no table");
     drop_empty_columns(table);
     return table;
+}
+
+double table_number(const std::string& cell) { return cell_number(cell); }
+
+SpectrumTable spectrum_table(const std::string& path, const std::string& text,
+                             const std::vector<std::string>& needed,
+                             const std::vector<std::string>& optional) {
+    const TextTable table = read_text_table(path, text);
+    const std::string advice = "Its first line names the columns: " + joined(needed, ", ") +
+                               (optional.empty() ? "" : ", and as you like " + joined(optional, ", ")) + ".";
+    if (table.head.empty()) throw Error(path + ": its columns have no names", advice);
+    constexpr size_t none = ~size_t{0};
+    std::vector<size_t> places;
+    std::vector<bool> taken(table.columns());
+    for (const auto* const names : {&needed, &optional})
+        for (const auto& name : *names) {
+            size_t at = none;
+            for (size_t c = 0; c < table.columns(); ++c) {
+                if (!equal_names(table.head[c], name)) continue;
+                if (at != none) throw Error(path + ": two columns are called '" + name + "'");
+                at = c;
+                taken[c] = true;
+            }
+            if (at == none && names == &needed) throw Error(path + " has no column '" + name + "'", advice);
+            places.push_back(at);
+        }
+    SpectrumTable result;
+    for (size_t c = 0; c < table.columns(); ++c)
+        if (!taken[c]) result.further.push_back(table.head[c]);
+    for (const auto& row : table.rows) {
+        auto& cells = result.rows.emplace_back();
+        for (const size_t at : places)
+            cells.push_back(at == none || is_empty_cell(row[at]) ? std::string() : row[at]);
+    }
+    return result;
 }
 
 } // namespace hsi::raster

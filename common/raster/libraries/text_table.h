@@ -3,6 +3,8 @@
 // mean.
 #pragma once
 
+#include "raster/libraries/spectral_library.h"
+
 #include <string>
 #include <vector>
 
@@ -23,6 +25,11 @@ struct TextTable {
 /// before the first line is it when it has as many cells. `text` is UTF-8. \throws Error naming `path` and a
 /// line that has more or fewer cells, and when there is no row.
 TextTable read_text_table(const std::string& path, const std::string& text);
+
+/// What read_spectrum_table() makes of a file's text.
+SpectrumTable spectrum_table(const std::string& path, const std::string& text,
+                             const std::vector<std::string>& needed,
+                             const std::vector<std::string>& optional);
 
 /// The number in a cell, with a decimal point or comma, 1.5e-3 or Fortran's 1.5D-03; NaN when it is none.
 double cell_number(const std::string& cell);
