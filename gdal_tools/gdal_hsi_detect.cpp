@@ -10,12 +10,17 @@
 #include "detect/feature_fit.h"
 #include "detect/groups.h"
 #include "detect/ranking.h"
+#include "detect/tuned_filter.h"
 #include "links/links.h"
 #include "math/continuum.h"
+#include "mnf/mnf.h"
+#include "pca/pca.h"
+#include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/source/raster_source.h"
+#include "shared/components.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "shared/scene_statistics.h"
@@ -24,6 +29,7 @@
 #include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/mask.h"
+#include "tool/model_values.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -39,6 +45,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,7 +60,7 @@ using tool::Content;
 using DetectComputing = tool::Computing<detect::Backend>;
 
 /// -method: those of detect::Method, in its order, and what has operations of its own.
-enum class Approach { sam, sid, mf, cem, ace, rx, sff };
+enum class Approach { sam, sid, mf, cem, ace, rx, sff, mtmf };
 
 struct Settings {
     Approach approach = Approach::ace;
@@ -81,7 +88,18 @@ struct Settings {
     std::string features, depth;            ///< files
     detect::FitScore score = detect::FitScore::fit;
     bool has_detector() const { return approach <= Approach::rx; }
-    std::string method_name() const { return has_detector() ? detect::name_of(method) : "sff"; }
+    std::string mnf_model;
+    std::optional<double> most_infeasible;
+    int tuned_components = 0; ///< mtmf: -nc; 0: those of a noise that is no more than the signal
+    std::string method_name() const {
+        return has_detector() ? detect::name_of(method) : approach == Approach::sff ? "sff" : "mtmf";
+    }
+    /// A mask says what statistics are made from; mtmf's are those of the scene.
+    bool has_statistics() const {
+        return has_background() || (approach == Approach::mtmf && mnf_model.empty());
+    }
+    /// Bands of dst for each target: mtmf has the infeasibility behind each score.
+    int bands_a_target() const { return approach == Approach::mtmf ? 2 : 1; }
     bool has_target() const { return !has_detector() || detect::has_target(method); }
     bool has_background() const { return has_detector() && detect::has_background(method); }
     bool small_is_best() const { return has_detector() && detect::is_small_at_target(method); }
@@ -305,8 +323,16 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     if (s.grouped() || s.ledoit_wolf || s.conditioning.by_bands)
         scores.metadata["HSI_DETECT_SHRINKAGE"] = s.shrinkage_text;
     if (s.exclude_share > 0) scores.metadata["HSI_DETECT_EXCLUDED_SHARE"] = number(s.exclude_share);
-    for (const auto& name : names)
-        scores.bands.push_back({name, {}});
+    for (const auto& name : names) {
+        if (s.approach != Approach::mtmf) {
+            scores.bands.push_back({name, {}});
+            continue;
+        }
+        scores.bands.push_back({name + " MF", {}});
+        scores.bands.push_back({name + " infeasibility", {}});
+    }
+    scores.shape.bands = static_cast<int>(scores.bands.size());
+    if (s.most_infeasible) scores.metadata["HSI_DETECT_MAX_INFEASIBILITY"] = number(*s.most_infeasible);
     return scores;
 }
 
@@ -434,15 +460,16 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
 class ScoreTally {
   public:
     /// map: the second output is one. background: pixels that are counted apart; null: none.
-    ScoreTally(size_t scores, bool small_is_best, bool map, const detect::PixelMask* background)
-        : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_small(small_is_best),
-          m_map(map), m_background(background) {}
-    ScoreTally fresh() const { return {best.size(), m_small, m_map, m_background}; }
+    ScoreTally(size_t scores, int bands_a_score, bool small_is_best, bool map,
+               const detect::PixelMask* background)
+        : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
+          m_small(small_is_best), m_map(map), m_background(background) {}
+    ScoreTally fresh() const { return {best.size(), m_bands, m_small, m_map, m_background}; }
     void add(const Rect& core, const std::vector<CubeView<float>>& out) {
         for (size_t k = 0; k < best.size(); ++k)
             for (int64_t line = 0; line < core.h; ++line)
                 for (int64_t sample = 0; sample < core.w; ++sample)
-                    take_best(k, out[0].row(static_cast<int>(k), line)[sample]);
+                    take_best(k, out[0].row(static_cast<int>(k) * m_bands, line)[sample]);
         if (!m_map) return;
         for (int64_t line = 0; line < core.h; ++line)
             for (int64_t sample = 0; sample < core.w; ++sample) {
@@ -491,6 +518,7 @@ class ScoreTally {
     void take_best(size_t k, float score) {
         if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
     }
+    int m_bands; ///< of the output, of which the first is the score
     bool m_small, m_map;
     const detect::PixelMask* m_background;
 };
@@ -642,8 +670,8 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     outputs.create(&scene);
     run.reserve_cache(outputs.cache_bytes());
     pass.output_layout = outputs.layout();
-    const ScoreTally none(std::max<size_t>(1, names.size()), s.small_is_best(), !s.map.empty(),
-                          s.background.empty() ? nullptr : mask);
+    const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
+                          !s.map.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
     if (!has_scores(detection)) return false;
@@ -1516,6 +1544,131 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
     if (!any) throw tool::no_valid_pixel(*source);
 }
 
+// Components of the noise's variance
+// ----------------------------------------------------------------------------------------------------------
+
+/// How many components scores are made from. \throws UsageError for more than there are.
+int tuned_components_of(const Settings& s, const std::vector<double>& eigenvalues) {
+    const auto all = static_cast<int>(eigenvalues.size());
+    if (s.tuned_components > all)
+        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": there are " +
+                             counted(all, "component") + " of MNF",
+                         "Use a number from 1 to " + std::to_string(all) + ".");
+    if (s.tuned_components > 0) return s.tuned_components;
+    constexpr double least = 2; // as much signal as noise
+    const auto strong = static_cast<int>(
+        std::count_if(eigenvalues.begin(), eigenvalues.end(), [](double l) { return l >= least; }));
+    return std::min(all, std::max(2, strong));
+}
+
+/// matched[b]: the scene's band behind the model's.
+detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model& model,
+                             const std::vector<int>& matched, int bands, detect::Targets targets) {
+    const int components = tuned_components_of(s, model.eigenvalues);
+    detect::TunedTask task;
+    task.bands = bands;
+    task.used = matched;
+    task.mean = model.mean;
+    task.loadings.assign(model.loading(0),
+                         model.loading(0) + static_cast<size_t>(components) * model.mean.size());
+    task.eigenvalues.assign(model.eigenvalues.begin(), model.eigenvalues.begin() + components);
+    task.targets = std::move(targets);
+    task.most_infeasible = s.most_infeasible;
+    auto& report = run.report()["detection"];
+    report["components"] = components;
+    report["snr"] = Json::array();
+    for (int k = 0; k < components; ++k)
+        report["snr"].push_back(model.snr(k));
+    run.note("Scores are made from " + counted(components, "component") + " of " +
+             std::to_string(model.components) + ", of snr " + number(model.snr(0)) + " to " +
+             number(model.snr(components - 1)));
+    return task;
+}
+
+/// The last pass, over `cube`, a source of `scene`.
+void write_tuned_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                        const stream::CubeSource& cube, const detect::TunedTask& task,
+                        const std::vector<std::string>& names, double share) {
+    const detect::Decision decision{!s.map.empty(), s.threshold};
+    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
+    const auto operation = detect::make_tuned_filter(task, decision);
+    if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene.shape(), names, decision), *operation,
+                      names, nullptr, run.pass("detection", share)))
+        throw tool::no_valid_pixel(scene);
+}
+
+/// For a plan: what takes most.
+detect::TunedTask tuned_task_for_plan(const Settings& s, int bands, const std::vector<std::string>& names) {
+    const auto n = static_cast<size_t>(bands),
+               components = s.tuned_components > 0 ? static_cast<size_t>(s.tuned_components) : n;
+    detect::TunedTask task;
+    task.bands = bands;
+    task.used.resize(n);
+    std::iota(task.used.begin(), task.used.end(), 0);
+    task.mean.assign(n, 0.0);
+    task.loadings.assign(components * n, 1.0);
+    task.eigenvalues.assign(components, 2.0);
+    task.targets = {names, std::vector<std::vector<double>>(names.size(), std::vector<double>(n, 1.0)),
+                    false};
+    return task;
+}
+
+/// mtmf with -mnf-model: one pass.
+void detect_by_model(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
+                     DetectTargets& targets) {
+    auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
+    const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, false);
+    const auto values = tool::value_scale(*scene, matched);
+    mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
+    plan_outputs(run, s, scene->shape(), targets.names());
+    if (run.options().dry_run)
+        return tool::print_plan(
+            run, *scene,
+            *detect::make_tuned_filter(tuned_task_for_plan(s, scene->shape().bands, targets.names()),
+                                       {!s.map.empty(), s.threshold}),
+            run.pass("detection", 1));
+    auto spectra = targets.at(*scene);
+    if (!spectra) throw targets.missing();
+    targets.warn_of_other_units(run, s.method, *scene);
+    const auto task = tuned_task(run, s, model, matched, scene->shape().bands, std::move(*spectra));
+    const tool::RangeCheck check(*scene, model, matched);
+    write_tuned_scores(run, s, *scene, check.source(), task, targets.names(), 1);
+    check.tell(run);
+}
+
+/// mtmf: the scene's components, then the scores.
+void detect_among_components(tool::Run& run, const Settings& s,
+                             const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
+    tool::report_devices(run, {}, detect::simd_target());
+    if (!s.mnf_model.empty()) return detect_by_model(run, s, source, targets);
+    tools::PcaComputing computing(run, "pca", {}, pca::simd_target(), pca::make_cpu_backend);
+    tool::Scene scene(run, source, "detection");
+    if (s.tuned_components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": the scene has " +
+                         counted(scene.shape().bands, "band"));
+    plan_outputs(run, s, scene.shape(), targets.names());
+    const auto scan = [&] {
+        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences);
+    };
+    const auto pass = [&](bool again) { return run.pass("covariances", again ? 0.0 : 0.5); };
+    if (run.options().dry_run) {
+        tool::print_plan(run, *source, *scan(), pass(false));
+        return tool::print_plan(
+            run, *source,
+            *detect::make_tuned_filter(tuned_task_for_plan(s, scene.shape().bands, targets.names()),
+                                       {!s.map.empty(), s.threshold}),
+            run.pass("detection", 0.5));
+    }
+    const auto moments = scene.scan(scan, pass);
+    auto spectra = targets.at(*scene.raster());
+    if (!spectra) throw targets.missing();
+    std::vector<int> kept;
+    const auto model = tools::fit_noise_scene(scene, moments, {}, {}, kept);
+    targets.warn_of_other_units(run, s.method, *scene.raster());
+    const auto task = tuned_task(run, s, model, kept, scene.shape().bands, std::move(*spectra));
+    write_tuned_scores(run, s, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
+}
+
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     std::optional<tools::GivenStatistics> given;
@@ -1532,6 +1685,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     DetectTargets targets(run, s, source);
     const auto mask = read_background(run, s, *source);
     run.report()["detection"] = {{"method", s.method_name()}, {"targets", targets.names()}};
+    if (s.approach == Approach::mtmf) return detect_among_components(run, s, source, targets);
     if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
     if (s.grouped()) {
         DetectComputing computing(run, "detect", {}, detect::simd_target(), detect::make_cpu_backend);
@@ -1624,7 +1778,7 @@ void check_groups(const tool::Call& call, const Settings& s, const tool::CommonO
 /// -shrinkage and -nc.
 void parse_conditioning(const tool::Call& call, Settings& s, const std::string& method) {
     for (const char* name : {"shrinkage", "nc"}) {
-        if (!call.given(name)) continue;
+        if (!call.given(name) || s.approach == Approach::mtmf) continue;
         const std::string option = std::string("-") + name;
         if (!s.has_background())
             throw UsageError(option + " has no meaning with " + method,
@@ -1640,7 +1794,7 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
         s.ledoit_wolf = true;
         s.shrinkage_text = "ledoit-wolf";
     }
-    if (call.given("nc")) {
+    if (call.given("nc") && s.has_detector()) {
         const bool best = s.components_text == "auto";
         const auto value = tool::parse_number(s.components_text);
         if (!best && !(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
@@ -1663,7 +1817,7 @@ void check_reach(const Settings& s, const std::string& method) {
     const std::string share = v > 1 && v < whole
                                   ? "For a share of the scores write the sign: " + s.threshold_text + "%."
                                   : std::string();
-    if (s.approach == Approach::sff) {
+    if (s.approach == Approach::sff) { // mtmf: any
         if (v < 0) throw UsageError(given + "scores are never below 0");
         if (v > 1 && s.score == detect::FitScore::fit)
             throw UsageError(given + "scores lie between 0 and 1", share);
@@ -1752,12 +1906,52 @@ void check_features(const tool::Call& call, Settings& s, const tool::CommonOptio
         throw UsageError("-device cuda: features are fitted on the CPU", "Leave -device out.");
 }
 
+/// What belongs to -method mtmf, and what does not.
+void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
+                 const std::string& method) {
+    if (s.approach != Approach::mtmf) {
+        for (const char* const name : {"mnf-model", "max-infeasibility"})
+            if (call.given(name))
+                throw UsageError(std::string("-") + name +
+                                     " is that of -method mtmf, and has no meaning with " + method,
+                                 "Leave it out, or give -method mtmf.");
+        return;
+    }
+    if (call.given("max-infeasibility") && s.map.empty())
+        throw UsageError("-max-infeasibility is that of -map, and there is none",
+                         "Name the map with -map FILE; dst has the infeasibility in any case.");
+    for (const char* const name :
+         {"background", "background-by", "exclude-share", "shrinkage", "false-alarms"})
+        if (call.given(name))
+            throw UsageError(std::string("-") + name + " does not go with " + method +
+                                 ", whose background is the scene",
+                             "Leave it out, or take -method mf.");
+    if (s.percent)
+        throw UsageError("-threshold " + s.threshold_text + " does not go with " + method +
+                             ": a share of scores says nothing where some are infeasible",
+                         "Give a score: a share of the target in the pixel, 0 to 1.");
+    if (call.given("nc")) {
+        const auto value = tool::parse_number(s.components_text);
+        if (!(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
+            throw UsageError("-nc: '" + s.components_text + "' is no whole number from 1 on",
+                             "Without it " + method + " takes the components with as much signal as noise.");
+        s.tuned_components = static_cast<int>(*value);
+    }
+    if (options.device.kind == DeviceChoice::Kind::cuda)
+        throw UsageError("-device cuda: " + method + " is computed on the CPU", "Leave -device out.");
+    if (raster::RasterSink::is_virtual(options.destination))
+        throw UsageError(method + " does not go with a dst that is computed when it is read",
+                         "Write another format.");
+}
+
 void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
     if (!call.given("method")) s.approach = has_target ? Approach::ace : Approach::rx;
     if (s.has_detector()) s.method = static_cast<Method>(s.approach);
     const std::string method = "-method " + s.method_name();
+    if (call.given("threshold")) parse_threshold(s);
     check_features(call, s, options, method);
+    check_tuned(call, s, options, method);
     if (s.has_target() && !has_target)
         throw UsageError(method + " needs a target",
                          "Name spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
@@ -1782,7 +1976,6 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
     if (call.given("resample") && s.library.empty())
         throw UsageError("-resample is about the library of -target, and there is none");
-    if (call.given("threshold")) parse_threshold(s);
     check_groups(call, s, options, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
@@ -1830,15 +2023,18 @@ void declare(tool::Call& call) {
         .shown_as("LINE SAMPLE")
         .from(0);
     call.exclusive("target", "target-pixel");
-    call.choice<Approach>("method", s.approach, "What is computed",
-                          {{"sam", Approach::sam, "spectral angle, in radians"},
-                           {"sid", Approach::sid, "spectral information divergence"},
-                           {"mf", Approach::mf, "matched filter"},
-                           {"cem", Approach::cem, "constrained energy minimisation"},
-                           {"ace", Approach::ace, "adaptive coherence estimator, with its sign"},
-                           {"rx", Approach::rx, "anomalies by Reed and Xiaoli, without a target"},
-                           {"sff", Approach::sff,
-                            "fit of absorption features, continua removed, in ranges of wavelengths"}})
+    call.choice<Approach>(
+            "method", s.approach, "What is computed",
+            {{"sam", Approach::sam, "spectral angle, in radians"},
+             {"sid", Approach::sid, "spectral information divergence"},
+             {"mf", Approach::mf, "matched filter"},
+             {"cem", Approach::cem, "constrained energy minimisation"},
+             {"ace", Approach::ace, "adaptive coherence estimator, with its sign"},
+             {"rx", Approach::rx, "anomalies by Reed and Xiaoli, without a target"},
+             {"sff", Approach::sff, "fit of absorption features, continua removed, in ranges of wavelengths"},
+             {"mtmf", Approach::mtmf,
+              "matched filter among components of the noise's variance, with the infeasibility of "
+              "what it finds"}})
         .defaults_to("ace; rx without a target");
     call.input("background", s.background, Content::labels,
                "The background is the pixels where the raster FILE is not 0, or inside the features of the "
@@ -1879,9 +2075,11 @@ void declare(tool::Call& call) {
                 "-background, else of a normally distributed one (rx, ace and mf)")
         .shown_as("RATE");
     call.exclusive("threshold", "false-alarms");
-    call.option("nc", s.components_text,
-                "Compute scores from the first N principal components of the background; auto: one component "
-                "per ten pixels of it")
+    call.option(
+            "nc", s.components_text,
+            "Compute scores from the first N principal components of the background; auto: one component "
+            "per ten pixels of it. With mtmf: from the first N of MNF (default: those with as much signal "
+            "as noise, 2 at least)")
         .shown_as("N|auto")
         .defaults_to("all bands");
     call.option("shrinkage", s.shrinkage_text,
@@ -1891,6 +2089,16 @@ void declare(tool::Call& call) {
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by");
     declare_features(call, s);
+    const char* const tuned = "Mixture-tuned matched filter";
+    call.input("mnf-model", s.mnf_model, Content::model,
+               "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
+        .under(tuned);
+    call.option(
+            "max-infeasibility", s.most_infeasible,
+            "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
+            "about 1")
+        .above(0)
+        .under(tuned);
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
@@ -1899,7 +2107,7 @@ void declare(tool::Call& call) {
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
         check_settings(call, s, options);
-        tool::check_mask_use(options.mask, s.has_background(), "-method " + s.method_name());
+        tool::check_mask_use(options.mask, s.has_statistics(), "-method " + s.method_name());
     });
     call.body([&s](tool::Run& run) { run_detect(run, s); });
 }
@@ -1911,7 +2119,7 @@ namespace tools {
 
 extern constinit const tool::Definition detect{
     "detect",
-    "Detection of targets and anomalies (SAM, SID, MF, CEM, ACE, RX)",
+    "Targets and anomalies (SAM, SID, MF, CEM, ACE, RX, SFF, MTMF)",
     "Detection: how much every pixel is like known spectra (spectral angle, information divergence, matched "
     "filter, "
     "constrained energy minimisation, adaptive coherence), or unlike a background, of the scene or of the "
@@ -1932,6 +2140,9 @@ extern constinit const tool::Definition detect{
       "scene.img "
       "fit.tif",
       "Minerals by the shapes of their absorptions"},
+     {"gdal_hsi_detect -method mtmf -target minerals.sli -map best.tif -threshold 0.1 -max-infeasibility 2 "
+      "scene.img mtmf.tif",
+      "Shares of targets, and whether these may be mixtures at all"},
      {"gdal_hsi_detect -method mf -target gas.csv -target-is-absorption -background-by columns radiance.img "
       "gas.tif",
       "A gas by its absorption, each detector of the scanner against itself"}},

@@ -16,7 +16,6 @@
 #include "tool/words.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -47,60 +46,6 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
     }
     if (model) spec.metadata["HSI_MNF_REGULARISED"] = model->regularised ? "YES" : "NO";
     return spec;
-}
-
-/// The model of a scanned scene, with what the user should know of it; `kept` are its bands among the
-/// scene's.
-mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
-                     const tools::GivenStatistics* given, std::vector<int>& kept) {
-    tool::Run& run = scene.run();
-    auto found = mnf::fit(moments);
-    kept = found.kept;
-    mnf::Model& model = found.model;
-    const int bands = scene.shape().bands;
-    if (model.components < bands) {
-        std::vector<int> numbers;
-        for (int b = 0; b < bands; ++b)
-            if (!std::binary_search(kept.begin(), kept.end(), b))
-                numbers.push_back(scene.raster()->bands()[static_cast<size_t>(b)]);
-        run.note("No noise in band " + tool::list_text(numbers) + ": left out, and not in the model");
-        run.report()["bands_without_noise"] = numbers;
-    }
-    const std::string added = "a millionth of every band's noise variance was added";
-    if (model.regularised && model.pairs <= model.components)
-        run.warn("the noise covariance is singular, as it comes from " + counted(model.pairs, "pair") +
-                 " of neighbours for " + counted(model.components, "band") + ": " + added +
-                 ", and eigenvalues and snr follow from that, not from the scene. Take more pixels that lie "
-                 "side by side or fewer bands (-b), or gdal_hsi_pca, which needs no noise");
-    else if (model.regularised)
-        run.warn("the noise covariance is singular, as bands depend on others: " + added +
-                 ", and the greatest snr follow from that");
-    const double by_chance = mnf::chance_snr(model.pairs, model.components);
-    if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
-    // Of noise that measures as much signal as noise.
-    if (by_chance >= 1 && model.pairs > model.components) {
-        char snr[32];
-        std::snprintf(snr, sizeof snr, "%.3g", by_chance);
-        run.warn("the noise comes from " + counted(model.pairs, "pair") + " of neighbours for " +
-                 counted(model.components, "band") +
-                 ", fewer than 7.5 for each: mere noise would give a snr "
-                 "of up to about " +
-                 snr +
-                 " to MNF1 by chance, so that components whose snr is not far above "
-                 "that tell nothing. Take more pixels that lie side by side, or fewer bands (-b)");
-    }
-    run.report()["regularised"] = model.regularised;
-    run.report()["pairs"] = model.pairs;
-    model.origin = tool::origin_of(run);
-    model.source = scene.raster()->path();
-    tool::describe_bands(*tool::only_bands(scene.raster(), kept), model);
-    const auto& low = given ? given->minimum : scene.minimum();
-    const auto& high = given ? given->maximum : scene.maximum();
-    for (const int b : kept) {
-        model.minimum.push_back(static_cast<double>(low[static_cast<size_t>(b)]));
-        model.maximum.push_back(static_cast<double>(high[static_cast<size_t>(b)]));
-    }
-    return model;
 }
 
 /// The signal-to-noise ratios, once the progress bar is complete.
@@ -151,7 +96,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     }
     const auto moments = given ? given->moments : scene.scan(scan, pass);
     std::vector<int> kept;
-    const auto model = fit_scene(scene, moments, given ? &*given : nullptr, kept);
+    const auto model = tools::fit_noise_scene(scene, moments, given ? given->minimum : scene.minimum(),
+                                              given ? given->maximum : scene.maximum(), kept);
     const int nc = components_of(settings, scene.shape().bands, model.components);
     for (int k = 0; k < model.components; ++k)
         run.report()["snr"].push_back(model.snr(k));

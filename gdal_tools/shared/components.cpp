@@ -5,6 +5,7 @@
 #include "links/links.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
+#include "tool/words.h"
 
 #include <atomic>
 #include <cmath>
@@ -82,6 +83,58 @@ pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& st
         run.warn("the scene has only " + counted(model.rank(), "component") +
                  " with variance; what comes after them is rounding" +
                  (model.whiten ? ", whitened to zero" : ""));
+    return model;
+}
+
+mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
+                           const std::vector<float>& minimum, const std::vector<float>& maximum,
+                           std::vector<int>& kept) {
+    tool::Run& run = scene.run();
+    auto found = mnf::fit(moments);
+    kept = found.kept;
+    mnf::Model& model = found.model;
+    const int bands = scene.shape().bands;
+    if (model.components < bands) {
+        std::vector<int> numbers;
+        for (int b = 0; b < bands; ++b)
+            if (!std::binary_search(kept.begin(), kept.end(), b))
+                numbers.push_back(scene.raster()->bands()[static_cast<size_t>(b)]);
+        run.note("No noise in band " + tool::list_text(numbers) + ": left out, and not in the model");
+        run.report()["bands_without_noise"] = numbers;
+    }
+    const std::string added = "a millionth of every band's noise variance was added";
+    if (model.regularised && model.pairs <= model.components)
+        run.warn("the noise covariance is singular, as it comes from " + counted(model.pairs, "pair") +
+                 " of neighbours for " + counted(model.components, "band") + ": " + added +
+                 ", and eigenvalues and snr follow from that, not from the scene. Take more pixels that lie "
+                 "side by side or fewer bands (-b), or gdal_hsi_pca, which needs no noise");
+    else if (model.regularised)
+        run.warn("the noise covariance is singular, as bands depend on others: " + added +
+                 ", and the greatest snr follow from that");
+    const double by_chance = mnf::chance_snr(model.pairs, model.components);
+    if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
+    // Of noise that measures as much signal as noise.
+    if (by_chance >= 1 && model.pairs > model.components) {
+        char snr[32];
+        std::snprintf(snr, sizeof snr, "%.3g", by_chance);
+        run.warn("the noise comes from " + counted(model.pairs, "pair") + " of neighbours for " +
+                 counted(model.components, "band") +
+                 ", fewer than 7.5 for each: mere noise would give a snr "
+                 "of up to about " +
+                 snr +
+                 " to MNF1 by chance, so that components whose snr is not far above "
+                 "that tell nothing. Take more pixels that lie side by side, or fewer bands (-b)");
+    }
+    run.report()["regularised"] = model.regularised;
+    run.report()["pairs"] = model.pairs;
+    model.origin = tool::origin_of(run);
+    model.source = scene.raster()->path();
+    tool::describe_bands(*tool::only_bands(scene.raster(), kept), model);
+    if (minimum.empty()) return model;
+    for (const int b : kept) {
+        model.minimum.push_back(static_cast<double>(minimum[static_cast<size_t>(b)]));
+        model.maximum.push_back(static_cast<double>(maximum[static_cast<size_t>(b)]));
+    }
     return model;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "mnf/mnf.h"
 #include "model/classes.h"
 #include "pca/pca.h"
 #include "raster/sink/raster_sink.h"
@@ -51,6 +52,12 @@ stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, 
 /// variance goes to the report.
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options, const GivenStatistics* given = nullptr);
+
+/// MNF of a scanned scene (with differences), with what the user should know of it; `kept` are the model's
+/// bands among the scene's. minimum, maximum: of the scene's bands, or empty, and then unknown to the model.
+mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
+                           const std::vector<float>& minimum, const std::vector<float>& maximum,
+                           std::vector<int>& kept);
 
 /// The explained variance for people, once the progress bar is complete.
 void print_components(tool::Run& run, const pca::Model& model);

@@ -140,6 +140,27 @@ void add_fit(const double* HWY_RESTRICT products, const double* HWY_RESTRICT inv
     }
 }
 
+void tune(const double* HWY_RESTRICT y, int components, const double* HWY_RESTRICT t,
+          const double* HWY_RESTRICT weights, const double* HWY_RESTRICT signal,
+          double* HWY_RESTRICT filtered, double* HWY_RESTRICT apart) {
+    const D d;
+    const int64_t n = lanes();
+    const V zero = hn::Zero(d), one = hn::Set(d, 1.0), share = hn::Set(d, 1.0 / components);
+    for (int64_t i = 0; i < block_pixels; i += n) {
+        V sum = zero, squares = zero;
+        for (int k = 0; k < components; ++k)
+            sum = hn::MulAdd(hn::Set(d, weights[k]), hn::LoadU(d, y + k * block_pixels + i), sum);
+        const V a = hn::Min(hn::Max(sum, zero), one), rest = hn::Sub(one, a), left = hn::Mul(rest, rest);
+        for (int k = 0; k < components; ++k) {
+            const V off = hn::NegMulAdd(a, hn::Set(d, t[k]), hn::LoadU(d, y + k * block_pixels + i));
+            const V variance = hn::MulAdd(left, hn::Set(d, signal[k]), one);
+            squares = hn::Add(squares, hn::Div(hn::Mul(off, off), variance));
+        }
+        hn::StoreU(sum, d, filtered + i);
+        hn::StoreU(hn::Sqrt(hn::Mul(squares, share)), d, apart + i);
+    }
+}
+
 /// Six rows of a panel times a strip: s[2 k], s[2 k + 1] = row k times its pixels.
 HWY_INLINE void times_panel(const double* HWY_RESTRICT z, const double* HWY_RESTRICT panel, int columns,
                             V* HWY_RESTRICT s) {
@@ -401,6 +422,7 @@ HWY_EXPORT(square);
 HWY_EXPORT(take_logs);
 HWY_EXPORT(centre);
 HWY_EXPORT(add_fit);
+HWY_EXPORT(tune);
 HWY_EXPORT(multiply);
 HWY_EXPORT(quadratic);
 HWY_EXPORT(update);
@@ -451,11 +473,17 @@ const SimdKernels& simd_kernels() {
     static const SimdKernels kernels = [] {
         // The first call chooses the target; what is taken before would choose it anew in every call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
-        return SimdKernels{HWY_DYNAMIC_DISPATCH(take),      HWY_DYNAMIC_DISPATCH(square),
-                           HWY_DYNAMIC_DISPATCH(take_logs), HWY_DYNAMIC_DISPATCH(centre),
-                           HWY_DYNAMIC_DISPATCH(add_fit),   HWY_DYNAMIC_DISPATCH(multiply),
-                           HWY_DYNAMIC_DISPATCH(quadratic), HWY_DYNAMIC_DISPATCH(update),
-                           HWY_DYNAMIC_DISPATCH(solve),     name};
+        return SimdKernels{HWY_DYNAMIC_DISPATCH(take),
+                           HWY_DYNAMIC_DISPATCH(square),
+                           HWY_DYNAMIC_DISPATCH(take_logs),
+                           HWY_DYNAMIC_DISPATCH(centre),
+                           HWY_DYNAMIC_DISPATCH(add_fit),
+                           HWY_DYNAMIC_DISPATCH(tune),
+                           HWY_DYNAMIC_DISPATCH(multiply),
+                           HWY_DYNAMIC_DISPATCH(quadratic),
+                           HWY_DYNAMIC_DISPATCH(update),
+                           HWY_DYNAMIC_DISPATCH(solve),
+                           name};
     }();
     return kernels;
 }

@@ -74,6 +74,10 @@ struct SimdKernels {
     /// D; where F or D is less than the line asks for, minus infinity instead.
     void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
                     double* scores, double* depths);
+    /// y: `components` rows of block_pixels numbers; t, weights and signal: a number a component. filtered =
+    /// sum weights y; apart = sqrt(mean (y - a t)^2 / ((1 - a)^2 signal + 1)), a = filtered cut to 0..1.
+    void (*tune)(const double* y, int components, const double* t, const double* weights,
+                 const double* signal, double* filtered, double* apart);
     /// out[row * block_pixels + i] = row times column i of z.
     void (*multiply)(const double* z, int height, const Panels& rows, double* out);
     /// squared[i] = |matrix times column i of z|^2; panels that are there in single precision meet `singles`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Detection by the shapes of absorption features. O and L are a pixel and a target divided by their continua
-// in a range of wavelengths, n bands; the least squares line O = a + b L, both free, makes up for the contrast
-// that grain sizes and mixtures change:
+// in a range of wavelengths, n bands; the least squares line O = a + b L, both free, makes up for the
+// contrast that grain sizes and mixtures change:
 //   F = corr(O, L)    D = b (1 - min L)    both 0 where b <= 0
 //   fit = sum w F,  depth = sum w D,  fd = sum w F D   over the ranges of the target, of weights of sum 1
 //
@@ -31,9 +31,9 @@ struct FitRange {
 
 /// A feature of a target.
 struct FitFeature {
-    size_t range = 0;                   ///< of FitTask::ranges
-    std::vector<double> removed;        ///< L: a number a band of the range
-    double weight = 0;                  ///< of a target they are divided by their sum
+    size_t range = 0;                      ///< of FitTask::ranges
+    std::vector<double> removed;           ///< L: a number a band of the range
+    double weight = 0;                     ///< of a target they are divided by their sum
     double least_fit = 0, least_depth = 0; ///< with less, the target's scores are 0
 };
 
@@ -70,10 +70,10 @@ class FeatureFit : public Detection {
 };
 
 /// Outputs: scores, a band a target; the map where the decision has one; depths, a band a target, where the
-/// task says so. A pixel is invalid, NaN throughout, when an input is not finite or all are zero; where an end
-/// of one of its ranges is not above 0, a target's score and depth are NaN. The map's best score is above 0,
-/// too. Ranges are divided by their continua once, whatever the number of targets: hulls of the ranges, and
-/// one multiplication for each target and band of its ranges.
+/// task says so. A pixel is invalid, NaN throughout, when an input is not finite or all are zero; where an
+/// end of one of its ranges is not above 0, a target's score and depth are NaN. The map's best score is above
+/// 0, too. Ranges are divided by their continua once, whatever the number of targets: hulls of the ranges,
+/// and one multiplication for each target and band of its ranges.
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision);
 
 } // namespace hsi::detect

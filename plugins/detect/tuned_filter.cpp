@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "detect/tuned_filter.h"
+
+#include "core/cube_view.h"
+#include "core/error.h"
+#include "core/valid_pixel.h"
+#include "detect/decide.h"
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace hsi::detect {
+namespace {
+
+/// The task as the workers read it.
+struct TunedPlan {
+    explicit TunedPlan(const TunedTask& task)
+        : bands(task.bands), height(static_cast<int>(task.used.size())), components(task.components()),
+          targets(task.targets.names.size()), place(static_cast<size_t>(task.bands), -1), mean(task.mean),
+          rows(task.loadings, height), most_infeasible(task.most_infeasible) {
+        for (size_t r = 0; r < task.used.size(); ++r)
+            place[static_cast<size_t>(task.used[r])] = static_cast<int>(r);
+        for (const double l : task.eigenvalues)
+            signal.push_back(std::max(l - 1, 0.0));
+        for (size_t k = 0; k < targets; ++k)
+            add_target(task, k);
+    }
+
+    void add_target(const TunedTask& task, size_t k) {
+        const auto& spectrum = task.targets.spectra[k];
+        std::vector<double> t, w;
+        double contrast = 0;
+        for (size_t c = 0; c < task.eigenvalues.size(); ++c) {
+            double sum = 0;
+            for (size_t r = 0; r < task.used.size(); ++r)
+                sum += task.loadings[c * task.used.size() + r] *
+                       (spectrum[static_cast<size_t>(task.used[r])] - task.mean[r]);
+            t.push_back(sum);
+            w.push_back(sum / task.eigenvalues[c]);
+            contrast += sum * sum / task.eigenvalues[c];
+        }
+        const std::string name = "target '" + task.targets.names[k] + "' ";
+        if (!std::isfinite(contrast)) throw Error(name + "holds values that are no numbers");
+        if (!(contrast >= least_contrast))
+            throw TargetIsMean(name + "is the mean of the scene in these components",
+                               "Leave it out, take another spectrum, or more components (-nc).");
+        for (double& v : w)
+            v /= contrast;
+        places.insert(places.end(), t.begin(), t.end());
+        weights.insert(weights.end(), w.begin(), w.end());
+    }
+
+    const int bands, height, components;
+    const size_t targets;
+    std::vector<int> place; ///< of a band among those used; -1: left out
+    const std::vector<double> mean;
+    const Panels rows;
+    std::vector<double> signal;          ///< max(l - 1, 0)
+    std::vector<double> places, weights; ///< targets x components: t, and (t / l) / sum(t^2 / l)
+    const std::optional<double> most_infeasible;
+};
+
+class TunedWorker final : public stream::Worker {
+  public:
+    TunedWorker(const TunedPlan& plan, const Decider& decider)
+        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider),
+          m_z(static_cast<size_t>(plan.height) * pixels),
+          m_products(static_cast<size_t>(plan.rows.count() * Panels::height) * pixels),
+          m_scores(2 * plan.targets * pixels), m_judged(plan.targets),
+          m_tail(static_cast<size_t>(plan.bands) * pixels) {}
+
+    static uint64_t bytes(const TunedPlan& plan) {
+        return pixels * (8 * (static_cast<uint64_t>(plan.height) +
+                              static_cast<uint64_t>(plan.rows.count() * Panels::height) + 2 * plan.targets + 1) +
+                         4 * static_cast<uint64_t>(plan.bands)) +
+               8 * plan.targets;
+    }
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        for (int64_t line = 0; line < in.lines; ++line)
+            for (int64_t sample = 0; sample < in.samples; sample += block_pixels)
+                process_block(in, line, sample, std::min(block_pixels, in.samples - sample), out);
+    }
+
+    int64_t valid = 0, invalid = 0;
+
+  private:
+    static constexpr auto pixels = static_cast<size_t>(block_pixels);
+
+    void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
+                       const std::vector<CubeView<float>>& out) {
+        const float* first = in.row(0, line) + sample;
+        ptrdiff_t stride = in.band_stride;
+        if (count < block_pixels) { // vectors must not read past the tile
+            for (int b = 0; b < in.bands; ++b) {
+                float* const row = m_tail.data() + b * block_pixels;
+                std::memcpy(row, in.row(b, line) + sample, static_cast<size_t>(count) * sizeof(float));
+                std::fill(row + count, row + block_pixels, 0.0f);
+            }
+            first = m_tail.data();
+            stride = block_pixels;
+        }
+        const auto components = static_cast<size_t>(m_plan.components);
+        m_simd.take(first, stride, in.bands, m_plan.place.data(), m_plan.mean.data(), m_plan.height, m_z.data(),
+                    nullptr, m_magnitude.data());
+        m_simd.multiply(m_z.data(), m_plan.height, m_plan.rows, m_products.data());
+        for (size_t k = 0; k < m_plan.targets; ++k) {
+            double* const scores = m_scores.data() + 2 * k * pixels;
+            m_simd.tune(m_products.data(), m_plan.components, m_plan.places.data() + k * components,
+                        m_plan.weights.data() + k * components, m_plan.signal.data(), scores, scores + pixels);
+        }
+        hand_out(line, sample, static_cast<size_t>(count), out);
+    }
+
+    void hand_out(int64_t line, int64_t sample, size_t count, const std::vector<CubeView<float>>& out) {
+        for (size_t i = 0; i < count; ++i)
+            ++(is_valid_sum(m_magnitude[i]) ? valid : invalid);
+        for (size_t k = 0; k < 2 * m_plan.targets; ++k) {
+            float* const row = out[0].row(static_cast<int>(k), line) + sample;
+            for (size_t i = 0; i < count; ++i)
+                row[i] = is_valid_sum(m_magnitude[i]) ? static_cast<float>(m_scores[k * pixels + i]) : no_value;
+        }
+        if (!m_decider.map()) return;
+        float* const map = out[1].row(0, line) + sample;
+        for (size_t i = 0; i < count; ++i)
+            map[i] = is_valid_sum(m_magnitude[i]) ? best(i) : no_value;
+    }
+
+    /// Of the map, at a pixel of the block.
+    float best(size_t i) {
+        bool any = false;
+        for (size_t k = 0; k < m_plan.targets; ++k) {
+            const double apart = m_scores[(2 * k + 1) * pixels + i];
+            const bool feasible = !m_plan.most_infeasible || apart <= *m_plan.most_infeasible;
+            any = any || feasible;
+            m_judged[k] =
+                feasible ? m_scores[2 * k * pixels + i] : -std::numeric_limits<double>::infinity();
+        }
+        return any ? m_decider.best(m_judged.data(), m_plan.targets) : 0.0f;
+    }
+
+    const SimdKernels& m_simd;
+    const TunedPlan& m_plan;
+    const Decider& m_decider;
+    std::vector<double> m_z, m_products;
+    std::vector<double> m_scores; ///< targets x (MF, infeasibility) x pixels
+    std::vector<double> m_judged; ///< of a pixel
+    std::vector<float> m_tail;
+    std::array<double, pixels> m_magnitude{};
+};
+
+class CpuTunedFilter final : public Detection {
+  public:
+    CpuTunedFilter(const TunedTask& task, const Decision& decision)
+        : m_plan(task), m_decider(false, decision) {}
+    std::vector<int> output_bands() const override {
+        std::vector<int> bands{2 * static_cast<int>(m_plan.targets)};
+        if (m_decider.map()) bands.push_back(1);
+        return bands;
+    }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override { return TunedWorker::bytes(m_plan); }
+    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<TunedWorker>(m_plan, m_decider);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const TunedWorker&>(worker);
+        m_valid += w.valid;
+        m_invalid += w.invalid;
+    }
+
+  private:
+    const TunedPlan m_plan;
+    const Decider m_decider;
+};
+
+} // namespace
+
+std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) {
+    bool fits = !task.used.empty() && task.mean.size() == task.used.size() && !task.eigenvalues.empty() &&
+                task.loadings.size() == task.used.size() * task.eigenvalues.size() &&
+                !task.targets.spectra.empty() && task.targets.names.size() == task.targets.spectra.size();
+    for (const int b : task.used)
+        fits = fits && b >= 0 && b < task.bands;
+    for (const auto& spectrum : task.targets.spectra)
+        fits = fits && spectrum.size() == static_cast<size_t>(task.bands);
+    for (const double l : task.eigenvalues)
+        fits = fits && l > 0;
+    if (!fits) throw Error("internal: the parts of a tuned filter do not go together");
+    return std::make_unique<CpuTunedFilter>(task, decision);
+}
+
+} // namespace hsi::detect
