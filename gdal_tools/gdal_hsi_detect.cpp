@@ -1056,12 +1056,13 @@ void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const s
 }
 
 /// The scene itself, or a copy in memory where that has room for one: groups of columns are read with all
-/// lines, and so in small pieces.
+/// lines, and so in small pieces. An uncompressed file has these in the system's cache, where the pages of a
+/// copy would have to be cleared first.
 std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const uint64_t bytes = source->shape().float_bytes();
-    if (run.ranks().several() || run.options().dry_run || bytes > tool::half(run.buffer_memory()) ||
-        source->shape().samples == 1)
+    if (run.ranks().several() || run.options().dry_run || (source->raw_access() && !source->is_remote()) ||
+        bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
         return source;
     class Filling final : public stream::Operation { // the source keeps what is read
         class Nothing final : public stream::Worker {

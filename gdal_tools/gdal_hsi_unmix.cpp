@@ -2,8 +2,10 @@
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "links/links.h"
 #include "math/exact_sum.h"
+#include "raster/libraries/spectral_library.h"
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
 #include "shared/pixel_numbers.h"
@@ -37,6 +39,7 @@ struct Settings {
     std::vector<std::string> spectra; ///< of the library; empty: all
     unmix::Options unmix;
     unmix::DrawOptions draw; ///< draws: 0 without -draws
+    std::string classes;     ///< the table of -classes
     std::string uncertainty, deviation;
     double library_scale = 1;
     bool any_scale = false;
@@ -328,11 +331,46 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     return opened;
 }
 
+/// The class of every spectrum: by the table of -classes, else by the library's field, else by its name.
+/// \throws Error naming the file for a spectrum without a line, or with two that differ.
+std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const tools::FittedSpectra& library) {
+    std::vector<std::string> classes;
+    if (s.classes.empty()) {
+        std::string unknown;
+        for (size_t k = 0; k < library.names.size(); ++k) {
+            const bool told = !library.classes.empty() && !library.classes[k].empty();
+            if (!told && !library.classes.empty() && unknown.empty()) unknown = library.names[k];
+            classes.push_back(told ? library.classes[k] : unmix::class_in_name(library.names[k]));
+        }
+        if (!unknown.empty())
+            run.warn("library " + s.library + ": its field class is empty for '" + unknown +
+                     "' and may be for others: their names tell their classes");
+        return classes;
+    }
+    const auto table = raster::read_spectrum_table(s.classes, {"name", "class"});
+    for (const auto& name : library.names) {
+        std::string found;
+        for (const auto& row : table.rows) {
+            if (!equal_names(row[0], name)) continue;
+            if (row[1].empty()) throw Error("-classes " + s.classes + ": '" + name + "' has no class");
+            if (!found.empty() && found != row[1])
+                throw Error("-classes " + s.classes + ": '" + name + "' is of two classes, '" + found +
+                            "' and '" + row[1] + "'");
+            found = row[1];
+        }
+        if (found.empty())
+            throw Error("-classes " + s.classes + " has no line for the spectrum '" + name + "'",
+                        "Add one, or take other spectra (-spectrum).");
+        classes.push_back(found);
+    }
+    return classes;
+}
+
 /// One pass; false when no pixel is valid.
 bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
                 const tools::FittedSpectra& library, double share) {
     const unmix::Endmembers spectra{library.names, library.spectra};
-    const auto classes = unmix::classes_of(spectra.names);
+    const auto classes = unmix::classes_from(classes_of(run, s, library));
     auto outputs = draw_outputs(run, s, scene->shape(), classes.names);
     auto options = s.draw;
     options.method = s.unmix.method;
@@ -375,7 +413,7 @@ bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster:
 /// Options of draws that stand without them, or do not go together.
 void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOptions& common) {
     if (s.draw.draws == 0) {
-        for (const char* name : {"per-class", "seed", "normalise", "uncertainty", "deviation"})
+        for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
             if (call.given(name))
                 throw UsageError("-" + std::string(name) + " means nothing without -draws N",
                                  "Leave it out, or give -draws N, too.");
@@ -453,6 +491,10 @@ void declare(tool::Call& call) {
         .under(draws);
     call.option("per-class", s.draw.per_class, "Spectra of each class in a draw").from(1).under(draws);
     call.option("seed", s.draw.seed, "Of the random numbers").under(draws);
+    call.input("classes", s.classes, Content::text,
+               "The classes of the spectra: a table with the columns name and class, a line a spectrum")
+        .defaults_to("the library's field class, else the names without numbers at their ends")
+        .under(draws);
     call.choice<unmix::Normalise>(
             "normalise", s.draw.normalise, "Lengths of the spectra",
             {{"none", unmix::Normalise::none, "as they are"},

@@ -130,6 +130,7 @@ raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
                                          const std::vector<int>& places) {
     raster::SpectralLibrary out;
     out.names = library.names;
+    out.classes = library.classes;
     out.twofold = library.twofold;
     for (const auto& spectrum : library.spectra) {
         auto& values = out.spectra.emplace_back();
@@ -168,6 +169,7 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         if (!response) return raster::resampled(library, b);
         raster::SpectralLibrary out;
         out.names = library.names;
+        out.classes = library.classes;
         out.twofold = library.twofold;
         out.wavelengths_nm = b;
         out.spectra = resampled(library, target, math::Resampling::response).spectra;
@@ -429,7 +431,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
     const auto& common = overlap.bands;
     fitted = raster::selected(fitted, overlap.spectra);
     if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
-    FittedSpectra spectra{fitted.names, {}, scale};
+    FittedSpectra spectra{fitted.names, {}, scale, fitted.classes};
     for (const auto& spectrum : fitted.spectra) {
         auto& to = spectra.spectra.emplace_back();
         for (size_t b : common)
@@ -442,7 +444,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
 
 FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
                                  const raster::RasterSource& scene) {
-    FittedSpectra left{library.names, {}, library.scale};
+    FittedSpectra left{library.names, {}, library.scale, library.classes};
     // What was left out since is missing in an otherwise equal row.
     const auto& there = scene.bands();
     std::vector<size_t> kept;

@@ -90,6 +90,7 @@ struct FittedSpectra {
     std::vector<std::string> names;
     std::vector<std::vector<double>> spectra; ///< of one length
     double scale = 1;                         ///< what the library was multiplied by for that
+    std::vector<std::string> classes;         ///< SpectralLibrary::classes
 };
 
 /// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the

@@ -111,6 +111,7 @@ SpectralLibrary library_in(const std::string& role, const char* text, bool bands
         for (const Json& one : json.value("spectra", Json::array()))
             library.spectra.push_back(numbers_in(one));
         library.names = json.value("names", std::vector<std::string>());
+        library.classes = json.value("classes", std::vector<std::string>());
         library.wavelengths_nm = numbers_in(json.value("wavelengths_nm", Json::array()));
         library.fwhm_nm = numbers_in(json.value("fwhm_nm", Json::array()));
         library.band_numbers = json.value("band_numbers", std::vector<int>());
@@ -173,6 +174,9 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t) {
                     std::to_string(bands) + " bands");
     if (!library.names.empty() && library.names.size() != library.spectra.size())
         throw Error(path + " has " + std::to_string(library.names.size()) + " names for " +
+                    std::to_string(library.spectra.size()) + " spectra");
+    if (!library.classes.empty() && library.classes.size() != library.spectra.size())
+        throw Error(path + " has " + std::to_string(library.classes.size()) + " classes for " +
                     std::to_string(library.spectra.size()) + " spectra");
     library.names.resize(library.spectra.size());
     for (size_t k = 0; k < library.names.size(); ++k)

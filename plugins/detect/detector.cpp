@@ -2,6 +2,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
+#include "detect/groups.h"
 #include "math/linear_algebra.h"
 
 #include <algorithm>
@@ -219,8 +220,7 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
                 whitened[a] += factor[a * n + b] * z[b];
             contrast += whitened[a] * whitened[a];
         }
-        // What one unit of a gas absorbs may be as little as its unit is small.
-        if (!(targets.absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast))
+        if (!is_enough_contrast(contrast, targets.absorption))
             throw no_target(targets.names[k], targets.absorption        ? "absorbs nothing"
                                               : d.method == Method::cem ? "is zero beside the background"
                                                                         : "is the mean of the background");

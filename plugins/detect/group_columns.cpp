@@ -54,31 +54,88 @@ class GroupMoments {
         return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + slack);
     }
 
-    /// Of one pixel at least.
-    stream::SceneStatistics of(const Pixels& x) {
-        stream::SceneStatistics s;
-        s.bands = m_bands;
-        s.valid_pixels = x.count;
-        std::vector<int> varying;
+    /// Adds up one pixel at least.
+    void take(const Pixels& x) {
+        m_count = x.count;
+        m_mean.clear();
+        m_constant.clear();
+        m_varying.clear();
         for (int b = 0; b < m_bands; ++b) {
             const float* const row = x.band(b);
             const bool constant =
                 std::all_of(row, row + x.count, [first = *row](float v) { return v == first; });
-            s.mean.push_back(constant ? static_cast<double>(*row)
+            m_mean.push_back(constant ? static_cast<double>(*row)
                                       : sum_of(row, x.count) / static_cast<double>(x.count));
-            (constant ? s.constant : varying).push_back(b);
+            (constant ? m_constant : m_varying).push_back(b);
         }
-        add_products(x, s.mean, varying);
+        add_products(x, m_mean, m_varying);
+    }
+    bool varies() const { return !m_varying.empty(); }
+
+    /// Of what was taken.
+    stream::SceneStatistics statistics() const {
+        stream::SceneStatistics s;
+        s.bands = m_bands;
+        s.valid_pixels = m_count;
+        s.mean = m_mean;
+        s.constant = m_constant;
         const auto all = static_cast<size_t>(m_bands);
         s.covariance.assign(all * all, 0.0);
-        for (size_t a = 0; a < varying.size(); ++a)
-            for (size_t b = a; b < varying.size(); ++b) {
+        for (size_t a = 0; a < m_varying.size(); ++a)
+            for (size_t b = a; b < m_varying.size(); ++b) {
                 const double c =
-                    m_products[a * static_cast<size_t>(m_pitch) + b] / static_cast<double>(x.count);
-                const auto i = static_cast<size_t>(varying[a]), j = static_cast<size_t>(varying[b]);
+                    m_products[a * static_cast<size_t>(m_pitch) + b] / static_cast<double>(m_count);
+                const auto i = static_cast<size_t>(m_varying[a]), j = static_cast<size_t>(m_varying[b]);
                 s.covariance[i * all + j] = s.covariance[j * all + i] = c;
             }
         return s;
+    }
+
+    /// -shrinkage ledoit-wolf of what was taken, with x as it came; not for cem.
+    double share(const Pixels& x) {
+        const BandShrinkage shrinkage(m_mean, m_varying, m_products.data(), m_pitch, m_count);
+        return shrinkage.share(fourth_powers(x, shrinkage));
+    }
+
+    /// Whether matched() can be made: the matrix, shrunk by its own diagonal, surely bears an inverse.
+    bool is_regular(double share) const {
+        double least = std::numeric_limits<double>::infinity(), trace = 0;
+        for (size_t a = 0; a < m_varying.size(); ++a) {
+            const double own = m_products[a * static_cast<size_t>(m_pitch + 1)];
+            least = std::min(least, own);
+            trace += own;
+        }
+        return least > 0 && share * least >= 2 * least_share * trace / static_cast<double>(m_varying.size());
+    }
+
+    /// make_detector() of mf with that share, which is_regular(), of finite targets: without the inverse of a
+    /// factor, and in the place of the sums, which are lost. Null where a target is the mean.
+    std::unique_ptr<Detector> matched(const Targets& targets, double share) {
+        const auto n = m_varying.size(), pitch = static_cast<size_t>(m_pitch);
+        auto detector = std::make_unique<Detector>();
+        Detector& d = *detector;
+        d.method = Method::mf;
+        d.bands = m_bands;
+        d.used = m_varying;
+        d.constant = m_constant;
+        d.targets = static_cast<int>(targets.spectra.size());
+        d.background_pixels = m_count;
+        d.shrinkage = share;
+        d.least_eigenvalue = d.free_dimensions = std::nan("");
+        const double unbiased = 1 / static_cast<double>(m_count - 1), rest = (1 - share) * unbiased;
+        for (size_t a = 0; a < n; ++a) {
+            double* const row = m_products.data() + a * pitch;
+            row[a] *= unbiased;
+            d.mean_eigenvalue += row[a] / static_cast<double>(n);
+            for (size_t b = a + 1; b < n; ++b)
+                row[b] *= rest;
+            row[n] = 0; // solve() has a vector there
+            d.centre.push_back(m_mean[static_cast<size_t>(m_varying[a])]);
+        }
+        simd_kernels().solve(m_products.data(), m_pitch, static_cast<int>(n));
+        for (const auto& spectrum : targets.spectra)
+            if (!add_matched_row(d, spectrum, targets.absorption)) return nullptr;
+        return detector;
     }
 
     /// sum |z|^4.
@@ -121,8 +178,41 @@ class GroupMoments {
         }
     }
 
+    /// The row of a target, by substitution in the factor R that stands in the place of the products.
+    bool add_matched_row(Detector& d, const std::vector<double>& spectrum, bool absorption) {
+        const auto n = d.used.size(), pitch = static_cast<size_t>(m_pitch);
+        std::vector<double> z(n);
+        for (size_t a = 0; a < n; ++a) {
+            const double t = spectrum[static_cast<size_t>(d.used[a])];
+            z[a] = absorption ? t * d.centre[a] : t - d.centre[a];
+        }
+        double contrast = 0;
+        for (size_t a = 0; a < n; ++a) { // R'^-1 z
+            const double* const row = m_products.data() + a * pitch;
+            z[a] /= row[a];
+            contrast += z[a] * z[a];
+            for (size_t b = a + 1; b < n; ++b)
+                z[b] -= row[b] * z[a];
+        }
+        if (!is_enough_contrast(contrast, absorption)) return false;
+        for (size_t a = n; a-- > 0;) { // R^-1 of that
+            const double* const row = m_products.data() + a * pitch;
+            double sums[4] = {};
+            for (size_t b = a + 1; b < n; ++b)
+                sums[b % 4] += row[b] * z[b];
+            z[a] = (z[a] - ((sums[0] + sums[1]) + (sums[2] + sums[3]))) / row[a];
+        }
+        for (const double v : z)
+            d.rows.push_back(v / contrast);
+        d.constants.push_back(contrast);
+        return true;
+    }
+
     const int m_bands;
     const ptrdiff_t m_pitch;
+    int64_t m_count = 0;        ///< pixels that were taken
+    std::vector<double> m_mean; ///< a band each
+    std::vector<int> m_constant, m_varying;
     std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their mean, at bands that vary
     std::vector<double> m_products; ///< the same bands squared, on and above the diagonal
     std::vector<double> m_squared;  ///< a pixel each
@@ -135,6 +225,7 @@ struct ColumnTask {
     GroupOptions options;
     Decision decision;
     const PixelMask* mask;
+    bool finite = true; ///< all values of the targets are
     int scores() const {
         return has_target(options.method) ? static_cast<int>(options.targets.names.size()) : 1;
     }
@@ -202,8 +293,14 @@ class ColumnWorker final : public stream::Worker {
                     const int64_t x = first_sample(g), width = end_sample(g) - x;
                     float* to = m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values() +
                                 (b * in.lines + y) * width;
-                    for (int64_t line = y; line < std::min(in.lines, y + lines); ++line, to += width)
-                        std::copy_n(in.row(b, line) + (x - tile.window.x), width, to);
+                    const float* from = in.row(b, y) + (x - tile.window.x);
+                    const int64_t count = std::min(lines, in.lines - y);
+                    if (width == 1) // no call for a single number
+                        for (int64_t line = 0; line < count; ++line, from += in.line_stride)
+                            to[line] = *from;
+                    else
+                        for (int64_t line = 0; line < count; ++line, to += width, from += in.line_stride)
+                            std::copy_n(from, width, to);
                 }
     }
 
@@ -280,13 +377,22 @@ class ColumnWorker final : public stream::Worker {
         const GroupOptions& o = m_task.options;
         record.state = GroupState::few_pixels;
         if (background.count < 2) return nullptr;
-        const auto moments = m_moments.of(background);
+        m_moments.take(background);
         record.state = GroupState::no_variance;
-        if (static_cast<int>(moments.constant.size()) == moments.bands) return nullptr;
+        if (!m_moments.varies()) return nullptr;
         auto conditioning = o.conditioning;
         conditioning.by_bands = true;
         conditioning.tell_eigenvalues = false;
-        if (o.ledoit_wolf) {
+        if (o.ledoit_wolf && o.method != Method::cem) conditioning.shrinkage = m_moments.share(background);
+        if (o.method == Method::mf && m_task.finite && m_moments.is_regular(conditioning.shrinkage)) {
+            record.shrinkage = conditioning.shrinkage;
+            record.regularised = false;
+            auto detector = m_moments.matched(o.targets, conditioning.shrinkage);
+            record.state = detector ? GroupState::scored : GroupState::target_is_mean;
+            return detector;
+        }
+        const auto moments = m_moments.statistics();
+        if (o.ledoit_wolf && o.method == Method::cem) {
             const BandShrinkage shrinkage(o.method, moments);
             conditioning.shrinkage = shrinkage.share(m_moments.fourth_powers(background, shrinkage));
         }
@@ -418,7 +524,11 @@ std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape&
     if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
         options.targets.spectra.empty() == has_target(options.method))
         throw Error("internal: columns that make no groups, or the wrong targets");
-    return std::make_unique<ColumnDetection>(ColumnTask{scene, columns, options, decision, mask});
+    bool finite = true;
+    for (const auto& spectrum : options.targets.spectra)
+        finite = finite &&
+                 std::all_of(spectrum.begin(), spectrum.end(), [](double v) { return std::isfinite(v); });
+    return std::make_unique<ColumnDetection>(ColumnTask{scene, columns, options, decision, mask, finite});
 }
 
 } // namespace hsi::detect

@@ -89,6 +89,28 @@ BandShrinkage::BandShrinkage(Method method, const stream::SceneStatistics& backg
             m_off_diagonal += 2 * matrix[a * bands + b] * matrix[a * bands + b] * m_weight[a] * m_weight[b];
 }
 
+BandShrinkage::BandShrinkage(const std::vector<double>& mean, const std::vector<int>& varying,
+                             const double* products, ptrdiff_t pitch, int64_t pixels)
+    : m_centre(mean.size()), m_weight(mean.size()), m_pixels(static_cast<double>(pixels)) {
+    const size_t used = varying.size();
+    std::vector<double> weight(used);
+    for (size_t a = 0; a < used; ++a) {
+        const double squares = products[static_cast<ptrdiff_t>(a) * (pitch + 1)];
+        if (!(squares > 0)) continue;
+        weight[a] = m_pixels / squares;
+        m_centre[static_cast<size_t>(varying[a])] = mean[static_cast<size_t>(varying[a])];
+        m_weight[static_cast<size_t>(varying[a])] = weight[a];
+        m_bands += 1;
+    }
+    for (size_t a = 0; a < used; ++a) {
+        const double* const row = products + static_cast<ptrdiff_t>(a) * pitch;
+        double sums[4] = {};
+        for (size_t b = a + 1; b < used; ++b)
+            sums[b % 4] += row[b] * row[b] * weight[b];
+        m_off_diagonal += 2 * weight[a] * ((sums[0] + sums[1]) + (sums[2] + sums[3])) / (m_pixels * m_pixels);
+    }
+}
+
 double BandShrinkage::share(double sum_of_fourth_powers) const {
     if (!(m_off_diagonal > 0)) return 1;
     const double delta = m_off_diagonal / m_bands, squared = m_off_diagonal + m_bands; // |P|^2

@@ -24,6 +24,8 @@
 #include "stream/pixel_mask.h"
 #include "stream/statistics_scan.h"
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,6 +54,12 @@ struct GroupRecord {
     double shrinkage = 0;
 };
 
+/// Whether a target can be told from the mean by its (t-m)'M^-1(t-m). What one unit of a gas absorbs may be
+/// as little as its unit is small.
+inline bool is_enough_contrast(double contrast, bool absorption) {
+    return absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast;
+}
+
 /// What makes the statistics of a group.
 struct GroupOptions {
     Method method = Method::mf;
@@ -67,6 +75,10 @@ struct GroupOptions {
 class BandShrinkage {
   public:
     BandShrinkage(Method method, const stream::SceneStatistics& background);
+    /// From sums of products of so many pixels less their mean, of the bands `varying` with themselves: row a
+    /// at products + a * pitch, right of the diagonal and on it. The method is none that takes R (cem).
+    BandShrinkage(const std::vector<double>& mean, const std::vector<int>& varying, const double* products,
+                  ptrdiff_t pitch, int64_t pixels);
     const std::vector<double>& centre() const { return m_centre; } ///< a band each
     /// 1 / variance, 0 for bands without one.
     const std::vector<double>& weight() const { return m_weight; }

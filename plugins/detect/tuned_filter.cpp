@@ -75,9 +75,10 @@ class TunedWorker final : public stream::Worker {
           m_tail(static_cast<size_t>(plan.bands) * pixels) {}
 
     static uint64_t bytes(const TunedPlan& plan) {
-        return pixels * (8 * (static_cast<uint64_t>(plan.height) +
-                              static_cast<uint64_t>(plan.rows.count() * Panels::height) + 2 * plan.targets + 1) +
-                         4 * static_cast<uint64_t>(plan.bands)) +
+        return pixels *
+                   (8 * (static_cast<uint64_t>(plan.height) +
+                         static_cast<uint64_t>(plan.rows.count() * Panels::height) + 2 * plan.targets + 1) +
+                    4 * static_cast<uint64_t>(plan.bands)) +
                8 * plan.targets;
     }
 
@@ -106,13 +107,14 @@ class TunedWorker final : public stream::Worker {
             stride = block_pixels;
         }
         const auto components = static_cast<size_t>(m_plan.components);
-        m_simd.take(first, stride, in.bands, m_plan.place.data(), m_plan.mean.data(), m_plan.height, m_z.data(),
-                    nullptr, m_magnitude.data());
+        m_simd.take(first, stride, in.bands, m_plan.place.data(), m_plan.mean.data(), m_plan.height,
+                    m_z.data(), nullptr, m_magnitude.data());
         m_simd.multiply(m_z.data(), m_plan.height, m_plan.rows, m_products.data());
         for (size_t k = 0; k < m_plan.targets; ++k) {
             double* const scores = m_scores.data() + 2 * k * pixels;
             m_simd.tune(m_products.data(), m_plan.components, m_plan.places.data() + k * components,
-                        m_plan.weights.data() + k * components, m_plan.signal.data(), scores, scores + pixels);
+                        m_plan.weights.data() + k * components, m_plan.signal.data(), scores,
+                        scores + pixels);
         }
         hand_out(line, sample, static_cast<size_t>(count), out);
     }
@@ -123,7 +125,8 @@ class TunedWorker final : public stream::Worker {
         for (size_t k = 0; k < 2 * m_plan.targets; ++k) {
             float* const row = out[0].row(static_cast<int>(k), line) + sample;
             for (size_t i = 0; i < count; ++i)
-                row[i] = is_valid_sum(m_magnitude[i]) ? static_cast<float>(m_scores[k * pixels + i]) : no_value;
+                row[i] =
+                    is_valid_sum(m_magnitude[i]) ? static_cast<float>(m_scores[k * pixels + i]) : no_value;
         }
         if (!m_decider.map()) return;
         float* const map = out[1].row(0, line) + sample;
@@ -138,8 +141,7 @@ class TunedWorker final : public stream::Worker {
             const double apart = m_scores[(2 * k + 1) * pixels + i];
             const bool feasible = !m_plan.most_infeasible || apart <= *m_plan.most_infeasible;
             any = any || feasible;
-            m_judged[k] =
-                feasible ? m_scores[2 * k * pixels + i] : -std::numeric_limits<double>::infinity();
+            m_judged[k] = feasible ? m_scores[2 * k * pixels + i] : -std::numeric_limits<double>::infinity();
         }
         return any ? m_decider.best(m_judged.data(), m_plan.targets) : 0.0f;
     }

@@ -23,20 +23,21 @@
 namespace hsi::detect {
 
 struct TunedTask {
-    int bands = 0;                   ///< of the cube
-    std::vector<int> used;           ///< those that components are made from, as many as `mean` has
+    int bands = 0;         ///< of the cube
+    std::vector<int> used; ///< those that components are made from, as many as `mean` has
     std::vector<double> mean;
-    std::vector<double> loadings;    ///< components x used: y = loadings (x - mean)
-    std::vector<double> eigenvalues; ///< a component each
-    Targets targets;                 ///< at the cube's bands
+    std::vector<double> loadings;          ///< components x used: y = loadings (x - mean)
+    std::vector<double> eigenvalues;       ///< a component each
+    Targets targets;                       ///< at the cube's bands
     std::optional<double> most_infeasible; ///< of the map: what is more infeasible is no detection
     int components() const { return static_cast<int>(eigenvalues.size()); }
 };
 
 /// Outputs: two bands a target, MF and infeasibility; the map where the decision has one: the greatest MF,
-/// within the threshold, of the targets that are feasible, the first of those that are equal to 1e-10; 0 where
-/// there is none. NaN in both where a pixel is invalid. \throws TargetIsMean naming a target that has less
-/// than least_contrast for its sum(t_k^2 / l_k), and Error for one that holds values that are no numbers.
+/// within the threshold, of the targets that are feasible, the first of those that are equal to 1e-10; 0
+/// where there is none. NaN in both where a pixel is invalid. \throws TargetIsMean naming a target that has
+/// less than least_contrast for its sum(t_k^2 / l_k), and Error for one that holds values that are no
+/// numbers.
 std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision);
 
 } // namespace hsi::detect

@@ -302,10 +302,20 @@ class CpuDraws final : public DrawUnmixing {
 
 } // namespace
 
+std::string class_in_name(const std::string& name) { return without_number(without_number(name)); }
+
 Classes classes_of(const std::vector<std::string>& names) {
+    std::vector<std::string> classes;
+    classes.reserve(names.size());
+    for (const auto& name : names)
+        classes.push_back(class_in_name(name));
+    return classes_from(classes);
+}
+
+Classes classes_from(const std::vector<std::string>& class_of_each) {
     Classes classes;
-    for (size_t k = 0; k < names.size(); ++k) {
-        const std::string name = without_number(without_number(names[k]));
+    for (size_t k = 0; k < class_of_each.size(); ++k) {
+        const std::string& name = class_of_each[k];
         const auto at = std::find(classes.names.begin(), classes.names.end(), name);
         const auto c = static_cast<size_t>(at - classes.names.begin());
         if (at == classes.names.end()) {

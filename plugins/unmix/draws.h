@@ -27,6 +27,10 @@ struct Classes {
 /// By the names less one or two trailing numbers, each with blanks or one of _ : # , - before it: "soil 3 17"
 /// is soil. Classes come in the order of their first spectrum.
 Classes classes_of(const std::vector<std::string>& names);
+/// The class that a spectrum's name tells: the name less these numbers.
+std::string class_in_name(const std::string& name);
+/// From the class of every spectrum; in the order of their first.
+Classes classes_from(const std::vector<std::string>& class_of_each);
 
 enum class Normalise { none, unit, brightness };
 

@@ -638,6 +638,7 @@ def unmix(
     src: ArrayLike | PathLike,
     library: Spectra | ArrayLike | PathLike,
     *,
+    classes: Mapping | PathLike | None = ...,
     uncertainty: ArrayLike | PathLike | None = ...,
     b: str | float | Sequence[str | float] | None = ...,
     exclude_range: str | float | Sequence[str | float] | None = ...,

@@ -142,6 +142,7 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
     out.notes = library.notes;
     for (const size_t k : indices) {
         out.names.push_back(library.names[k]);
+        if (!library.classes.empty()) out.classes.push_back(library.classes[k]);
         out.spectra.push_back(library.spectra[k]);
     }
     return out;
@@ -156,6 +157,7 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
     });
     SpectralLibrary out;
     out.names = library.names;
+    out.classes = library.classes;
     out.wavelengths_nm = wavelengths_nm;
     for (const auto& spectrum : library.spectra) {
         std::vector<double> values;

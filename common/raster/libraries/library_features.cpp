@@ -75,8 +75,11 @@ bool are_same(const std::vector<double>& a, const std::vector<double>& b) {
 void add_feature(const std::string& path, const OGRFeature& feature, SpectralLibrary& library, bool& packed) {
     const int fields = feature.GetFieldCount();
     std::string name;
-    for (int f = 0; f < fields; ++f)
+    std::optional<std::string> its_class;
+    for (int f = 0; f < fields; ++f) {
         if (EQUAL(feature.GetFieldDefnRef(f)->GetNameRef(), "name")) name = text_of(feature, f);
+        if (EQUAL(feature.GetFieldDefnRef(f)->GetNameRef(), "class")) its_class = text_of(feature, f);
+    }
     int found = 0;
     for (int f = 0; f < fields; ++f) {
         const std::string text = text_of(feature, f);
@@ -117,6 +120,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         library.names.push_back(found++ == 0 ? called
                                              : called + " " + feature.GetFieldDefnRef(f)->GetNameRef());
         library.spectra.push_back(std::move(profile->y));
+        if (its_class) library.classes.push_back(*its_class);
     }
 }
 

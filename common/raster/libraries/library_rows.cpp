@@ -149,6 +149,13 @@ size_t column_of_names(const TextTable& table, const Run& run) {
     return outside(0) ? 0 : table.columns();
 }
 
+/// The column `class`, where it is not that of the names, or none.
+size_t column_of_classes(const TextTable& table, const Run& run, size_t called) {
+    for (size_t c = 0; c < table.columns(); ++c)
+        if (c != called && (c < run.begin || c >= run.end) && EQUAL(table.head[c].c_str(), "class")) return c;
+    return table.columns();
+}
+
 /// What a line holds that is no spectrum: the wavelengths once more, their widths, marks of bad bands.
 bool take_line_beside(const std::string& path, const std::string& name, const Column& values,
                       SpectralLibrary& library, Column& marks, const std::string& unit) {
@@ -202,6 +209,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
         wavelengths_to_nm(library, path, unit);
     }
     const size_t called = column_of_names(table, run);
+    const size_t classes = column_of_classes(table, run, called);
     Column marks;
     for (size_t r = 0; r < table.rows.size(); ++r) {
         const auto& row = table.rows[r];
@@ -218,6 +226,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
             std::count_if(spectrum.begin(), spectrum.end(), [](double v) { return std::isnan(v); }));
         library.spectra.push_back(std::move(spectrum));
         library.names.push_back(std::move(name));
+        if (classes < row.size()) library.classes.push_back(row[classes]);
     }
     if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
     for (auto& spectrum : library.spectra)

@@ -19,8 +19,9 @@ namespace hsi::raster {
 struct SpectralLibrary {
     std::vector<std::string> names;
     std::vector<std::vector<double>> spectra; ///< of one length; NaN: there is no value
-    std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
-    std::vector<double> fwhm_nm;              ///< likewise
+    std::vector<std::string> classes;   ///< one a spectrum where the file has a field "class", empty: unknown
+    std::vector<double> wavelengths_nm; ///< one a band; NaN where unknown; empty when no band has one
+    std::vector<double> fwhm_nm;        ///< likewise
     /// The bands' numbers in the scene that the spectra are of, from 1 on and none twice; empty: unknown.
     std::vector<int> band_numbers;
     /// False for numbers of a table that are 1, 2, 3 ...: they may be those of its lines.
