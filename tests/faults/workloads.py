@@ -8,6 +8,7 @@ HSI_FAULTS_ALL=1 takes every case instead of a sample of them.
 """
 
 import concurrent.futures
+import csv
 import dataclasses
 import json
 import os
@@ -119,9 +120,30 @@ JOBS = [
     Job("statistics", "gdal_hsi_statistics", (REPORT, "s.img", "-o", "{dst}"), {"dst": "o.stat", "report": "run.json"}, SCENE,
         devices=False),
     Job("draws", "gdal_hsi_unmix",
-        ("-draws", "3", "-uncertainty", "s.img", ("-deviation", "{deviation}"), REPORT, "s.img", "library.sli", "{dst}"),
-        {"deviation": "deviation.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr"),
+        ("-draws", "3", "-uncertainty", "s.img", "-classes", "classes.csv", ("-deviation", "{deviation}"), REPORT, "s.img",
+         "library.sli", "{dst}"),
+        {"deviation": "deviation.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr", "classes.csv"),
         devices=False),
+    Job("resample", "gdal_hsi_resample", ("-bands", "bands.csv", REPORT, "s.img", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("bands.csv",), devices=False),
+    Job("features", "gdal_hsi_features", ("-range", "440-660nm", REPORT, "s.img", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
+    Job("detect_columns", "gdal_hsi_detect",
+        ("-method", "mf", "-target", "library.sli", "-background-by", "columns", "-columns-per-group", "3", "-exclude-share", "0.1",
+         "-threshold", "90%", ("-map", "{map}"), REPORT, "s.img", "{dst}"),
+        {"map": "best.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr"), devices=False),
+    Job("detect_features", "gdal_hsi_detect",
+        ("-method", "sff", "-target", "library.sli", "-features", "features.csv", "-threshold", "50%", ("-map", "{map}"),
+         ("-depth", "{depth}"), REPORT, "s.img", "{dst}"),
+        {"map": "best.tif", "depth": "depth.tif", "dst": "o.tif", "report": "run.json"},
+        SCENE + ("library.sli", "library.hdr", "features.csv"), devices=False),
+    Job("detect_tuned", "gdal_hsi_detect",
+        ("-method", "mtmf", "-target", "library.sli", "-nc", "3", "-threshold", "0.1", "-max-infeasibility", "2", ("-map", "{map}"),
+         REPORT, "s.img", "{dst}"),
+        {"map": "best.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr"), devices=False),
+    Job("detect_tuned_model", "gdal_hsi_detect",
+        ("-method", "mtmf", "-target", "library.sli", "-mnf-model", "mnf.json", REPORT, "s.img", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr", "mnf.json"), devices=False),
     Job("endmembers_range", "gdal_hsi_endmembers", ("-t", "2-4", ("-plot", "{plot}"), REPORT, "s.img", "{dst}"),
         {"plot": "number.svg", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("detect", "gdal_hsi_detect",
@@ -274,6 +296,15 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     for name in ("library.sli", "library.csv"):
         _tool(folder, "gdal_hsi_atdca", "-device", "cpu", "-t", 2, "-spectra", name, "s.img", name + ".gpkg")
         (folder / (name + ".gpkg")).unlink()
+    with open(folder / "library.csv", newline="") as file:
+        names = next(csv.reader(file))[2:]  # behind band and wavelength
+    for name, columns, cells in (("classes.csv", "name,class", lambda k: [f"kind {k}"]),
+                                 ("features.csv", "name,from_nm,to_nm", lambda k: [440, 660])):
+        with open(folder / name, "w", newline="") as file:
+            file.write(columns + "\n")
+            csv.writer(file).writerows([n, *cells(k)] for k, n in enumerate(names))
+    (folder / "bands.csv").write_text("wavelength,fwhm\n" + "".join(f"{w},60\n" for w in (480, 530, 600)))
+    _tool(folder, "gdal_hsi_mnf", "-model", "mnf.json", "s.img", "scrap4.tif")
     (folder / "options.txt").write_text("-apply pca.json\n")
     for path in folder.glob("scrap*"):
         path.unlink()
