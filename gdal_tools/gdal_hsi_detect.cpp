@@ -5,7 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "detect/detect.h"
 #include "detect/feature_fit.h"
 #include "detect/groups.h"

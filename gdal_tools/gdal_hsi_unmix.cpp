@@ -2,7 +2,7 @@
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "links/links.h"
 #include "math/exact_sum.h"
 #include "raster/libraries/spectral_library.h"

@@ -4,7 +4,7 @@
 #include "arrays/exchange.h"
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/files/atomic_file.h"
 #include "raster/files/run_files.h"
 #include "raster/files/scene_document.h"

@@ -3,7 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/text.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
 
