@@ -2009,6 +2009,20 @@ void declare_features(tool::Call& call, Settings& s) {
         .under(group);
 }
 
+/// What belongs to -method mtmf.
+void declare_mixtures(tool::Call& call, Settings& s) {
+    const char* const tuned = "Mixture-tuned matched filter";
+    call.input("mnf-model", s.mnf_model, Content::model,
+               "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
+        .under(tuned);
+    call.option(
+            "max-infeasibility", s.most_infeasible,
+            "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
+            "about 1")
+        .above(0)
+        .under(tuned);
+}
+
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
@@ -2090,16 +2104,7 @@ void declare(tool::Call& call) {
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by");
     declare_features(call, s);
-    const char* const tuned = "Mixture-tuned matched filter";
-    call.input("mnf-model", s.mnf_model, Content::model,
-               "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
-        .under(tuned);
-    call.option(
-            "max-infeasibility", s.most_infeasible,
-            "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
-            "about 1")
-        .above(0)
-        .under(tuned);
+    declare_mixtures(call, s);
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
