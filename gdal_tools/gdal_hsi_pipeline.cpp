@@ -140,7 +140,7 @@ bool chooses_source(const tool::Call& call) {
 }
 
 void refuse_inner_options(const Step& step) {
-    for (const char* name : {"report", "report-append", "dry-run", "q", "ranks"})
+    for (const char* name : {"report", "report-append", "dry-run", "q", "ranks", "if-needed"})
         if (step.call->given(name))
             throw UsageError(step.title + ": -" + std::string(name) + " is of the pipeline as a whole",
                              "Give it before the first step.");

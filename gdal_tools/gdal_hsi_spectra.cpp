@@ -6,11 +6,13 @@
 #include "core/host_memory.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "raster/files/side_files.h"
 #include "raster/gdal/drivers.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
 #include "raster/sink/vector_sink.h"
 #include "raster/source/raster_source.h"
+#include "shared/many_scenes.h"
 #include "shared/scene_and_library.h"
 #include "shared/training_pixels.h"
 #include "spectra/spectra.h"
@@ -20,6 +22,7 @@
 #include "tool/scene.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -41,6 +44,7 @@ struct Settings {
     std::vector<std::string> spectra; ///< names of those that are written; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
+    std::vector<std::array<std::string, 2>> with; ///< scene, labels
 };
 
 // The spectra of labelled pixels
@@ -53,6 +57,7 @@ struct SpectrumRow {
     int64_t pixels = 1;
     std::vector<double> mean, deviation;
     int64_t line = -1, sample = -1; ///< of a single pixel
+    size_t scene = 0;               ///< that it lies in
 };
 
 std::string class_name(const LabelClass& c) {
@@ -72,18 +77,63 @@ spectra::Labels indexed(const raster::LabelledPixels& pixels) {
     return labels;
 }
 
-/// A scene, and what is read of it: its values in parts where single precision does not hold them.
+/// A scene, and what is read of it, with the scenes of -with below: values in parts where single precision
+/// does not hold those of all.
 struct Source {
-    std::shared_ptr<raster::RasterSource> scene, cube;
-    explicit Source(std::shared_ptr<raster::RasterSource> opened)
-        : scene(std::move(opened)), cube(scene->exact_in_float() ? scene : scene->in_sums()) {}
+    std::shared_ptr<raster::RasterSource> scene;
+    const tools::ManyScenes* many; ///< null: the scene alone
+    std::shared_ptr<const stream::CubeSource> cube;
+    Source(std::shared_ptr<raster::RasterSource> opened, const tools::ManyScenes* with)
+        : scene(std::move(opened)), many(with) {
+        std::vector<std::shared_ptr<raster::RasterSource>> all{scene};
+        for (size_t k = 1; many != nullptr && k < many->count(); ++k)
+            all.push_back(many->scene(k, *scene));
+        const bool exact =
+            std::all_of(all.begin(), all.end(), [](const auto& one) { return one->exact_in_float(); });
+        std::vector<std::shared_ptr<const stream::CubeSource>> parts;
+        for (const auto& one : all)
+            parts.push_back(exact ? one : one->in_sums());
+        cube = parts.size() == 1 ? parts.front() : tools::lines_together(std::move(parts));
+    }
     int bands() const { return scene->shape().bands; }
     int parts() const { return cube->shape().bands / bands(); }
 };
 
+/// The labels of src and of the scenes of -with, on the lines of all of them together. \throws as
+/// tools::read_labels().
+raster::LabelledPixels joined_labels(tool::Run& run, const Settings& s, raster::LabelledPixels first,
+                                     const Source& source) {
+    tools::JoinedClasses classes;
+    raster::LabelledPixels all = first;
+    const auto shape = source.cube->shape();
+    const auto add = [&](const raster::LabelledPixels& part, size_t k) {
+        const auto number = classes.add(run, source.many->name(k), part.classes);
+        for (size_t i = 0; i < part.index.size(); ++i) {
+            const int64_t line = part.index[i] / part.grid.samples + source.many->first_line(k);
+            all.index.push_back(line * shape.samples + part.index[i] % part.grid.samples);
+            all.value.push_back(static_cast<uint16_t>(number.at(part.value[i])));
+        }
+    };
+    all.index.clear();
+    all.value.clear();
+    add(first, 0);
+    const Json of_first = run.report()["labels"];
+    for (size_t k = 1; k < source.many->count(); ++k) {
+        auto options = s.labels;
+        options.path = s.with[k - 1][1];
+        run.files()->reads("-with", options.path, raster::files_read_with(options.path));
+        add(tools::read_labels(run, options, *source.many->scene(k, *source.scene)), k);
+    }
+    run.report()["labels"] = of_first;
+    all.classes = classes.all();
+    all.grid.samples = shape.samples;
+    all.grid.lines = shape.lines;
+    return all;
+}
+
 /// Runs the scan over the tiles with labels; false in a dry run, which prints its plan.
 template <class Scan>
-bool run_scan(tool::Run& run, const raster::RasterSource& cube, Scan& scan, uint64_t held) {
+bool run_scan(tool::Run& run, const stream::CubeSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
     tool::leave_room(pass, held);
     const auto plan = stream::plan_pass(cube, scan, pass);
@@ -138,14 +188,18 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
         auto spectrum = scan.spectrum(i);
         if (spectrum.empty()) continue;
         const LabelClass& known = pixels.classes[labels.class_of[i]];
-        const int64_t line = pixels.index[i] / labels.samples, sample = pixels.index[i] % labels.samples;
-        rows.push_back({class_name(known) + " " + std::to_string(line) + " " + std::to_string(sample),
+        const int64_t together = pixels.index[i] / labels.samples, sample = pixels.index[i] % labels.samples;
+        const auto [k, line] =
+            source.many ? source.many->place_of(together) : tools::ManyScenes::Place{0, together};
+        rows.push_back({class_name(known) + " " + std::to_string(line) + " " + std::to_string(sample) +
+                            (source.many ? " of " + source.many->name(k) : ""),
                         known.value,
                         1,
                         std::move(spectrum),
                         {},
                         line,
-                        sample});
+                        sample,
+                        k});
     }
     if (rows.empty()) return rows;
     const auto valid = static_cast<int64_t>(rows.size());
@@ -181,7 +235,8 @@ OrderedJson list_of(const std::vector<double>& values) {
 /// Profiles as EnMAP-Box and QGIS read them: a feature a spectrum, at its place where it is a single pixel's.
 /// Wavelengths in nm, unknown ones null, or where there are none the numbers of the bands; values that are
 /// none are null.
-std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
+std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& source) {
+    const raster::RasterSource& scene = *source.scene;
     const auto nm = scene.wavelengths_nm();
     const auto profile = [&](const std::vector<double>& values) {
         OrderedJson json;
@@ -193,19 +248,23 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::Raste
         json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;
     };
-    std::vector<std::pair<int64_t, int64_t>> pixels;
+    // Of each scene together: a product's arrays are read for all of its pixels at once.
+    std::vector<std::vector<std::pair<int64_t, int64_t>>> pixels(source.many ? source.many->count() : 1);
     for (const SpectrumRow& row : rows)
-        if (row.line >= 0) pixels.emplace_back(row.line, row.sample);
-    const auto places = raster::places_of_pixels(scene, pixels);
+        if (row.line >= 0) pixels[row.scene].emplace_back(row.line, row.sample);
+    std::vector<std::vector<raster::PixelPlace>> places;
+    for (size_t k = 0; k < pixels.size(); ++k)
+        places.push_back(raster::places_of_pixels(k > 0 ? *source.many->scene(k, scene) : scene, pixels[k]));
     OrderedJson features = OrderedJson::array();
-    size_t at = 0;
+    std::vector<size_t> at(pixels.size());
     for (const SpectrumRow& row : rows) {
         OrderedJson properties{{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}};
         OrderedJson geometry;
         if (row.line >= 0) {
             properties["line"] = row.line;
             properties["sample"] = row.sample;
-            const auto& place = places[at++];
+            if (source.many) properties["scene"] = source.many->name(row.scene);
+            const auto& place = places[row.scene][at[row.scene]++];
             if (std::isfinite(place.lon) && std::isfinite(place.lat))
                 geometry = {{"type", "Point"}, {"coordinates", {place.lon, place.lat}}};
         }
@@ -236,7 +295,15 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
 // ----------------------------------------------------------------------------------------------------------
 
 void run_spectra(tool::Run& run, const Settings& s) {
-    Source source(run.open_source(tool::Precision::full));
+    const auto opened = run.open_source(tool::Precision::full);
+    std::unique_ptr<tools::ManyScenes> many;
+    if (!s.with.empty()) {
+        std::vector<std::string> names;
+        for (const auto& pair : s.with)
+            names.push_back(pair[0]);
+        many = std::make_unique<tools::ManyScenes>(run, names, opened, false);
+    }
+    Source source(opened, many.get());
     const auto& scene = source.scene;
     const auto output = run.text_output("out", s.out, s.overwrite);
     const bool geojson = equal_names(raster::extension_of(s.out), "geojson");
@@ -244,10 +311,13 @@ void run_spectra(tool::Run& run, const Settings& s) {
         raster::check_text_output(output);
     else
         raster::check_library_output(output, ".geojson (profiles)");
-    const auto pixels = tools::read_labels(run, s.labels, *scene);
+    auto pixels = tools::read_labels(run, s.labels, *scene);
+    if (many) pixels = joined_labels(run, s, std::move(pixels), source);
     const auto labels = indexed(pixels);
-    const tool::BandedSource banded{scene, scene->bands(), [&source](const std::vector<int>& empty) {
-                                        source = Source(source.scene->without_bands(empty));
+    std::shared_ptr<const stream::CubeSource> looked_at = scene;
+    if (many) looked_at = many->together(scene, *scene);
+    const tool::BandedSource banded{looked_at, scene->bands(), [&source](const std::vector<int>& empty) {
+                                        source = Source(source.scene->without_bands(empty), source.many);
                                     }};
     std::vector<SpectrumRow> rows;
     tool::attempt(run, {banded}, [&](bool) {
@@ -271,7 +341,7 @@ void run_spectra(tool::Run& run, const Settings& s) {
         if (row.pixels == 1) row.deviation.clear();
     }
     if (geojson)
-        raster::write_text_output(output, geojson_of(rows, *scene));
+        raster::write_text_output(output, geojson_of(rows, source));
     else if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
                                                               run.options().destination.history);
              !told.empty())
@@ -298,9 +368,16 @@ void declare(tool::Call& call) {
     call.option("spectrum", s.spectra,
                 "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
+    call.option("with", s.with, "Also take the labelled pixels of this scene; classes are one by their names")
+        .shown_as("SCENE LABELS");
     tool::add_label_options(call, s.labels);
     call.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
     call.add_compute(false);
+    call.check([&s](const tool::CommonOptions& options) {
+        if (!s.with.empty() && options.mask.given())
+            throw UsageError("-with does not go with a mask, which is of src alone",
+                             "Leave the masked pixels out of the labels (gdal_hsi_sample).");
+    });
     call.body([&s](tool::Run& run) { run_spectra(run, s); });
 }
 

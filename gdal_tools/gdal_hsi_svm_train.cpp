@@ -22,7 +22,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -133,8 +132,7 @@ class TrainingSets {
         for (const auto& part : parts)
             places.samples = std::max(places.samples, part.labels.grid.samples + 1);
     }
-    /// Pixels without a valid spectrum are left out with a warning. A class is the one that has its name, or
-    /// its number where one of the two has no name; else it is a new one, with its number where that is free.
+    /// Pixels without a valid spectrum are left out with a warning.
     void add(tool::Run& run, LabelledScene& part) {
         const svm::Gather operation = read_spectra(run, part.scene, part.labels);
         const int64_t width = part.labels.grid.samples;
@@ -143,52 +141,21 @@ class TrainingSets {
                 places.index.push_back((places.m_lines + part.labels.index[i] / width) * places.samples +
                                        part.labels.index[i] % width);
         places.m_lines += part.labels.grid.lines + 1;
-        auto one = tools::training_set(run, part.labels, part.scene->shape().bands, operation.spectra(),
-                                       [&](size_t i) { return operation.valid(i); });
-        if (all.features == 0)
-            all = std::move(one);
-        else
-            merge(run, part, one);
+        const auto one = tools::training_set(run, part.labels, part.scene->shape().bands, operation.spectra(),
+                                             [&](size_t i) { return operation.valid(i); });
+        const auto number = m_classes.add(run, part.scene->path(), one.classes);
+        all.features = one.features;
+        all.classes = m_classes.all();
+        all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+        for (const uint16_t value : one.label)
+            all.label.push_back(static_cast<uint16_t>(number.at(value)));
     }
 
     svm::TrainingSet all;
     Places places;
 
   private:
-    void merge(tool::Run& run, const LabelledScene& part, const svm::TrainingSet& one) {
-        std::map<int, int> value_of;
-        for (const auto& c : one.classes) {
-            const auto known = std::find_if(all.classes.begin(), all.classes.end(), [&](const auto& other) {
-                return c.name.empty() || other.name.empty() ? c.value == other.value : c.name == other.name;
-            });
-            if (known != all.classes.end()) {
-                known->pixels += c.pixels;
-                if (known->name.empty()) known->name = c.name;
-                value_of[c.value] = known->value;
-                if (known->value != c.value)
-                    run.note(part.scene->path() + ": class " + tool::class_text(c.value, c.name) + " is " +
-                             std::to_string(known->value) + " of the first labels");
-                continue;
-            }
-            auto added = c;
-            const auto taken = [&] {
-                return std::any_of(all.classes.begin(), all.classes.end(),
-                                   [&](const auto& other) { return other.value == added.value; });
-            };
-            while (taken())
-                ++added.value;
-            if (added.value > raster::max_class)
-                throw Error("the labels of all scenes have more classes than there are numbers",
-                            "Number the classes of all labels alike.");
-            value_of[c.value] = added.value;
-            all.classes.push_back(added);
-        }
-        std::sort(all.classes.begin(), all.classes.end(),
-                  [](const auto& a, const auto& b) { return a.value < b.value; });
-        all.values.insert(all.values.end(), one.values.begin(), one.values.end());
-        for (const uint16_t value : one.label)
-            all.label.push_back(static_cast<uint16_t>(value_of.at(value)));
-    }
+    tools::JoinedClasses m_classes;
 };
 
 /// What makes the figures of training doubtful: classes of a few pixels, and folds that touch one another.
@@ -303,7 +270,7 @@ void run_train(tool::Run& run, const Settings& s) {
         if (&part != &parts.front() && part.scene->shape().bands != parts.front().scene->shape().bands)
             part.scene = tools::open_beside(run, "-with", part.scene->path(), *parts.front().scene);
         sets.add(run, part);
-        if (part.scene->shape().bands != sets.all.features)
+        if (part.scene->shape().bands != parts.front().scene->shape().bands)
             throw Error(part.scene->path() + ": bands have no value at any of its labelled pixels",
                         "Leave these bands out of all scenes (-b, -exclude-range), or label other pixels.");
     }

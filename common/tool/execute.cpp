@@ -96,8 +96,9 @@ class MadeRecord {
         m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
         auto& given = m_told["options"] = Json::object();
         for (const Argument& argument : call.arguments())
-            if (argument.count > 0 && !is_free(argument.name)) given[argument.name] = argument.words;
-        m_told["configuration"] = configuration();
+            if (argument.count > 0 && !is_free(argument.name)) // no word itself: some are passwords
+                given[argument.name] = digest_of(joined(argument.words, "\n"));
+        m_told["configuration"] = digest_of(configuration());
         read();
     }
 

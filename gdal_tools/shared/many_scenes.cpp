@@ -176,10 +176,9 @@ std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::str
     return scene;
 }
 
-ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& words,
-                       std::shared_ptr<raster::RasterSource> source)
+ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& names,
+                       std::shared_ptr<raster::RasterSource> source, bool one_srs)
     : m_bands(source->bands()), m_names{source->path()}, m_scenes{source}, m_first{0} {
-    const auto names = listed_names(run, "-with", words);
     for (size_t i = 0; i < names.size(); ++i) {
         const std::string& name = names[i];
         bool twice = same_file(name, source->path());
@@ -187,7 +186,7 @@ ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& words,
             twice = twice || same_file(name, names[k]);
         if (twice) throw UsageError("-with " + name + ": the scene is given twice", "Leave one of them out.");
         auto scene = open_beside(run, "-with", name, *source);
-        check_srs(*scene, *source);
+        if (one_srs) check_srs(*scene, *source);
         if (run.options().mask.given()) scene = scene->with_mask(tool::read_scene_mask(run, *scene));
         m_first.push_back(m_first.back() + m_scenes.back()->shape().lines);
         m_scenes.push_back(std::move(scene));
@@ -209,18 +208,23 @@ std::shared_ptr<raster::RasterSource> ManyScenes::scene(size_t k, const raster::
 }
 
 std::shared_ptr<const stream::CubeSource>
+lines_together(std::vector<std::shared_ptr<const stream::CubeSource>> parts) {
+    return std::make_shared<LinesTogether>(std::move(parts));
+}
+
+std::shared_ptr<const stream::CubeSource>
 ManyScenes::together(std::shared_ptr<const stream::CubeSource> first,
                      const raster::RasterSource& source) const {
     std::vector<std::shared_ptr<const stream::CubeSource>> parts{std::move(first)};
     for (size_t k = 1; k < m_scenes.size(); ++k)
         parts.push_back(scene(k, source));
-    return std::make_shared<LinesTogether>(std::move(parts));
+    return lines_together(std::move(parts));
 }
 
 std::unique_ptr<ManyScenes> join_scenes(tool::Run& run, const std::vector<std::string>& words,
                                         tool::Scene& scene) {
     if (words.empty()) return nullptr;
-    auto many = std::make_unique<ManyScenes>(run, words, scene.raster());
+    auto many = std::make_unique<ManyScenes>(run, listed_names(run, "-with", words), scene.raster());
     scene.join([all = many.get()](std::shared_ptr<const stream::CubeSource> first,
                                   const raster::RasterSource& source) {
         return all->together(std::move(first), source);

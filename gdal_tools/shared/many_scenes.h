@@ -30,12 +30,18 @@ std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::str
                                                   const std::string& name,
                                                   const raster::RasterSource& source);
 
+/// Cubes of the same bands as one, each below the one before it; NaN beside those that are narrower.
+std::shared_ptr<const stream::CubeSource>
+lines_together(std::vector<std::shared_ptr<const stream::CubeSource>> parts);
+
 class ManyScenes {
   public:
     /// Opens the scenes as open_beside(); the run's mask files hold for all of them. \throws Error as that,
     /// and where one has another SRS, if both tell it; UsageError when one is given twice.
-    ManyScenes(tool::Run& run, const std::vector<std::string>& words,
-               std::shared_ptr<raster::RasterSource> source);
+    /// `one_srs`: false where the places of all pixels need no common one.
+    ManyScenes(tool::Run& run, const std::vector<std::string>& names,
+               std::shared_ptr<raster::RasterSource> source, bool one_srs = true);
+    size_t count() const { return m_scenes.size(); }
     const std::string& name(size_t k) const { return m_names[k]; } ///< of scene k; 0: src
     /// All of them tell where their pixels lie.
     bool located() const;
@@ -48,7 +54,8 @@ class ManyScenes {
         size_t scene; ///< 0: src
         int64_t line;
     };
-    Place place_of(int64_t line) const; ///< of together()
+    Place place_of(int64_t line) const;                       ///< of together()
+    int64_t first_line(size_t k) const { return m_first[k]; } ///< in together()
     /// The scene at the bands that `source`, which is src or src without some of its bands, has.
     std::shared_ptr<raster::RasterSource> scene(size_t k, const raster::RasterSource& source) const;
 

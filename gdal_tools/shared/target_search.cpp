@@ -271,6 +271,31 @@ void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
         .under("Output");
 }
 
+namespace {
+
+/// Of the targets of each scene at once: a product's arrays are read for all of them.
+std::vector<raster::PixelPlace> places_of_targets(const std::vector<atdca::Target>& targets,
+                                                  const raster::RasterSource& source,
+                                                  const ManyScenes* scenes) {
+    std::vector<raster::PixelPlace> places(targets.size());
+    for (size_t k = 0; k < (scenes ? scenes->count() : 1); ++k) {
+        std::vector<std::pair<int64_t, int64_t>> pixels;
+        std::vector<size_t> which;
+        for (size_t i = 0; i < targets.size(); ++i)
+            if (const auto place = place_in(scenes, targets[i]); place.scene == k) {
+                pixels.emplace_back(place.line, targets[i].sample);
+                which.push_back(i);
+            }
+        if (which.empty()) continue;
+        const auto found = raster::places_of_pixels(k > 0 ? *scenes->scene(k, source) : source, pixels);
+        for (size_t i = 0; i < which.size(); ++i)
+            places[which[i]] = found[i];
+    }
+    return places;
+}
+
+} // namespace
+
 void write_targets(tool::Run& run, const raster::VectorOptions& output,
                    const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
                    const ManyScenes* scenes) {
@@ -278,14 +303,7 @@ void write_targets(tool::Run& run, const raster::VectorOptions& output,
         run.warn(source.path() + " is placed by " + means +
                  ", which points do not follow: theirs are its pixels "
                  "(gdalwarp puts the scene onto a grid)");
-    std::vector<raster::PixelPlace> places;
-    for (const auto& t : targets) {
-        const auto place = place_in(scenes, t);
-        places.push_back(
-            raster::places_of_pixels(place.scene > 0 ? *scenes->scene(place.scene, source) : source,
-                                     {{place.line, t.sample}})
-                .front());
-    }
+    const auto places = places_of_targets(targets, source, scenes);
     raster::PointLayer layer;
     layer.name = raster::layer_name(output.path);
     layer.srs_wkt = raster::srs_of_places(source);

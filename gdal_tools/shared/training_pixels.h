@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,47 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
         run.warn(note);
     return run.mask() ? labels_in(run, *run.mask(), labels) : std::move(labels);
 }
+
+/// The classes of the labels of several scenes as one list. A class is the one that has its name, or its
+/// number where one of the two has no name; else it is a new one, with its number where that is free.
+class JoinedClasses {
+  public:
+    /// The number that each of `classes` has among all(), which count their pixels, too. `whose` labels they
+    /// are: a note names a class whose number is another.
+    std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
+        std::map<int, int> number;
+        for (const LabelClass& c : classes) {
+            const auto known = std::find_if(m_all.begin(), m_all.end(), [&](const LabelClass& other) {
+                return c.name.empty() || other.name.empty() ? c.value == other.value : c.name == other.name;
+            });
+            if (known != m_all.end()) {
+                known->pixels += c.pixels;
+                if (known->name.empty()) known->name = c.name;
+                number[c.value] = known->value;
+            } else {
+                LabelClass added = c;
+                while (std::any_of(m_all.begin(), m_all.end(),
+                                   [&](const LabelClass& other) { return other.value == added.value; }))
+                    ++added.value;
+                if (added.value > raster::max_class)
+                    throw Error("the labels of all scenes have more classes than there are numbers",
+                                "Number the classes of all labels alike.");
+                number[c.value] = added.value;
+                m_all.push_back(std::move(added));
+            }
+            if (number[c.value] != c.value)
+                run.note(whose + ": class " + tool::class_text(c.value, c.name) + " is " +
+                         std::to_string(number[c.value]) + " of the first labels");
+        }
+        std::sort(m_all.begin(), m_all.end(),
+                  [](const LabelClass& a, const LabelClass& b) { return a.value < b.value; });
+        return number;
+    }
+    const std::vector<LabelClass>& all() const { return m_all; } ///< by their numbers
+
+  private:
+    std::vector<LabelClass> m_all;
+};
 
 /// The training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the order
 /// of `labels`; valid(i) of each. Pixels and classes without a spectrum are left out with a warning, and

@@ -165,3 +165,14 @@ def test_a_killed_run_is_done_again(tmp_path):
         succeed(run("gdal_hsi_pca", *line))
         assert (tmp_path / "o.tif").read_bytes() == want
         assert NOTHING in succeed(run("gdal_hsi_pca", *[o for o in line if o != "-q"])).out
+
+
+def test_a_step_of_a_pipeline_has_it_not(tmp_path, scene):
+    result = run("gdal_hsi_pipeline", "read", scene, "!", "pca", "-nc", 2, "-if-needed", "!", "write", tmp_path / "p.tif")
+    assert result.code == 2 and "if-needed" in first_error(result)
+
+
+def test_no_word_of_the_command_is_kept(tmp_path, scene):
+    """Open options may be passwords."""
+    succeed(run("gdal_hsi_pca", "-if-needed", "-oo", "PASSWORD=swordfish", "-nc", 2, scene, tmp_path / "o.tif"))
+    assert "swordfish" not in (tmp_path / "o.tif.made").read_text()

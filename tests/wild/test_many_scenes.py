@@ -226,3 +226,38 @@ def test_what_training_refuses(tmp_path, campaign):
     fails(2, "does not go with a mask", "-with", lines[1], labels, "-mask", labels)
     fails(1, "gone.tif", "-with", lines[1], tmp_path / "gone.tif")
     fails(1, "gone.img", "-with", tmp_path / "gone.img", labels)
+
+
+@pytest.mark.parametrize("kind", ["mean", "deviation", "every"])
+def test_spectra_of_many_scenes(tmp_path, campaign, kind):
+    """Those of one scene of all lines, class by class."""
+    whole, lines, data = campaign
+    names = ["corn", "wheat", "oats"]
+    labels = labelled(data, 3)
+    write_classes(tmp_path / "all.tif", labels, names)
+    first, parts = 0, []
+    for k, height in enumerate(HEIGHTS):
+        parts.append(tmp_path / f"labels{k}.tif")
+        write_scene(parts[-1], labels[None, first:first + height], driver="GTiff", dtype="u1", nodata=0,
+                    geotransform=(500000 + 1000 * k, 20, 0, 4480000, 0, -20))
+        dataset = gdal.Open(str(parts[-1]), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetCategoryNames(["none", *names])
+        dataset = None
+        first += height
+    succeed(run("gdal_hsi_spectra", "-q", "-kind", kind, whole, tmp_path / "all.tif", tmp_path / "one.csv"))
+    succeed(run("gdal_hsi_spectra", "-q", "-kind", kind, "-with", lines[1], parts[1], "-with", lines[2], parts[2], lines[0], parts[0],
+                tmp_path / "many.csv"))
+    one, many = (list(csv.reader(open(tmp_path / f"{name}.csv"))) for name in ("one", "many"))
+    assert len(one) == BANDS + 1 and [row[1:] for row in one[1:]] == [row[1:] for row in many[1:]]
+    if kind != "every":
+        assert one == many
+        pixels = data[:, labels == 1].astype("f4").astype(float)
+        assert np.allclose([float(row[1]) for row in one[1:]], pixels.mean(axis=1), rtol=1e-6)
+        return
+    assert any(str(lines[1]) in name for name in many[0])
+    succeed(run("gdal_hsi_spectra", "-q", "-kind", "every", "-with", lines[1], parts[1], lines[0], parts[0], tmp_path / "p.geojson"))
+    features = json.loads((tmp_path / "p.geojson").read_text())["features"]
+    second = [f for f in features if f["properties"]["scene"] == str(lines[1])]
+    assert second and all(f["properties"]["line"] < HEIGHTS[1] for f in second)
+    eastward = min(f["geometry"]["coordinates"][0] for f in second) - min(f["geometry"]["coordinates"][0] for f in features)
+    assert eastward > 0.005  # a kilometre further east
