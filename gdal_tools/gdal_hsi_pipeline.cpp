@@ -144,6 +144,9 @@ void refuse_inner_options(const Step& step) {
         if (step.call->given(name))
             throw UsageError(step.title + ": -" + std::string(name) + " is of the pipeline as a whole",
                              "Give it before the first step.");
+    if (!step.beside && step.call->given("stac"))
+        throw UsageError(step.title + ": -stac tells of a file, and the result of this step goes on",
+                         "Give it to write, or put tee before the step.");
 }
 
 /// What the user has written of one step; `number` counts from 1.
@@ -365,6 +368,7 @@ class Pipeline {
         raster::OutputOptions to = step.call->options().destination;
         const raster::OutputOptions& frame = m_run.options().destination;
         to.history = frame.history;
+        to.stac.version = frame.stac.version;
         to.memory = tool::quarter(m_run.options().memory);
         to.threads = m_run.options().threads;
         to.run = m_run.files();

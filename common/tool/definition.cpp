@@ -276,6 +276,16 @@ void Call::add_destination(const std::string& summary) {
         .shown_as("V")
         .defaults_to("the source's, else nan")
         .under(output_group);
+    Argument& item = option(
+        "stac", o.stac.path,
+        "Also write a STAC Item of dst: place, time, bands, classes and how it was made, for catalogues");
+    item.shown_as("FILE.json").under(output_group);
+    item.content = Content::text; // an output, but not one of the body's: it is written with dst
+    option("stac-datetime", o.stac.datetime,
+           "When the scene of -stac was acquired: 2022-08-28T05:19:16Z, 2022-08-28, or START/END")
+        .shown_as("TIME")
+        .defaults_to("what the metadata of src tell")
+        .under(output_group);
     overwrite(o.overwrite, "Replace dst when it is there; without this that is an error");
 }
 
@@ -396,6 +406,8 @@ void Call::finish() {
             throw UsageError("-" + one + " and -" + other + " exclude one another", "Leave one of them out.");
     if (m_options.report_append && m_options.report.empty())
         throw UsageError("-report-append needs -report", "Give -report FILE.json, too.");
+    if (!m_options.destination.stac.datetime.empty() && m_options.destination.stac.path.empty())
+        throw UsageError("-stac-datetime needs -stac", "Give -stac FILE.json, too.");
     resolve();
 }
 

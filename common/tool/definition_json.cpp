@@ -51,6 +51,8 @@ constexpr std::array about_files{"if",
                                  "pixel-coordinates",
                                  "o",
                                  "folds",
+                                 "stac",
+                                 "stac-datetime",
                                  "with"};
 
 } // namespace

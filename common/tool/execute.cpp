@@ -305,6 +305,7 @@ void run_step(Run& run, Call& call, const std::string& title, const std::string&
     CommonOptions& options = call.options();
     raster::OutputOptions& to = options.destination;
     to.history = command;
+    to.stac.version = project_version();
     to.memory = quarter(options.memory);
     to.threads = options.threads;
     to.cancel = &host.cancel();
@@ -381,6 +382,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         if (!take_part(call)) return {};
         const auto files = std::make_shared<raster::RunFiles>();
         options.destination.history = command;
+        options.destination.stac.version = project_version();
         options.destination.memory = quarter(options.memory);
         options.destination.threads = options.threads;
         options.destination.run = files;

@@ -81,6 +81,8 @@ Json describe(const CommonOptions& o) {
         {"co", o.destination.creation_options},
         {"ot", o.destination.type},
         {"dstnodata", number_or_text(o.destination.nodata)},
+        {"stac", o.destination.stac.path},
+        {"stac_datetime", o.destination.stac.datetime},
         {"overwrite", o.destination.overwrite},
         {"device", device_text(o.device)},
         {"memory", o.memory},

@@ -449,7 +449,7 @@ def test_an_image_for_the_standard_output_that_is_closed(closed, material, tmp_p
 
 TEXTS = [("pca", "model"), ("pca", "report"), ("svm_train", "model"), ("svm_train", "libsvm"), ("svm_train", "report"),
          ("sahic", "model"), ("accuracy", "csv"), ("accuracy", "report"), ("synth", "truth"), ("vd", "report"),
-         ("atdca_texts", "spectra")]
+         ("atdca_texts", "spectra"), ("spp_item", "stac")]
 TEXT_IDS = [f"{name}-{slot}" for name, slot in TEXTS]
 RASTERS = [("pca", "dst"), ("spp", "alpha"), ("spp_envi", "dst"), ("atdca", "dst"), ("atdca", "map"),
            ("pca_vrt", "dst"), ("synth", "labels")]

@@ -270,6 +270,13 @@ void RunFiles::check_unchanged() const {
                         "Run it again when nothing else writes the file.");
 }
 
+std::vector<std::pair<std::string, std::string>> RunFiles::written() const {
+    std::vector<std::pair<std::string, std::string>> list;
+    for (const Entry& entry : m_entries)
+        if (entry.written) list.emplace_back(entry.role, entry.path);
+    return list;
+}
+
 bool RunFiles::clashes(const std::string& role, const std::string& path) const {
     return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
         return entry.role != role &&

@@ -39,6 +39,9 @@ class RunFiles {
     /// raster.
     std::vector<std::string> names(bool written) const;
 
+    /// What the run writes: role and path of each, in the order in which they were said.
+    std::vector<std::pair<std::string, std::string>> written() const;
+
     /// An output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
     /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any

@@ -12,6 +12,7 @@
 #include "raster/gdal/sample_convert.h"
 #include "raster/sink/creation_options.h"
 #include "raster/sink/nodata_choice.h"
+#include "raster/sink/stac_item.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -197,6 +198,7 @@ void check_options(const OutputOptions& options) {
 void check_place(const OutputOptions& options, GDALDriver* driver) {
     const std::string& path = options.path;
     check_options(options);
+    check_stac_item(options);
     if (path == standard_output) {
         if (!is(driver, "GTiff") && !is(driver, "PNG") && !is(driver, "JPEG"))
             throw UsageError("a file of the " + std::string(driver->GetDescription()) +

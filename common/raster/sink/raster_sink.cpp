@@ -11,6 +11,7 @@
 #include "parallel/group.h"
 #include "raster/files/run_files.h"
 #include "raster/files/side_files.h"
+#include "raster/files/text_output.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
@@ -20,6 +21,7 @@
 #include "raster/sink/output_description.h"
 #include "raster/sink/output_format.h"
 #include "raster/sink/raster_sink_impl.h"
+#include "raster/sink/stac_item.h"
 #include "raster/sink/staged_output.h"
 #include "raster/sink/tiff_blocks.h"
 #include "raster/sink/written_raster.h"
@@ -309,12 +311,26 @@ void RasterSink::Impl::hand_over() {
                 stale.push_back(side);
         file->set_stale(std::move(stale));
     }
+    write_stac_item(file->targets());
     if (options.run) {
         options.run->add(std::move(file));
         return;
     }
     file->publish();
     file->conclude();
+}
+
+/// Described as any output is, but in a dataset that keeps all of it, whatever the format of the output
+/// keeps.
+void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
+    if (options.stac.path.empty()) return;
+    const DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
+        "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
+        target.type, nullptr));
+    if (!whole) throw failure("no STAC Item can be made of it");
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *whole);
+    write_text_output({"-stac", options.stac.path, options.overwrite, options.run},
+                      stac_item(options, *target.driver, files, *whole, scene ? &*scene : nullptr));
 }
 
 RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}

@@ -25,6 +25,13 @@ namespace hsi::raster {
 
 class RunFiles;
 
+/// A STAC Item that is written with an output and tells of it.
+struct StacOptions {
+    std::string path;     ///< -stac; empty: none
+    std::string datetime; ///< -stac-datetime: when the scene was acquired, where its metadata do not tell
+    std::string version;  ///< of this software
+};
+
 struct OutputOptions {
     std::string path;
     std::string format;                        ///< -of; empty: from the extension, GTiff when there is none
@@ -44,6 +51,7 @@ struct OutputOptions {
     bool at_once = false;
     /// Not null: an .hsi goes there and into no file; `path` is what messages call it.
     std::shared_ptr<SceneDocument> document = {};
+    StacOptions stac = {};
     const CancelFlag* cancel =
         nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
 };

@@ -75,6 +75,8 @@ struct RasterSink::Impl {
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();
+    /// The STAC Item of an output that is complete, where one is wanted.
+    void write_stac_item(const std::vector<std::string>& files);
 
     // In staged_output.cpp.
     /// The stage's pixels into the destination's format. Throws Error and Cancelled.
