@@ -202,6 +202,12 @@ class SceneDataset final : public GDALDataset {
 
     /// A window at full resolution.
     void read_window(const Rect& window, const std::vector<int>& bands, const Buffer& to) {
+        if (const auto place = place_of(window, bands, to))
+            return compute_into(window, *place, [&](const CubeView<float>& values) {
+                for (int b = 0; b < values.bands; ++b)
+                    for (int64_t line = 0; line < values.lines; ++line)
+                        m_rule.finish(values.row(b, line), static_cast<size_t>(values.samples));
+            });
         compute(window, [&](const Rect& part, const CubeView<float>& values) {
             for (size_t k = 0; k < bands.size(); ++k)
                 copy_band(bands[k] - 1, values, shifted(to, static_cast<int64_t>(k)), part.y - window.y);
@@ -266,8 +272,25 @@ class SceneDataset final : public GDALDataset {
     }
     stream::CubeReader& reader(int member) { return *m_readers[static_cast<size_t>(member)]; }
 
-    /// The window in parts of whole rows, by several threads.
-    void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
+    /// The buffer as a cube where values can be computed straight into it: floats side by side, and all bands
+    /// in their order.
+    std::optional<CubeView<float>> place_of(const Rect& window, const std::vector<int>& bands,
+                                            const Buffer& to) const {
+        constexpr auto step = static_cast<GSpacing>(sizeof(float));
+        if (!m_rule.floats() || to.type != GDT_Float32 || to.pixel_step != step || to.line_step % step != 0 ||
+            to.band_step % step != 0 || to.line_step < window.w * step ||
+            reinterpret_cast<uintptr_t>(to.data) % alignof(float) != 0 ||
+            static_cast<int>(bands.size()) != nBands)
+            return std::nullopt;
+        for (int b = 0; b < nBands; ++b)
+            if (bands[static_cast<size_t>(b)] != b + 1) return std::nullopt;
+        return CubeView<float>(static_cast<float*>(to.data), nBands, window.h, window.w,
+                               static_cast<ptrdiff_t>(to.line_step / step),
+                               static_cast<ptrdiff_t>(to.band_step / step));
+    }
+
+    /// Parts of whole lines of a window, by several threads.
+    void in_parts(const Rect& window, const std::function<void(const Rect&, int)>& work) {
         constexpr int64_t most_bytes = int64_t{32} << 20, least_lines = 8;
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
@@ -275,8 +298,23 @@ class SceneDataset final : public GDALDataset {
         const int64_t even = (window.h + members - 1) / members;
         const int64_t lines = std::min(std::max(least_lines, std::min(even, fitting)), window.h);
         parallel::for_each((window.h + lines - 1) / lines, members, nullptr, [&](int64_t part, int member) {
-            const Rect r{window.x, window.y + part * lines, window.w,
-                         std::min(lines, window.h - part * lines)};
+            work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
+                 member);
+        });
+    }
+
+    void compute_into(const Rect& window, const CubeView<float>& place,
+                      const std::function<void(const CubeView<float>&)>& finish) {
+        in_parts(window, [&](const Rect& r, int member) {
+            const auto part = place.cut(0, r.y - window.y, r.w, r.h);
+            reader(member).read(r, part);
+            finish(part);
+        });
+    }
+
+    /// Each part in a buffer of its own.
+    void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
+        in_parts(window, [&](const Rect& r, int member) {
             HostBuffer<float>& values = m_buffers[static_cast<size_t>(member)];
             if (const auto size = static_cast<size_t>(r.area() * nBands); values.size() < size)
                 values = HostBuffer<float>(size);
@@ -289,12 +327,7 @@ class SceneDataset final : public GDALDataset {
     void compute_last(const Rect& window) {
         m_last_window = {};
         m_last.values.resize(static_cast<size_t>(window.area() * nBands));
-        const auto all = m_last.view(window, nBands);
-        compute(window, [&](const Rect& part, const CubeView<float>& values) {
-            for (int b = 0; b < nBands; ++b)
-                for (int64_t line = 0; line < part.h; ++line)
-                    std::copy_n(values.row(b, line), part.w, all.row(b, part.y - window.y + line));
-        });
+        compute_into(window, m_last.view(window, nBands), [](const CubeView<float>&) {});
         m_last_window = window;
     }
 

@@ -6,6 +6,7 @@ import concurrent.futures
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -105,11 +106,14 @@ def test_what_it_says(folder, name):
 def test_programs(folder, tmp_path):
     for args in (["gdalinfo", "-checksum", "spp.hsi"], ["gdal_translate", "-q", "-of", "ENVI", "spp.hsi", tmp_path / "a.img"],
                  ["gdalwarp", "-q", "-tr", "40", "40", "pca.hsi", tmp_path / "b.tif"],
-                 ["gdalwarp", "-q", "-tr", "40", "40", "pca.tif", tmp_path / "c.tif"]):
+                 ["gdalwarp", "-q", "-tr", "40", "40", "pca.tif", tmp_path / "c.tif"],
+                 *(["gdalwarp", "-q", "-multi", "-wo", "NUM_THREADS=4", "-r", "bilinear", "-t_srs", "EPSG:4326",
+                    f"spp.{extension}", tmp_path / f"w.{extension}.tif"] for extension in ("tif", "hsi"))):
         result = subprocess.run([str(a) for a in args], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert result.returncode == 0 and "ERROR" not in result.stderr, result.stderr
     assert gdal.Open(str(tmp_path / "a.img")).ReadAsArray().tobytes() == stored_bytes(folder / "spp.tif")
     assert stored_bytes(tmp_path / "b.tif") == stored_bytes(tmp_path / "c.tif")
+    assert stored_bytes(tmp_path / "w.tif.tif") == stored_bytes(tmp_path / "w.hsi.tif")
 
 
 def test_a_small_cache_changes_nothing(folder):
@@ -132,6 +136,60 @@ def test_threads(folder):
         return same(dataset.ReadAsArray(x, y, 80, 60), np.ascontiguousarray(whole[:, y:y + 60, x:x + 80]))
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         assert all(pool.map(look, range(60)))
+
+
+@pytest.mark.parametrize("interleave", ["band", "line", "pixel", "apart"])
+def test_buffers_of_any_layout(folder, interleave):
+    """Values go straight into a buffer of floats, and past others."""
+    file, computed = both(folder, "spp")
+    x, y, w, h, bands = 31, 17, 200, 90, file.RasterCount
+    pixel, line, band = {"band": (4, 4 * w, 4 * w * h), "line": (4, 4 * w * bands, 4 * w),
+                         "pixel": (4 * bands, 4 * w * bands, 4), "apart": (4, 4 * w + 8, (4 * w + 8) * h + 12)}[interleave]
+    cubes = []
+    for dataset in (file, computed):
+        buffer = dataset.ReadRaster(x, y, w, h, buf_type=gdal.GDT_Float32, buf_pixel_space=pixel, buf_line_space=line,
+                                    buf_band_space=band)
+        values = np.lib.stride_tricks.as_strided(np.frombuffer(buffer, "u1"), (bands, h, w, 4), (band, line, pixel, 1))
+        cubes.append(np.ascontiguousarray(values))
+    assert same(*cubes) and same(cubes[0].view("f4")[..., 0], file.ReadAsArray(x, y, w, h))
+
+
+RASTERIO = """
+import concurrent.futures, sys, time
+import numpy as np
+import rasterio
+from rasterio.windows import Window
+folder, seconds = sys.argv[1], float(sys.argv[2])
+with rasterio.open(folder + "/spp.tif") as file:
+    whole, tags, nodata = file.read(), file.descriptions, file.nodata
+end = time.monotonic() + seconds
+def look(number):
+    looks, random = 0, np.random.default_rng(number)
+    with rasterio.open(folder + "/spp.hsi") as computed:
+        assert computed.driver == "HSI" and computed.nodata == nodata and computed.descriptions == tags
+        while looks < 3 or time.monotonic() < end:
+            x, y = int(random.integers(0, 250)), int(random.integers(0, 130))
+            bands = [int(b) for b in random.permutation(len(whole))[:1 + number % len(whole)]]
+            part = computed.read([b + 1 for b in bands], window=Window(x, y, 50, 40))
+            assert part.tobytes() == np.ascontiguousarray(whole[bands][:, y:y + 40, x:x + 50]).tobytes()
+            looks += 1
+    return looks
+with concurrent.futures.ThreadPoolExecutor(6) as pool:
+    print(sum(pool.map(look, range(12))))
+"""
+
+
+def test_threads_of_rasterio(folder):
+    """Six threads of one Python, each with the scene open, look here and there for a while."""
+    environment = {**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)}
+    if subprocess.run([sys.executable, "-c", "import rasterio, sys; from osgeo import gdal; "
+                       "sys.exit(rasterio.__gdal_version__[:4] != gdal.__version__[:4])"],
+                      capture_output=True, check=False).returncode != 0:
+        pytest.skip("no rasterio with the GDAL that hsi_driver was built for")
+    done = subprocess.run([sys.executable, "-c", RASTERIO, str(folder), "3"], env=environment, capture_output=True, text=True,
+                          timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 36
 
 
 def test_what_is_wrong_is_gdals_error(folder, tmp_path):
