@@ -99,7 +99,8 @@ OrderedJson definition_json(const Call& call) {
                      {"version", project_version()},
                      {"title", definition.title},
                      {"description", definition.description},
-                     {"arrays", definition.on_arrays}};
+                     {"arrays", definition.on_arrays},
+                     {"computes", call.computes()}};
     json["arguments"] = OrderedJson::array();
     for (const Argument& argument : call.arguments())
         json["arguments"].push_back(argument_json(argument));

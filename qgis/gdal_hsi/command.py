@@ -54,7 +54,7 @@ def option_words(parameter, value):
     if value is None or value == "" or value is False or value == [] or is_default(parameter, value):
         return []
     if parameter.kind == "flag":
-        return [name]
+        return parameter.argument.get("words", [name])
     if parameter.kind == "list":
         return [word for item in items_of(parameter, value) for word in (name, item)]
     if parameter.words > 1:

@@ -223,13 +223,36 @@ def parameters_of(arguments):
     return sorted(made, key=place)
 
 
+COMPUTED = {
+    "name": "computed", "summary": "Compute when looked at", "group": "Arguments", "type": "flag", "role": "option",
+    "positional": False, "required": False, "repeatable": False, "values": 0, "value_name": "", "shared": False,
+    "words": ["-of", "HSI"]}
+
+
+def computed_parameter():
+    """The choice of a dst that is a scene that computes, of a tool that can make one."""
+    return Parameter(
+        name=COMPUTED["name"], argument=COMPUTED, kind="flag", label=COMPUTED["summary"],
+        help="The output is a small file, and its pixels are computed when they are shown or read. Whoever opens it needs the "
+             "driver HSI of gdal-hsi in his GDAL, QGIS among them.\nOption -of HSI.",
+        optional=False, advanced=False, default=False, words=0)
+
+
+def with_computed(parameters):
+    """Before what comes out."""
+    at = next((k for k, p in enumerate(parameters) if p.is_output), len(parameters))
+    return parameters[:at] + [computed_parameter()] + parameters[at:]
+
+
 def tools_of(usage):
     """All tools of `gdal_hsi --json-usage`, by name."""
     made = {}
     for tool in usage["tools"]:
+        parameters = parameters_of(tool["arguments"])
         made[tool["name"]] = Tool(
             name=tool["name"], title=tool["title"], description=tool["description"],
-            group=group_of(tool["arguments"]), parameters=parameters_of(tool["arguments"]),
+            group=group_of(tool["arguments"]),
+            parameters=with_computed(parameters) if tool.get("computes") else parameters,
             examples=tool.get("examples", []),
             order=[a["name"] for a in tool["arguments"] if a["positional"]])
     return made

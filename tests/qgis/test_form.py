@@ -458,3 +458,21 @@ def test_the_tools_take_what_the_form_writes(suite, tmp_path):
                               "srcwin": "0 0 10 10", "tile": "8 8", "nodata_stripe": "3 2"}.get(p.name, values[p.name])
         code, _, err = cli(name, *command.arguments_of(suite[name], values))
         assert (code, err.count("none.tif") > 0) == ((0, False) if name == "synth" else (1, True)), err
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_a_result_that_is_computed_when_it_is_looked_at(computes):
+    usage = {"schema": 1, "tools": [{"name": "x", "title": "X", "description": "Does it.", "arguments": [SRC, DST],
+                                     "examples": [], "computes": computes}]}
+    tool = schema.tools_of(usage)["x"]
+    assert [p.name for p in tool.parameters] == ["src", *(["computed"] if computes else []), "dst"]
+    for chosen in (False, True):
+        words = command.arguments_of(tool, {"src": "a.img", "dst": "b.tif", "computed": chosen})
+        assert words == [*(["-of", "HSI"] if computes and chosen else []), "a.img", "b.tif"]
+
+
+def test_which_tools_compute():
+    tools = schema.tools_of(json.loads(cli("--json-usage")[1]))
+    having = {name for name, tool in tools.items() if tool.parameter("computed")}
+    assert having >= {"spp", "pca", "mnf", "unmix", "detect", "svm_classify", "resample", "features", "orthorectify"}
+    assert not having & {"eadp", "profile", "atdca", "pipeline"}
