@@ -981,6 +981,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                                 without_mask(mask, computing.pass("detection", 0.5)));
     }
     scene.set_fate(nullptr);
+    if (raster::RasterSink::is_virtual(run.options().destination) && s.exclude_share == 0) scene.read_once();
     const auto pass = [&](bool again) {
         return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
     };

@@ -3,6 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "features/features.h"
+#include "links/links.h"
 #include "math/continuum.h"
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
@@ -144,7 +145,10 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
     const auto& dst = run.options().destination;
     const auto spec = spec_of(s, scene, plan);
     raster::RasterSink::check_virtual(dst, spec, scene);
-    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    if (raster::RasterSink::is_computed(dst))
+        return raster::RasterSink::write_virtual(
+            dst, spec, scene, links::feature_bands(scene.shape().bands, plan.ranges, s.output));
     std::vector<double> ends;
     for (size_t k = 0; k < plan.ranges.size(); ++k)
         ends.insert(ends.end(), {plan.from[k], plan.to[k]});
@@ -218,7 +222,6 @@ bool measure(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
 
 void run_features(tool::Run& run, const Settings& s) {
     auto scene = run.open_source();
-    tools::refuse_computed(run.options().destination);
     tool::check_spectrum(*scene, "a continuum");
     scene = meant_values(run, std::move(scene));
     if (raster::RasterSink::is_virtual(run.options().destination)) {
@@ -241,6 +244,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_destination();
+    call.computes_dst();
     call.add_compute(false);
     call.option("range", s.range_texts,
                 "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")

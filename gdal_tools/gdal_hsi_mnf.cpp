@@ -94,6 +94,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         if (!given) tools::print_scan_plan(run, computing, *source, *operation, pass(false));
         return tools::print_projection_plan(run, computing, *source, most);
     }
+    if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
     const auto moments = given ? given->moments : scene.scan(scan, pass);
     std::vector<int> kept;
     const auto model = tools::fit_noise_scene(scene, moments, given ? given->minimum : scene.minimum(),

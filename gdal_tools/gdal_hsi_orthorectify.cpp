@@ -4,6 +4,7 @@
 // would decode its blocks again and again.
 #include "core/counted.h"
 #include "core/error.h"
+#include "raster/files/scene_document.h"
 #include "raster/sink/output_set.h"
 #include "raster/source/lookup_table.h"
 #include "tool/definition.h"
@@ -83,17 +84,34 @@ class Placing final : public stream::Operation {
 };
 
 /// In the type of src. Values that a float does not hold are copied as the bits that they are.
-raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& grid) {
+raster::OutputSpec spec_of(const raster::RasterSource& grid) {
     raster::OutputSpec spec;
     spec.shape = grid.shape();
     spec.type = grid.type_name();
     if (!grid.exact_in_float()) spec.sample_type = spec.type;
     spec.same_bands = true;
     spec.holes = true;
+    return spec;
+}
+
+raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& grid) {
     raster::OutputSet outputs;
-    outputs.plan(run.options().destination, spec);
+    outputs.plan(run.options().destination, spec_of(grid));
     outputs.check();
     return outputs;
+}
+
+/// An .hsi: the scene and the table, which are read together when it is read.
+void write_computed(tool::Run& run, const raster::RasterSource& scene, const raster::RasterSource& grid) {
+    if (!scene.exact_in_float())
+        throw UsageError("-of HSI: the values of " + scene.path() + " are more than single precision holds",
+                         "Write another format.");
+    const auto spec = spec_of(grid);
+    raster::RasterSink::check_virtual(run.options().destination, spec, grid);
+    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    stream::Link link;
+    link.operation = raster::grid_operation;
+    raster::RasterSink::write_virtual(run.options().destination, spec, grid, link);
 }
 
 void run_orthorectify(tool::Run& run, const Settings& s) {
@@ -104,6 +122,8 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     const auto shown = raster::orthorectified(scene, scene, table);
     const auto to_read = raster::orthorectified(read, read, table);
     run.report()["lookup_table"] = {{"file", path}, {"samples", table->samples()}, {"lines", table->lines()}};
+    if (raster::RasterSink::is_computed(run.options().destination))
+        return write_computed(run, *scene, *shown);
     auto outputs = output_of(run, *shown);
     Placing placing(read->shape().bands);
     if (run.options().dry_run)
@@ -137,6 +157,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_destination();
+    call.computes_dst();
     call.add_compute(false);
     call.input(
             "glt", s.table, Content::raster,

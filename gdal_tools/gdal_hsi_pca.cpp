@@ -71,6 +71,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
                                    tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
         return tools::print_projection_plan(run, computing, *source, nc);
     }
+    if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
     const auto statistics = given ? given->moments : tools::scan_scene(scene, computing, 0.5);
     const int bands = scene.shape().bands;
     nc = tools::component_count(settings.components, settings.components_given, bands);

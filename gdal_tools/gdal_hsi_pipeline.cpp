@@ -107,7 +107,7 @@ const tool::Definition* definition_of(const std::string& name) {
     if (name == write_step.name) return &write_step;
     Words names{"read", "write", "tee"};
     for (const tool::Definition* one : tools::catalogue()) {
-        if (std::string(one->name) == "pipeline") continue;
+        if (one->steps) continue;
         std::string dashed = one->name;
         std::replace(dashed.begin(), dashed.end(), '_', '-');
         if (name == one->name || name == dashed) return one;
@@ -253,6 +253,24 @@ class TemporaryFolder {
     std::string m_path;
 };
 
+/// How many steps read the scene that reaches steps[from], each at least once: tees, and behind a step whose
+/// result is computed when it is read those that read that.
+int64_t readers_of(const Steps& steps, size_t from) {
+    int64_t count = 0;
+    for (size_t i = from; i < steps.size(); ++i) {
+        const Step& step = steps[i];
+        if (!step.branch.empty()) {
+            count += readers_of(step.branch, 0);
+            continue;
+        }
+        ++count;
+        if (step.beside || !step.makes_scene()) continue;
+        const bool written = i + 2 == steps.size() && steps.back().is(write_step) && !steps.back().beside;
+        return count + (step.call->computes() && !written ? readers_of(steps, i + 1) : 0);
+    }
+    return count;
+}
+
 class Pipeline {
   public:
     Pipeline(tool::Run& run, const Settings& s, const Steps& steps)
@@ -275,7 +293,7 @@ class Pipeline {
                 run_tool(step, scene, &steps.back().call->options().destination);
                 return;
             } else {
-                scene = made_by(step, scene);
+                scene = made_by(step, scene, readers_of(steps, i + 1) > 1);
                 if (m_ended) return;
             }
         }
@@ -330,7 +348,8 @@ class Pipeline {
     }
 
     /// What the next step takes: computed when it is read, where the tool can say so, else a temporary file.
-    raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene) {
+    /// again: it is read by more than one step.
+    raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again) {
         raster::OutputOptions to;
         raster::OpenOptions result;
         if (step.call->computes()) {
@@ -339,6 +358,7 @@ class Pipeline {
             to.document = std::make_shared<raster::SceneDocument>();
             // Even -dry-run makes it: the plan of what follows hangs on what this step finds of the scene.
             run_tool(step, scene, &to);
+            if (again) to.document->store = std::make_shared<stream::LinkStore>();
             result.document = to.document;
             return result;
         }
@@ -390,6 +410,7 @@ class Pipeline {
         const auto sink = raster::RasterSink::create(to, spec, source.get());
         m_run.reserve_cache(source->cache_bytes() + sink->cache_bytes());
         auto pass = m_run.pass("write", m_share);
+        pass.memory -= source->take_memory(tool::quarter(pass.memory), pass.lanes);
         pass.output_layout = sink->layout();
         m_run.add_pass(stream::run_pass(*source, operation, {sink.get()}, pass));
         sink->commit();
@@ -503,7 +524,8 @@ extern constinit const tool::Definition pipeline{
     "",
     pipeline_tool::declare,
     false,
-    false};
+    false,
+    true};
 
 } // namespace tools
 } // namespace hsi

@@ -3,6 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "links/links.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
 #include "raster/sink/output_set.h"
@@ -166,12 +167,15 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::Resamp
     return spec;
 }
 
-/// A VRT: a weighted sum a band, computed when it is read.
+/// A weighted sum a band, computed when it is read: a VRT, or a scene that computes.
 void write_virtual(tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& scene,
                    const math::ResamplingPlan& plan) {
     const auto& dst = run.options().destination;
     raster::RasterSink::check_virtual(dst, spec, scene);
-    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    if (raster::RasterSink::is_computed(dst))
+        return raster::RasterSink::write_virtual(dst, spec, scene,
+                                                 links::resampling(scene.shape().bands, plan.bands));
     std::vector<raster::VirtualBand> bands;
     for (const auto& band : plan.bands) {
         std::vector<double> weights(static_cast<size_t>(scene.shape().bands));
@@ -219,7 +223,6 @@ bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
 }
 
 void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source) {
-    tools::refuse_computed(run.options().destination);
     tool::check_spectrum(*source, "resampling");
     if (source->wavelengths_nm().empty()) refuse_without_wavelengths(source->path());
     const Target target = target_of(run, s);
@@ -312,6 +315,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_destination("The spectra at the other bands: a raster, or of a library .sli or .csv");
+    call.computes_dst();
     call.input("like", s.like, Content::raster,
                "Make the bands of this scene that its bad-band list does not mark");
     call.input("bands", s.bands, Content::spectra,

@@ -176,6 +176,7 @@ void run_spp(tool::Run& run, Settings settings) {
         const auto operation = computing->make_displacement(settings.spp, any);
         return tool::print_plan(run, scene.cube(), *operation, computing.pass("displacement", 0.7));
     }
+    if (outputs_of(run, settings, *scene.raster(), true).empty()) scene.read_once();
     const auto statistics = scene.scan(statistics_scan, statistics_pass);
     check_window(scene.shape(), settings.spp.window);
     const bool holes = statistics.invalid_pixels > 0;

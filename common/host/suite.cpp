@@ -32,6 +32,12 @@ const tool::Definition* tool_named(const Tools& tools, const std::string& name) 
     return found == tools.end() ? nullptr : *found;
 }
 
+/// The same of a step, in whose name "_" may be "-".
+const tool::Definition* step_named(const Tools& tools, std::string name) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    return tool_named(tools, name);
+}
+
 std::string suite_help(const Tools& tools) {
     std::string text =
         "Usage: gdal_hsi TOOL [options] arguments\n\nHyperspectral image processing on georeferenced "
@@ -85,9 +91,31 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(call) : option_table(call));
 }
 
-/// "--complete" of a pipeline's words: at the beginning of a step the names of steps, within one what its
-/// tool completes.
-int complete_pipeline(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
+/// The tool whose step a word for help stands in; in a step that is no tool that of the steps; null: there is
+/// no such word.
+const tool::Definition* step_with_help(const Tools& tools, const tool::Definition& called,
+                                       const std::vector<char*>& words) {
+    const tool::Definition* step = nullptr;
+    for (size_t i = 0; i < words.size(); ++i) {
+        const std::string word = words[i];
+        if (word == "--help" || word == "-h") return step != nullptr ? step : &called;
+        const std::string before = i > 0 ? words[i - 1] : "";
+        if (before == "!" || before == "[" || before == "tee") step = step_named(tools, word);
+    }
+    return nullptr;
+}
+
+/// The tool; where help is asked for in a step of a chain of tools, the help of that step's.
+int run_tool(const Tools& tools, const tool::Definition& called, int argc, char** argv) {
+    const auto* const step = called.steps ? step_with_help(tools, called, {argv + 1, argv + argc}) : nullptr;
+    if (step == nullptr) return run_in_terminal(called, argc, argv);
+    std::string name = step->executable(), help = "--help";
+    char* line[] = {name.data(), help.data(), nullptr};
+    return run_in_terminal(*step, 2, line);
+}
+
+/// "--complete" of steps: at the beginning of one the names of steps, within one what its tool completes.
+int complete_steps(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
     size_t first = words.size(); // of the step that the last word is in
     for (size_t i = 0; i + 1 < words.size(); ++i) {
         const std::string word = words[i];
@@ -105,7 +133,7 @@ int complete_pipeline(const Tools& tools, const tool::Definition& pipeline, cons
             if (one.rfind(words.back(), 0) == 0) names += one + "\n";
         return print(names);
     }
-    const tool::Definition* step = first < words.size() ? tool_named(tools, words[first]) : &pipeline;
+    const tool::Definition* step = first < words.size() ? step_named(tools, words[first]) : &pipeline;
     if (step == nullptr) return print("FILES\n"); // read and write
     line = {name.data(), complete.data()};
     line.insert(line.end(), words.begin() + static_cast<ptrdiff_t>(step == &pipeline ? 0 : first + 1),
@@ -124,9 +152,9 @@ int run_suite(const Tools& tools, int argc, char** argv) {
     std::string name = argc > 0 ? argv[0] : "";
     name.erase(0, name.rfind('/') + 1);
     if (const tool::Definition* called = tool_named(tools, name)) {
-        if (std::string(called->name) == "pipeline" && argc > 2 && std::string(argv[1]) == "--complete")
-            return complete_pipeline(tools, *called, {argv + 2, argv + argc});
-        return run_in_terminal(*called, argc, argv);
+        if (called->steps && argc > 2 && std::string(argv[1]) == "--complete")
+            return complete_steps(tools, *called, {argv + 2, argv + argc});
+        return run_tool(tools, *called, argc, argv);
     }
 
     const std::string word = argc > 1 ? argv[1] : "--help";
@@ -144,8 +172,7 @@ int run_suite(const Tools& tools, int argc, char** argv) {
         if (argc > 3) {
             const tool::Definition* one = tool_named(tools, argv[2]);
             if (one == nullptr) return 0;
-            if (std::string(one->name) == "pipeline")
-                return complete_pipeline(tools, *one, {argv + 3, argv + argc});
+            if (one->steps) return complete_steps(tools, *one, {argv + 3, argv + argc});
             argv[2] = argv[1]; // the tool completes what follows its name
             return run_in_terminal(*one, argc - 1, argv + 1);
         }
@@ -159,7 +186,7 @@ int run_suite(const Tools& tools, int argc, char** argv) {
         return print(names);
     }
     if (const tool::Definition* one = tool_named(tools, word))
-        return run_in_terminal(*one, argc - 1, argv + 1);
+        return run_tool(tools, *one, argc - 1, argv + 1);
     return unknown(word, tools);
 }
 

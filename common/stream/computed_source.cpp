@@ -4,6 +4,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,66 +22,130 @@ uint64_t cube_bytes(int64_t samples, int64_t lines, int bands) {
     return static_cast<uint64_t>(samples * lines) * static_cast<uint64_t>(bands) * sizeof(float);
 }
 
+/// Half of what is free may be taken: outputs want theirs.
+bool folder_has_room(const std::string& folder, uint64_t bytes) {
+    std::error_code error;
+    const auto space = std::filesystem::space(folder, error);
+    return !error && bytes <= space.available / 2;
+}
+
+/// Null where the folder takes no file: then it is computed anew.
+std::shared_ptr<KeptLines> in_file(const CubeShape& shape, const std::string& folder) {
+    try {
+        return std::make_shared<KeptLines>(shape, folder);
+    } catch (const Error&) {
+        return nullptr;
+    }
+}
+
 } // namespace
 
 class ComputedSource::Reader final : public CubeReader {
   public:
     explicit Reader(const ComputedSource& owner)
-        : m_owner(owner), m_behind(owner.m_behind->open_reader()),
-          m_outputs(owner.m_operation->output_bands()), m_in_place(owner.m_operation->reads_in_place()) {}
+        : m_owner(owner), m_behind(owner.m_behind->open_reader()), m_first(owner, owner.operation(), 0) {
+        if (owner.keeps_numbers())
+            m_again.emplace(owner, *owner.m_work.repeating, owner.m_kept->shape().bands);
+    }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        make_room(window);
-        for (int64_t y = 0; y < window.h; y += m_lines) {
-            const int64_t h = std::min(m_lines, window.h - y);
-            compute({window.x, window.y + y, window.w, h}, dst.cut(0, y, window.w, h));
-        }
+        if (m_owner.keeps_values() && m_owner.m_kept->read(window, dst)) return;
+        if (m_again && has_numbers(window)) return in_parts(*m_again, 0, window, dst);
+        in_parts(m_first, m_owner.halo(), window, dst);
     }
-    void prefetch(const Rect& window) override { m_behind->prefetch(with_halo(window)); }
+    void prefetch(const Rect& window) override { m_behind->prefetch(with_halo(window, m_owner.halo_now())); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_behind->look_ahead(bytes, threads); }
 
   private:
-    Rect with_halo(const Rect& core) const {
+    /// A worker for windows of some size, with its buffers.
+    struct Work {
+        Work(const ComputedSource& owner, Operation& o, int extra)
+            : operation(o), extra_bands(extra), outputs(o.output_bands()),
+              in_place(extra == 0 && o.reads_in_place()), bands(owner.m_behind->shape().bands + extra) {}
+
+        void make_room(const ComputedSource& owner, int64_t halo, const Rect& window) {
+            if (worker && window.w <= samples && window.h <= asked_lines) return;
+            samples = std::max(samples, window.w);
+            asked_lines = std::max(asked_lines, window.h);
+            lines = owner.lines_at_once(samples, asked_lines, halo);
+            const TileLimits limits = owner.limits(samples, asked_lines, halo);
+            worker.reset(); // its memory goes before the next one's comes
+            in = {};
+            in = HostBuffer<float>(static_cast<size_t>(limits.window_samples * limits.window_lines * bands));
+            out.clear();
+            out.resize(outputs.size());
+            worker = operation.start(0, limits);
+        }
+
+        Operation& operation;
+        const int extra_bands; ///< behind those of the cube behind: the numbers of a pixel
+        const std::vector<int> outputs;
+        const bool in_place;
+        const int bands;
+        std::unique_ptr<Worker> worker;
+        HostBuffer<float> in;
+        std::vector<std::vector<float>> out;
+        int64_t samples = 0, asked_lines = 0, lines = 1;
+    };
+
+    Rect with_halo(const Rect& core, int64_t halo) const {
         const CubeShape scene = m_owner.m_behind->shape();
-        return intersect(grow(core, m_owner.halo()), Rect{0, 0, scene.samples, scene.lines});
+        return intersect(grow(core, halo), Rect{0, 0, scene.samples, scene.lines});
     }
 
-    /// A worker for windows of this size, and its outputs.
-    void make_room(const Rect& window) {
-        if (m_worker && window.w <= m_samples && window.h <= m_asked_lines) return;
-        m_samples = std::max(m_samples, window.w);
-        m_asked_lines = std::max(m_asked_lines, window.h);
-        m_lines = m_owner.lines_at_once(m_samples, m_asked_lines);
-        const TileLimits limits = m_owner.limits(m_samples, m_asked_lines);
-        m_worker.reset(); // its memory goes before the next one's comes
-        m_in.clear();
-        m_in.resize(static_cast<size_t>(limits.window_samples * limits.window_lines *
-                                        m_owner.m_behind->shape().bands));
-        m_out.assign(m_outputs.size(), {});
-        m_worker = m_owner.m_operation->start(0, limits);
+    bool has_numbers(const Rect& window) {
+        m_numbers.resize(
+            static_cast<size_t>(window.area() * static_cast<int64_t>(m_owner.m_kept->shape().bands)));
+        m_numbers_at = window;
+        return m_owner.m_kept->read(
+            window,
+            CubeView<float>::packed(m_numbers.data(), m_owner.m_kept->shape().bands, window.h, window.w));
     }
 
-    void compute(const Rect& core, const CubeView<float>& dst) {
-        const Tile tile{0, core, with_halo(core)};
-        const auto there = m_in_place ? m_behind->view(tile.window) : std::nullopt;
-        const auto in = there ? *there
-                              : CubeView<float>::packed(m_in.data(), m_owner.m_behind->shape().bands,
-                                                        tile.window.h, tile.window.w);
-        if (!there) m_behind->read(tile.window, in);
+    void in_parts(Work& work, int64_t halo, const Rect& window, const CubeView<float>& dst) {
+        work.make_room(m_owner, halo, window);
+        for (int64_t y = 0; y < window.h; y += work.lines) {
+            const int64_t h = std::min(work.lines, window.h - y);
+            compute(work, halo, {window.x, window.y + y, window.w, h}, dst.cut(0, y, window.w, h));
+        }
+    }
+
+    /// The window of the cube behind, with the numbers of its pixels as bands where the work wants them.
+    CubeView<float> taken(Work& work, const Rect& window) {
+        if (work.in_place)
+            if (const auto there = m_behind->view(window)) return *there;
+        const auto in = CubeView<float>::packed(work.in.data(), work.bands, window.h, window.w);
+        auto behind = in;
+        behind.bands -= work.extra_bands;
+        m_behind->read(window, behind);
+        const auto numbers =
+            CubeView<float>::packed(m_numbers.data(), work.extra_bands, m_numbers_at.h, m_numbers_at.w);
+        for (int b = 0; b < work.extra_bands; ++b)
+            for (int64_t line = 0; line < window.h; ++line)
+                std::copy_n(numbers.row(b, window.y - m_numbers_at.y + line), window.w,
+                            in.row(behind.bands + b, line));
+        return in;
+    }
+
+    void compute(Work& work, int64_t halo, const Rect& core, const CubeView<float>& dst) {
+        const Tile tile{0, core, with_halo(core, halo)};
+        const auto in = taken(work, tile.window);
         // Workers write lines that follow one another.
         const bool directly = dst.line_stride == dst.samples;
         std::vector<CubeView<float>> out;
-        for (size_t k = 0; k < m_out.size(); ++k) {
+        for (size_t k = 0; k < work.outputs.size(); ++k) {
             if (k == m_owner.m_output && directly) {
                 out.push_back(dst);
                 continue;
             }
-            m_out[k].resize(static_cast<size_t>(core.area() * m_outputs[k]));
-            out.push_back(CubeView<float>::packed(m_out[k].data(), m_outputs[k], core.h, core.w));
+            work.out[k].resize(static_cast<size_t>(core.area() * work.outputs[k]));
+            out.push_back(CubeView<float>::packed(work.out[k].data(), work.outputs[k], core.h, core.w));
         }
-        m_worker->process(tile, in, out);
-        if (directly) return;
+        work.worker->process(tile, in, out);
         const auto& made = out[m_owner.m_output];
+        if (m_owner.m_kept && &work == &m_first && core.w == m_owner.m_shape.samples)
+            m_owner.m_kept->keep(core.y, m_again ? out.back() : made);
+        if (directly) return;
         for (int b = 0; b < dst.bands; ++b)
             for (int64_t line = 0; line < dst.lines; ++line)
                 std::copy_n(made.row(b, line), dst.samples, dst.row(b, line));
@@ -88,57 +153,93 @@ class ComputedSource::Reader final : public CubeReader {
 
     const ComputedSource& m_owner;
     const std::unique_ptr<CubeReader> m_behind;
-    const std::vector<int> m_outputs;
-    const bool m_in_place;
-    std::unique_ptr<Worker> m_worker;
-    std::vector<float> m_in;
-    std::vector<std::vector<float>> m_out;
-    int64_t m_samples = 0, m_asked_lines = 0, m_lines = 1;
+    Work m_first;
+    std::optional<Work> m_again; ///< with the numbers of a pixel
+    std::vector<float> m_numbers;
+    Rect m_numbers_at;
 };
 
-ComputedSource::ComputedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<Operation> operation,
-                               size_t output)
-    : m_behind(std::move(behind)), m_operation(std::move(operation)), m_output(output),
+ComputedSource::ComputedSource(std::shared_ptr<const CubeSource> behind, LinkWork work, size_t output,
+                               std::shared_ptr<LinkStore> store)
+    : m_behind(std::move(behind)), m_work(std::move(work)), m_output(output), m_store(std::move(store)),
       m_shape(m_behind->shape()) {
-    const auto outputs = m_operation->output_bands();
-    if (output >= outputs.size() || m_operation->align_samples() != 1 || m_operation->align_lines() != 1)
+    const auto outputs = m_work.operation->output_bands();
+    if (output >= outputs.size() || m_work.operation->align_samples() != 1 ||
+        m_work.operation->align_lines() != 1)
         throw Error("internal: this operation makes no cube that can be computed when it is read");
+    if (output != 0) m_work.finding = m_work.repeating = nullptr;
     m_shape.bands = outputs[output];
+}
+
+uint64_t ComputedSource::take_memory(uint64_t most, const std::string& folder) {
+    const auto held = [this] { return m_kept && m_kept->in_memory() ? m_kept->shape().float_bytes() : 0; };
+    if (m_store && m_store->decided) {
+        m_kept = m_store->lines;
+        return held();
+    }
+    CubeShape shape = m_shape;
+    if (m_work.finding) shape.bands = m_work.finding->output_bands().back();
+    if (m_work.finding || m_store) {
+        if (shape.float_bytes() <= most)
+            m_kept = std::make_shared<KeptLines>(shape);
+        else if (m_store && m_work.dear && !folder.empty() && folder_has_room(folder, shape.float_bytes()))
+            m_kept = in_file(shape, folder);
+    }
+    if (m_store) *m_store = {m_kept, true};
+    return held();
+}
+
+const char* ComputedSource::kept() const {
+    if (!m_kept) return nullptr;
+    return keeps_numbers() ? "numbers" : m_kept->in_memory() ? "memory" : "file";
 }
 
 BlockLayout ComputedSource::layout() const {
     BlockLayout layout = m_behind->layout();
-    if (halo() == 0) return layout;
-    const int64_t least = std::min(halos_a_tile * halo(), m_shape.lines);
+    const int64_t around = halo_now();
+    if (around == 0) return layout;
+    const int64_t least = std::min(halos_a_tile * around, m_shape.lines);
     layout.block_lines = (least + layout.block_lines - 1) / layout.block_lines * layout.block_lines;
     return layout;
 }
 
-int64_t ComputedSource::lines_at_once(int64_t samples, int64_t lines) const {
+int64_t ComputedSource::lines_at_once(int64_t samples, int64_t lines, int64_t halo) const {
     // A halo would be computed anew for every few lines, and so would a block of a file be decoded.
-    if (halo() > 0 || m_behind->layout().block_lines > 1) return lines;
+    if (halo > 0 || m_behind->layout().block_lines > 1) return lines;
     const uint64_t line = cube_bytes(samples, 1, m_behind->shape().bands);
     return std::clamp<int64_t>(static_cast<int64_t>(cached_bytes / std::max<uint64_t>(1, line)), 1, lines);
 }
 
-TileLimits ComputedSource::limits(int64_t samples, int64_t lines) const {
+TileLimits ComputedSource::limits(int64_t samples, int64_t lines, int64_t halo) const {
     TileLimits limits;
     limits.core_samples = samples;
-    limits.core_lines = lines_at_once(samples, lines);
-    limits.window_samples = std::min(samples + 2 * halo(), m_shape.samples);
-    limits.window_lines = std::min(limits.core_lines + 2 * halo(), m_shape.lines);
+    limits.core_lines = lines_at_once(samples, lines, halo);
+    limits.window_samples = std::min(samples + 2 * halo, m_shape.samples);
+    limits.window_lines = std::min(limits.core_lines + 2 * halo, m_shape.lines);
     return limits;
 }
 
 uint64_t ComputedSource::window_bytes(int64_t samples, int64_t lines) const {
-    const TileLimits all = limits(samples, lines);
-    uint64_t bytes = cube_bytes(all.window_samples, all.window_lines, m_behind->shape().bands) +
-                     m_operation->scratch_bytes(all) +
-                     m_behind->window_bytes(all.window_samples, all.window_lines);
-    const auto outputs = m_operation->output_bands();
-    for (size_t k = 0; k < outputs.size(); ++k)
-        if (k != m_output) bytes += cube_bytes(all.core_samples, all.core_lines, outputs[k]);
-    return bytes;
+    const auto bytes_of = [&](const Operation& operation, int64_t halo, int extra_bands) {
+        const TileLimits all = limits(samples, lines, halo);
+        uint64_t bytes =
+            cube_bytes(all.window_samples, all.window_lines, m_behind->shape().bands + extra_bands) +
+            operation.scratch_bytes(all);
+        const auto outputs = operation.output_bands();
+        for (size_t k = 0; k < outputs.size(); ++k)
+            if (k != m_output) bytes += cube_bytes(all.core_samples, all.core_lines, outputs[k]);
+        return bytes;
+    };
+    const bool there = m_kept && m_kept->complete();
+    uint64_t bytes = 0;
+    if (keeps_numbers()) {
+        const int numbers = m_kept->shape().bands;
+        bytes += cube_bytes(samples, lines, numbers) + bytes_of(*m_work.repeating, 0, numbers);
+    }
+    if (keeps_values() && there) return bytes;
+    if (!there) bytes += bytes_of(operation(), halo(), 0);
+    const TileLimits all = limits(samples, lines, halo_now());
+    return bytes + m_behind->window_bytes(all.window_samples, all.window_lines);
 }
 
 std::unique_ptr<CubeReader> ComputedSource::open_reader() const { return std::make_unique<Reader>(*this); }
@@ -154,7 +255,7 @@ LinkMaker& link_maker() {
 
 void set_link_maker(LinkMaker maker) { link_maker() = std::move(maker); }
 
-std::shared_ptr<Operation> make_operation(const Link& link, const CubeShape& scene) {
+LinkWork make_operation(const Link& link, const CubeShape& scene) {
     if (!link_maker()) throw Error("internal: nobody knows the operation '" + link.operation + "'");
     return link_maker()(link, scene);
 }

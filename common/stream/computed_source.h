@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/json.h"
+#include "stream/kept_lines.h"
 #include "stream/operation.h"
 
 #include <cstddef>
@@ -12,17 +13,38 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace hsi::stream {
+
+/// The operation of a link, which gathers nothing and has no align_samples() and align_lines(), and how it is
+/// done again.
+struct LinkWork {
+    LinkWork() = default;
+    LinkWork(std::shared_ptr<Operation> o) : operation(std::move(o)) {}
+
+    std::shared_ptr<Operation> operation;
+    /// Where the work of a pixel lies in few numbers (what SPP finds by looking around it): the operation
+    /// with these as a further, last output, and one that makes its first output of the bands behind and of
+    /// these numbers as further bands, without a neighbourhood. Null: there are none.
+    std::shared_ptr<Operation> finding, repeating;
+    /// A value takes far longer to compute than to be written to a file and read again.
+    bool dear = false;
+};
+
+/// What several sources of one link, opened one after the other, leave for one another.
+struct LinkStore {
+    std::shared_ptr<KeptLines> lines; ///< null: nothing yet
+    bool decided = false;             ///< whether anything is kept
+};
 
 /// The values are those of a pass with this operation, to the last bit, whatever windows are read.
 class ComputedSource final : public CubeSource {
   public:
-    /// Output `output` of `operation`, which gathers nothing and has no align_samples() and align_lines();
-    /// one that is made for this source, since its worker computes all outputs. Throws Error where it has no
-    /// such output.
-    ComputedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<Operation> operation,
-                   size_t output = 0);
+    /// Output `output` of `work`, which is made for this source, since its worker computes all outputs.
+    /// `store`: others will compute the same. Throws Error where there is no such output.
+    ComputedSource(std::shared_ptr<const CubeSource> behind, LinkWork work, size_t output = 0,
+                   std::shared_ptr<LinkStore> store = nullptr);
 
     CubeShape shape() const override { return m_shape; }
     /// As that of the cube behind it; tiles of a few halos, or most would be computed more than once.
@@ -32,18 +54,35 @@ class ComputedSource final : public CubeSource {
     uint64_t window_bytes(int64_t samples, int64_t lines) const override;
     uint64_t stored_bytes_per_pixel() const override { return m_behind->stored_bytes_per_pixel(); }
 
-    int64_t halo() const { return m_operation->halo(); } ///< of this link alone
+    /// Of this link alone, while its numbers are not there.
+    int64_t halo() const { return m_work.operation->halo(); }
+
+    /// Before any reader is opened, once: of `most` bytes, what this link takes to keep what it computes from
+    /// now on. It keeps a pixel's few numbers where it has such, and with a store all values: in memory, or,
+    /// of values that are dear, in a temporary file in `folder` (empty: never). What does not fit is computed
+    /// anew.
+    uint64_t take_memory(uint64_t most, const std::string& folder);
+    /// How it is kept: "numbers", "memory", "file"; null: it is computed anew by every reader.
+    const char* kept() const;
 
   private:
     class Reader;
+    bool keeps_numbers() const { return m_kept && m_work.finding != nullptr; }
+    bool keeps_values() const { return m_kept && m_work.finding == nullptr; }
+    /// Where its numbers are there nothing looks around a pixel any more.
+    int64_t halo_now() const { return m_kept && m_kept->complete() ? 0 : halo(); }
+    Operation& operation() const { return keeps_numbers() ? *m_work.finding : *m_work.operation; }
     /// Lines of a window that are computed in one go: all, or few where they can be had one by one and stay
     /// in the processor's caches on their way through the chain.
-    int64_t lines_at_once(int64_t samples, int64_t lines) const;
-    TileLimits limits(int64_t samples, int64_t lines) const; ///< of the worker, for windows of this size
+    int64_t lines_at_once(int64_t samples, int64_t lines, int64_t halo) const;
+    /// Of a worker, for windows of this size.
+    TileLimits limits(int64_t samples, int64_t lines, int64_t halo) const;
 
     std::shared_ptr<const CubeSource> m_behind;
-    std::shared_ptr<Operation> m_operation;
+    LinkWork m_work;
     size_t m_output;
+    std::shared_ptr<LinkStore> m_store;
+    std::shared_ptr<KeptLines> m_kept; ///< the numbers where there are such, else the values
     CubeShape m_shape;
 };
 
@@ -56,10 +95,10 @@ struct Link {
 
 /// Makes the operation of a link for a cube of this shape. Throws Error where settings are damaged, or are
 /// those of another cube.
-using LinkMaker = std::function<std::shared_ptr<Operation>(const Link& link, const CubeShape& scene)>;
+using LinkMaker = std::function<LinkWork(const Link& link, const CubeShape& scene)>;
 /// Who knows the operations says so once, before any link is made: this room knows none.
 void set_link_maker(LinkMaker maker);
 /// By the maker. Throws Error as it does, and where nobody has set one.
-std::shared_ptr<Operation> make_operation(const Link& link, const CubeShape& scene);
+LinkWork make_operation(const Link& link, const CubeShape& scene);
 
 } // namespace hsi::stream

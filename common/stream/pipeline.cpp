@@ -107,6 +107,8 @@ class PassRun {
         const CodecTime coding = codec_time();
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
+        // A source that keeps what it computes needs less at the end.
+        const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
         if (m_options.progress) m_options.progress(0.0);
         std::optional<parallel::SharedTiles> shared;
         if (m_divided) {
@@ -136,7 +138,7 @@ class PassRun {
         m_report.tile_lines = m_plan.max_core_lines();
         m_report.halo = m_plan.halo();
         m_report.lanes = lanes;
-        m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan) + m_report.ahead_bytes;
+        m_report.buffer_bytes = planned + m_report.ahead_bytes;
         m_report.seconds = seconds_since(begin);
         const CodecTime coded = codec_time();
         m_report.decode_seconds = coded.decoding - coding.decoding;

@@ -2,6 +2,7 @@
 #include "stream/resident_source.h"
 
 #include "core/error.h"
+#include "stream/kept_lines.h"
 
 #include <algorithm>
 
@@ -46,7 +47,7 @@ class ResidentSource::Reader final : public CubeReader {
 
 ResidentSource::ResidentSource(std::shared_ptr<const CubeSource> behind)
     : m_behind(std::move(behind)),
-      m_cube(static_cast<size_t>(m_behind->shape().float_bytes() / sizeof(float))) {}
+      m_cube(small_page_allocator(), static_cast<size_t>(m_behind->shape().float_bytes() / sizeof(float))) {}
 
 void ResidentSource::seal() {
     if (m_filled.load() != shape().pixels())

@@ -155,6 +155,7 @@ struct Definition {
     void (*declare)(Call& call);
     bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
     bool on_arrays = true;    ///< false: it is about files, and libhsi has it not (plugins/arrays)
+    bool steps = false;       ///< its words are steps of other tools, which help and completion are of
 
     std::string executable() const { return std::string("gdal_hsi_") + name; }
 };

@@ -57,6 +57,17 @@ std::string device_text(const DeviceChoice& choice) {
     return text;
 }
 
+/// " (halo 2; values are kept in memory)"; nothing where there is nothing to say.
+std::string link_remarks(const raster::RasterSource::ChainLink& link) {
+    std::string text = link.halo > 0 ? "halo " + std::to_string(link.halo) : "";
+    if (!link.kept.empty())
+        text += std::string(text.empty() ? "" : "; ") +
+                (link.kept == "numbers" ? "what it finds around a pixel is kept"
+                 : link.kept == "file"  ? "values are kept in a temporary file"
+                                        : "values are kept in memory");
+    return text.empty() ? text : " (" + text + ")";
+}
+
 std::vector<std::string> texts_of(const std::vector<raster::BandChoice>& choices) {
     std::vector<std::string> texts;
     for (const auto& choice : choices)
@@ -450,9 +461,10 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
         std::string text = "Chain: " + source->chain_source();
         Json links = Json::array();
         for (const auto& link : chain) {
-            text +=
-                " ! " + link.operation + (link.halo > 0 ? " (halo " + std::to_string(link.halo) + ")" : "");
-            links.push_back({{"operation", link.operation}, {"halo", link.halo}});
+            text += " ! " + link.operation + link_remarks(link);
+            links.push_back({{"operation", link.operation},
+                             {"halo", link.halo},
+                             {"kept", link.kept.empty() ? Json() : Json(link.kept)}});
         }
         m->source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
         if (m->options.dry_run) print(text);
@@ -507,7 +519,9 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
     if (source->raw_access() && !source->is_remote()) return source;
-    const bool computed = !source->chain().empty();
+    const auto chain = source->chain();
+    const bool computed = !chain.empty();
+    if (computed && !chain.back().kept.empty() && chain.back().kept != "numbers") return source;
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
                               beside)) {
         if (computed)

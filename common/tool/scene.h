@@ -133,7 +133,8 @@ class Scene {
     auto scan(const std::string& name, double share, Make make) {
         return scan(std::move(make), [&](bool again) { return m_run.pass(name, again ? 0.0 : share); });
     }
-    /// The scan is all: nothing is kept in memory for a second pass.
+    /// The scan is all, since no other pass comes or dst is computed when it is read: nothing is kept in
+    /// memory for a second one.
     void read_once() { m_read_once = true; }
     /// What becomes of invalid pixels, for report_invalid(); null: that is told later.
     void set_fate(const char* fate) { m_fate = fate; }

@@ -36,12 +36,6 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
            nm_text(bands.centres[rising.back()]);
 }
 
-void refuse_computed(const raster::OutputOptions& destination) {
-    if (raster::RasterSink::is_computed(destination))
-        throw UsageError("'" + destination.path + "': this tool is no link of a scene that computes (.hsi)",
-                         "Write a VRT (-of VRT), or a raster.");
-}
-
 namespace {
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();

@@ -19,9 +19,6 @@ std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
 /// "`what` between 400 and 2500 nm", or that there is none.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
 
-/// Throws UsageError for a dst that is a scene that computes (.hsi), of which the tool is no link.
-void refuse_computed(const raster::OutputOptions& destination);
-
 /// A library's spectra at other bands.
 struct ResampledSpectra {
     /// The bands that at least one spectrum has.

@@ -50,6 +50,28 @@ class Settings {
             values.push_back(static_cast<T>(number(one, key)));
         return values;
     }
+    /// Each of a list of at least one.
+    template <class Visit>
+    void each(const char* key, const Visit& visit) const {
+        if (!at(key).is_array() || at(key).empty()) fail(std::string("'") + key + "' is no list, or empty");
+        for (const Json& one : at(key))
+            visit(one);
+    }
+    const Json& member(const Json& one, const char* of, const char* key) const {
+        const auto found = one.is_object() ? one.find(key) : one.end();
+        if (found == one.end()) fail(std::string("'") + of + "' has one without '" + key + "'");
+        return *found;
+    }
+    /// Bands of the scene, from 0.
+    std::vector<size_t> places(const Json& json, const char* key) const {
+        std::vector<size_t> out;
+        for (const double v : list<double>(json, key)) {
+            if (v != std::floor(v) || v < 0 || v >= static_cast<double>(m_bands))
+                fail(std::string("'") + key + "' names no band of the scene");
+            out.push_back(static_cast<size_t>(v));
+        }
+        return out;
+    }
     std::vector<double> numbers(const char* key) const { return list<double>(at(key), key); }
     /// One for each band of the scene.
     std::vector<double> band_numbers(const char* key) const {
@@ -85,13 +107,23 @@ class Settings {
     const size_t m_bands;
 };
 
-using Made = std::shared_ptr<stream::Operation>;
+using Made = stream::LinkWork;
+
+/// Whose values take far longer than a file of them.
+Made dear(Made work) {
+    work.dear = true;
+    return work;
+}
 
 Made make_displacement(const Settings& s, const CubeShape&) {
     spp::Options options;
     options.window = static_cast<int>(s.whole("window", spp::min_window, spp::max_window));
     if (options.window % 2 == 0) s.fail("'window' is an even number");
-    return spp::make_displacement(options, s.band_numbers("centroid"));
+    const auto centroid = s.band_numbers("centroid");
+    Made work(spp::make_displacement(options, centroid));
+    work.finding = spp::make_finding_displacement(options.window, centroid);
+    work.repeating = spp::make_repeated_displacement(centroid);
+    return work;
 }
 
 Made make_transform(const Settings& s, const CubeShape& scene) {
@@ -104,7 +136,7 @@ Made make_transform(const Settings& s, const CubeShape& scene) {
     if (t.offset.empty()) s.fail("'offset' is empty");
     if (t.matrix.size() % t.offset.size() != 0) s.fail("'matrix' and 'offset' do not fit together");
     s.check_bands(t.matrix.size() / t.offset.size());
-    return pca::make_transform(std::move(t));
+    return Made(pca::make_transform(std::move(t)));
 }
 
 constexpr std::pair<const char*, unmix::Method> unmix_methods[] = {{"ucls", unmix::Method::ucls},
@@ -118,7 +150,8 @@ Made make_unmixing(const Settings& s, const CubeShape&) {
     for (size_t k = 1; k <= endmembers.spectra.size(); ++k)
         endmembers.names.push_back(std::to_string(k));
     for (const auto& [name, method] : unmix_methods)
-        if (s.at("method") == name) return unmix::make_unmixing(endmembers, {method, s.yes("rmse")});
+        if (s.at("method") == name)
+            return dear(Made(unmix::make_unmixing(endmembers, {method, s.yes("rmse")})));
     s.fail("'method' is none of unmixing");
 }
 
@@ -145,14 +178,14 @@ Made make_detection(const Settings& s, const CubeShape& scene) {
     d.deviation = s.numbers("deviation");
     d.targets = static_cast<int>(s.whole("targets", 0, 65535));
     detect::check_detector(d);
-    return detect::make_detection(d, {});
+    return Made(detect::make_detection(d, {}));
 }
 
 Made make_svm(const Settings& s, const CubeShape&) {
     const auto model =
         std::make_shared<const svm::Model>(svm::from_json(s.at("model").dump(), "the link 'svm'"));
     s.check_bands(static_cast<size_t>(model->features()));
-    return svm::make_classification(model, {});
+    return dear(Made(svm::make_classification(model, {})));
 }
 
 Made make_mlr(const Settings& s, const CubeShape& scene) {
@@ -161,7 +194,7 @@ Made make_mlr(const Settings& s, const CubeShape& scene) {
     s.check_bands(static_cast<size_t>(model->features()));
     sahic::SpectralOptions options;
     options.map = true;
-    return sahic::make_spectral_pass(model, options, scene.samples, scene.lines);
+    return dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
 }
 
 Made make_nearest(const Settings& s, const CubeShape&) {
@@ -169,7 +202,44 @@ Made make_nearest(const Settings& s, const CubeShape&) {
     options.max_angle = s.number("max_angle");
     if (!(options.max_angle >= 0 && options.max_angle <= 180))
         s.fail("'max_angle' is no angle between spectra");
-    return atdca::make_classification(s.spectra<float>("spectra"), options);
+    return Made(atdca::make_classification(s.spectra<float>("spectra"), options));
+}
+
+Made make_resampling(const Settings& s, const CubeShape& scene) {
+    std::vector<math::ResampledBand> bands;
+    s.check_bands(static_cast<size_t>(s.whole("inputs", 1, 1000000)));
+    s.each("bands", [&](const Json& one) {
+        math::ResampledBand band;
+        band.target = bands.size();
+        band.sources = s.places(s.member(one, "bands", "sources"), "sources");
+        band.weights = s.list<double>(s.member(one, "bands", "weights"), "weights");
+        if (band.sources.empty() || band.sources.size() != band.weights.size())
+            s.fail("'sources' and 'weights' do not fit together");
+        bands.push_back(std::move(band));
+    });
+    return Made(resample::make_resampling(scene.bands, std::move(bands)));
+}
+
+constexpr std::pair<const char*, features::Output> feature_outputs[] = {
+    {"removed", features::Output::removed}, {"features", features::Output::features}};
+
+Made make_features(const Settings& s, const CubeShape& scene) {
+    std::vector<features::Range> ranges;
+    s.check_bands(static_cast<size_t>(s.whole("inputs", 1, 1000000)));
+    s.each("ranges", [&](const Json& one) {
+        features::Range range;
+        range.bands = s.places(s.member(one, "ranges", "bands"), "bands");
+        range.x = s.list<double>(s.member(one, "ranges", "x"), "x");
+        if (range.bands.size() < 3 || range.bands.size() != range.x.size())
+            s.fail("'bands' and 'x' do not fit together");
+        for (size_t k = 1; k < range.x.size(); ++k)
+            if (range.x[k] <= range.x[k - 1]) s.fail("'x' does not rise");
+        ranges.push_back(std::move(range));
+    });
+    for (const auto& [name, output] : feature_outputs)
+        if (s.at("output") == name)
+            return dear(Made(features::make_features(scene.bands, std::move(ranges), output)));
+    s.fail("'output' is none of features");
 }
 
 struct Kind {
@@ -180,7 +250,8 @@ struct Kind {
 constexpr Kind kinds[] = {{"spp", make_displacement}, {"transform", make_transform},
                           {"unmix", make_unmixing},   {"detect", make_detection},
                           {"svm", make_svm},          {"mlr", make_mlr},
-                          {"nearest", make_nearest}};
+                          {"nearest", make_nearest},  {"resample", make_resampling},
+                          {"features", make_features}};
 
 Made make(const Link& link, const CubeShape& scene) {
     for (const Kind& kind : kinds)
@@ -232,6 +303,22 @@ Link mlr_classes(const sahic::MlrModel& model) {
 
 Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle) {
     return {"nearest", {{"spectra", spectra}, {"max_angle", max_angle}}};
+}
+
+Link resampling(int inputs, const std::vector<math::ResampledBand>& bands) {
+    Json all = Json::array();
+    for (const auto& band : bands)
+        all.push_back({{"sources", band.sources}, {"weights", band.weights}});
+    return {"resample", {{"inputs", inputs}, {"bands", std::move(all)}}};
+}
+
+Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output) {
+    Json all = Json::array();
+    for (const auto& range : ranges)
+        all.push_back({{"bands", range.bands}, {"x", range.x}});
+    const auto* const found = std::find_if(std::begin(feature_outputs), std::end(feature_outputs),
+                                           [&](const auto& one) { return one.second == output; });
+    return {"features", {{"inputs", inputs}, {"ranges", std::move(all)}, {"output", found->first}}};
 }
 
 } // namespace hsi::links

@@ -6,7 +6,9 @@
 
 #include "atdca/atdca.h"
 #include "detect/detect.h"
+#include "features/features.h"
 #include "pca/pca.h"
+#include "resample/resample.h"
 #include "sahic/sahic.h"
 #include "spp/spp.h"
 #include "stream/computed_source.h"
@@ -34,5 +36,9 @@ stream::Link svm_classes(const svm::Model& model);
 stream::Link mlr_classes(const sahic::MlrModel& model);
 /// The map of atdca::make_classification().
 stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle);
+/// resample::make_resampling()
+stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& bands);
+/// features::make_features()
+stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
 
 } // namespace hsi::links

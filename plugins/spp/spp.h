@@ -35,6 +35,14 @@ inline constexpr double double_below = 2e-3;
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
+/// Of a scene that is computed more than once: what took looking around each pixel is one number, 1/rho, with
+/// which the next pass does without a neighbourhood. make_displacement() with two outputs: y', and 1/rho as
+/// it is multiplied by, a band; NaN where the pixel is invalid. window: as Options::window.
+std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid);
+/// y' of a scene that has 1/rho as one more band behind its own, to the bit that of
+/// make_finding_displacement().
+std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid);
+
 /// The displacement of one band whose alpha is known already: a scene of two bands, y and alpha in radians,
 /// gives one, y'. Invalid (NaN out) where a value is not finite or alpha is negative; y = 0 is a value. Equal
 /// to make_displacement() up to the rounding of alpha to single precision.

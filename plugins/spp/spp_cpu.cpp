@@ -73,9 +73,10 @@ struct Strip {
 
 class DisplacementWorker final : public stream::Worker {
   public:
-    DisplacementWorker(const Options& options, const std::vector<double>& centroid,
+    /// finding: 1/rho is one more output, the last.
+    DisplacementWorker(const Options& options, bool finding, const std::vector<double>& centroid,
                        const stream::TileLimits& limits)
-        : m_simd(simd_kernels()), m_options(options), m_d(options.window / 2),
+        : m_simd(simd_kernels()), m_options(options), m_finding(finding), m_d(options.window / 2),
           m_bands(static_cast<int>(centroid.size())), m_groups(half_window(m_d)),
           m_strip(Strip::make(limits.core_samples, m_bands, m_d)), m_unit(m_strip.floats(m_bands, m_d)),
           m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()),
@@ -93,6 +94,7 @@ class DisplacementWorker final : public stream::Worker {
         m_out_cube = m_options.cube ? &out[k++] : nullptr;
         m_out_alpha = m_options.alpha ? &out[k++] : nullptr;
         m_out_rho = m_options.rho ? &out[k++] : nullptr;
+        m_out_inverse = m_finding ? &out[k++] : nullptr;
         for (int64_t x = tile.core.x; x < tile.core.right(); x += m_strip.core)
             process_strip(tile, in, x, std::min(m_strip.core, tile.core.right() - x));
     }
@@ -188,6 +190,8 @@ class DisplacementWorker final : public stream::Worker {
                 m_out_alpha->row(0, out_line)[out_sample + i] =
                     static_cast<float>(m_alpha[static_cast<size_t>(i)]);
         if (m_out_rho) std::copy_n(m_rho.data(), width, m_out_rho->row(0, out_line) + out_sample);
+        if (m_out_inverse)
+            std::copy_n(m_inverse_rho.data(), width, m_out_inverse->row(0, out_line) + out_sample);
         if (m_out_cube)
             m_simd.displace_row(in.row(0, in_line) + in_sample, in.band_stride, m_inverse_rho.data(),
                                 m_centroid.data(), m_bands, width, m_out_cube->row(0, out_line) + out_sample,
@@ -217,6 +221,7 @@ class DisplacementWorker final : public stream::Worker {
 
     const SimdKernels& m_simd;
     const Options m_options;
+    const bool m_finding;
     const int m_d, m_bands;
     const std::vector<Group> m_groups;
     const Strip m_strip;
@@ -229,13 +234,14 @@ class DisplacementWorker final : public stream::Worker {
     std::vector<double> m_alpha; ///< of the line being finished
     std::vector<const float*> m_exact_row;
     std::vector<const double*> m_exact_inverse;
-    const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
+    const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr,
+          *m_out_inverse = nullptr;
 };
 
 class Displacement final : public stream::Operation {
   public:
-    Displacement(const Options& options, std::vector<double> centroid)
-        : m_options(options), m_centroid(std::move(centroid)) {
+    Displacement(const Options& options, bool finding, std::vector<double> centroid)
+        : m_options(options), m_finding(finding), m_centroid(std::move(centroid)) {
         if (options.window < min_window || options.window > max_window || options.window % 2 == 0)
             throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
                              "Use an odd number from 3 to 63.");
@@ -247,6 +253,7 @@ class Displacement final : public stream::Operation {
         if (m_options.cube) bands.push_back(static_cast<int>(m_centroid.size()));
         if (m_options.alpha) bands.push_back(1);
         if (m_options.rho) bands.push_back(1);
+        if (m_finding) bands.push_back(1);
         return bands;
     }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
@@ -254,18 +261,62 @@ class Displacement final : public stream::Operation {
         return Strip::make(limits.core_samples, bands, d).bytes(bands, d);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<DisplacementWorker>(m_options, m_centroid, limits);
+        return std::make_unique<DisplacementWorker>(m_options, m_finding, m_centroid, limits);
     }
 
   private:
     Options m_options;
+    bool m_finding;
     std::vector<double> m_centroid;
+};
+
+class RepeatingWorker final : public stream::Worker {
+  public:
+    explicit RepeatingWorker(const std::vector<float>& centroid)
+        : m_simd(simd_kernels()), m_centroid(centroid) {}
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        const int bands = in.bands - 1;
+        for (int64_t line = 0; line < in.lines; ++line)
+            m_simd.displace_row(in.row(0, line), in.band_stride, in.row(bands, line), m_centroid.data(),
+                                bands, in.samples, out[0].row(0, line), out[0].band_stride);
+    }
+
+  private:
+    const SimdKernels& m_simd;
+    const std::vector<float>& m_centroid;
+};
+
+class RepeatedDisplacement final : public stream::Operation {
+  public:
+    explicit RepeatedDisplacement(const std::vector<double>& centroid) {
+        for (const double c : centroid)
+            m_centroid.push_back(static_cast<float>(c));
+    }
+    bool divides() const override { return true; }
+    std::vector<int> output_bands() const override { return {static_cast<int>(m_centroid.size())}; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<RepeatingWorker>(m_centroid);
+    }
+
+  private:
+    std::vector<float> m_centroid;
 };
 
 } // namespace
 
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid) {
-    return std::make_unique<Displacement>(options, std::move(centroid));
+    return std::make_unique<Displacement>(options, false, std::move(centroid));
+}
+
+std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid) {
+    Options options;
+    options.window = window;
+    return std::make_unique<Displacement>(options, true, std::move(centroid));
+}
+
+std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid) {
+    return std::make_unique<RepeatedDisplacement>(centroid);
 }
 
 const char* simd_target() { return simd_kernels().target; }

@@ -98,6 +98,26 @@ def test_sources(scenes, tmp_path, tool, kind):
     assert large <= tiny + MEMORY + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
 
 
+CHAINS = [["spp"], ["spp", "pca"], ["spp", "spp -ws 3", "mnf -nc 40", "pca -nc 5"],
+          ["spp -ws 3", "mnf -nc 30", "tee [ spp ! pca -nc 2 ! write TEE ]", "pca -nc 20", "spp -ws 3", "pca -nc 4"]]
+
+
+@pytest.mark.parametrize("steps", CHAINS, ids=len)
+def test_chains(scenes, tmp_path, steps):
+    """However long the chain; what steps keep for one another is part of the memory."""
+    peaks = []
+    for folder in scenes:
+        words = ["read", folder / "raw.img"]
+        for step in [*steps, f"write {tmp_path / 'out.img'} -of ENVI"]:
+            words += ["!", *(str(tmp_path / "tee.tif") if word == "TEE" else word for word in step.split())]
+        report = tmp_path / "run.json"
+        succeed(run("gdal_hsi_pipeline", "-device", "cpu", "-overwrite", "-q", "-memory", f"{MEMORY}MB", "-threads", THREADS,
+                    "-report", report, *words))
+        peaks.append(json.loads(report.read_text())["peak_resident_bytes"] / 2**20)
+    large, tiny = peaks
+    assert large <= tiny + MEMORY + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
+
+
 @pytest.mark.parametrize("tool, memory", [("eadp", 128), ("vd", 192), ("spp", 256)])
 def test_more_memory_for_blocks_of_all_bands(scenes, tmp_path, tool, memory):
     """Enough for one, two and three lanes with a block of 33 MB each."""

@@ -224,3 +224,40 @@ def test_bad_products(tmp_path):
     result = orthorectify("-glt", path, other, tmp_path / "o.tif")
     assert result.code == 2 and f"is for a scene of {SAMPLES}x{LINES} pixels" in first_error(result)
     assert not (tmp_path / "o.tif").exists()
+
+
+def test_as_a_scene_that_computes(tmp_path, swath, table):
+    """-of HSI: the bits of the file, from the scene, from another scene that computes, and as a step of a pipeline."""
+    path, _ = swath
+    glt = write_table(tmp_path / "in" / "glt", table)
+    cpu = ("-q", "-device", "cpu")
+    succeed(orthorectify("-glt", glt, path, tmp_path / "o.dat"))
+    succeed(orthorectify("-glt", glt, path, tmp_path / "o.hsi"))
+    succeed(run("gdal_hsi_spp", *cpu, path, tmp_path / "y.dat"))
+    succeed(orthorectify("-glt", glt, tmp_path / "y.dat", tmp_path / "oy.dat"))
+    succeed(run("gdal_hsi_spp", *cpu, path, tmp_path / "y.hsi"))
+    succeed(orthorectify("-glt", glt, tmp_path / "y.hsi", tmp_path / "oy.hsi"))
+    for name in ("o", "oy"):
+        succeed(run("gdal_hsi_pca", *cpu, "-nc", 3, tmp_path / f"{name}.dat", tmp_path / f"{name}_pca.dat"))
+        for tile in ((), ("-tile", 11, 9, "-threads", 3)):
+            succeed(run("gdal_hsi_pca", *cpu, "-overwrite", *tile, "-nc", 3, tmp_path / f"{name}.hsi",
+                        tmp_path / f"{name}_computed.dat"))
+            assert stored_bytes(tmp_path / f"{name}_computed.dat") == stored_bytes(tmp_path / f"{name}_pca.dat")
+    facts = [json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / f"o.{kind}")).out) for kind in ("dat", "hsi")]
+    for key in ("samples", "lines", "bands", "type", "geotransform", "srs", "nodata"):
+        assert facts[0].get(key) == facts[1].get(key), key
+    succeed(run("gdal_hsi_pipeline", *cpu, "read", path, "!", "spp", "!", "orthorectify", "-glt", glt, "!", "tee", "pca",
+                "-nc", 3, tmp_path / "p_pca.dat", "!", "write", tmp_path / "p.dat", "-of", "ENVI"))
+    assert stored_bytes(tmp_path / "p.dat") == stored_bytes(tmp_path / "oy.dat")
+    assert stored_bytes(tmp_path / "p_pca.dat") == stored_bytes(tmp_path / "oy_pca.dat")
+
+
+def test_a_computed_grid_whose_table_was_changed(tmp_path, swath, table):
+    path, _ = swath
+    glt = write_table(tmp_path / "in" / "glt", table)
+    succeed(orthorectify("-glt", glt, path, tmp_path / "o.hsi"))
+    (tmp_path / "out").mkdir()
+    write_table(tmp_path / "in" / "glt", turned(LINES, SAMPLES, 53, 47, seed=9))
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_pca", "-q", tmp_path / "o.hsi", tmp_path / "out" / "p.tif")
+    assert result.code == 1 and "was changed since" in first_error(result), result.err

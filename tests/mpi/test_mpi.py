@@ -170,6 +170,39 @@ def test_many_write_what_one_writes(job, ranks, material, tmp_path):
                 assert sum(r["tiles"] for r in one["ranks"]) == one["tiles"]
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_chain_of_several_ranks(ranks, large, tmp_path):
+    """As one pipeline, and from a scene that computes: the bits of one process through files."""
+    cpu = ["-q", "-device", "cpu", *TILES]
+    scene = large / "s.img"
+    one, many = tmp_path / "one", tmp_path / "many"
+    for place, count in ((one, 0), (many, ranks)):
+        place.mkdir()
+
+        def work(*command, count=count, place=place):
+            command = [BIN / f"gdal_hsi_{command[0]}", *cpu, *map(str, command[1:])]
+            done = mpirun(count, command, place) if count else workloads.execute(command, place)
+            assert done.code == 0, done.err
+        if count:
+            work("pipeline", "read", scene, "!", "spp", "-ws", 5, "!", "tee", "atdca", "-t", 4, "t.csv", "!", "tee", "write",
+                 "y.dat", "!", "pca", "-nc", 3, "!", "tee", "mnf", "-nc", 2, "m.dat", "!", "write", "c.dat")
+            work("spp", "-ws", 5, scene, "y.hsi")
+            work("pca", "-nc", 3, "y.hsi", "of_hsi.dat")
+            work("mnf", "-nc", 2, "y.hsi", "m.hsi")
+            work("pca", "-nc", 2, "m.hsi", "of_two.dat")
+        else:
+            work("spp", "-ws", 5, scene, "y.dat")
+            work("atdca", "-t", 4, "y.dat", "t.csv")
+            work("pca", "-nc", 3, "y.dat", "c.dat")
+            work("mnf", "-nc", 2, "c.dat", "m.dat")
+            work("mnf", "-nc", 2, "y.dat", "m_of_y.dat")
+            work("pca", "-nc", 2, "m_of_y.dat", "of_two.dat")
+            shutil.copy(place / "c.dat", place / "of_hsi.dat")
+    for name in ("y.dat", "c.dat", "m.dat", "of_hsi.dat", "of_two.dat"):
+        assert (many / name).read_bytes() == (one / name).read_bytes(), name
+    assert (many / "t.csv").read_text() == (one / "t.csv").read_text()
+
+
 def test_tiles_are_shared(large, tmp_path):
     folder = workloads.copy_of(large, tmp_path / "f")
     result = mpirun(2, spp() + ["-report", "run.json"], folder)

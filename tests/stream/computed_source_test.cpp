@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -91,6 +92,78 @@ TEST(ComputedSource, GivesTheBitsOfCubesThatWereStored) {
             EXPECT_TRUE(identical(stored(*two, copy, pass(w, h, lanes)), second)) << w << "x" << h;
             EXPECT_TRUE(identical(stored(*three, components, pass(w, h, lanes)), third)) << w << "x" << h;
         }
+}
+
+stream::LinkWork displacement_with_numbers(int window) {
+    std::vector<double> centroid(bands);
+    std::iota(centroid.begin(), centroid.end(), 0.25);
+    stream::LinkWork work(displacement(window));
+    work.finding = spp::make_finding_displacement(window, centroid);
+    work.repeating = spp::make_repeated_displacement(centroid);
+    return work;
+}
+
+/// What is found around a pixel is kept: the next pass reads each pixel once, and gives the same bits.
+TEST(ComputedSource, LooksAroundAPixelOnce) {
+    const Cube cube = scene();
+    MemorySource source(cube);
+    const Cube expected = stored(source, *displacement(7), pass(83, 61, 1));
+    for (const int lanes : {1, 3}) {
+        stream::ComputedSource computed(share(source), displacement_with_numbers(7));
+        EXPECT_EQ(computed.take_memory(1000, ""), 0u); // a plane of them is more
+        EXPECT_EQ(computed.kept(), nullptr);
+        EXPECT_EQ(computed.take_memory(1 << 20, ""), 83u * 61u * sizeof(float));
+        EXPECT_STREQ(computed.kept(), "numbers");
+        stream::CopyOperation copy(bands, false);
+        EXPECT_TRUE(identical(stored(computed, copy, pass(83, 10, lanes)), expected));
+        for (const auto& [w, h] : std::vector<std::pair<int64_t, int64_t>>{{83, 61}, {7, 5}, {83, 2}}) {
+            std::atomic<int64_t> pixels{0};
+            source.on_read = [&](const Rect& window) { pixels += window.area(); };
+            EXPECT_TRUE(identical(stored(computed, copy, pass(w, h, lanes)), expected)) << w << "x" << h;
+            EXPECT_EQ(pixels.load(), 83 * 61);
+            source.on_read = nullptr;
+        }
+    }
+}
+
+/// Parts of lines are computed and not kept; so is what lies beside lines that are there.
+TEST(ComputedSource, GivesTheSameWhereSomeLinesAreThere) {
+    const Cube cube = scene();
+    const MemorySource source(cube);
+    const Cube expected = stored(source, *displacement(5), pass(83, 61, 1));
+    stream::ComputedSource computed(share(source), displacement_with_numbers(5));
+    computed.take_memory(1 << 20, "");
+    stream::CopyOperation copy(bands, false);
+    EXPECT_TRUE(identical(stored(computed, copy, pass(20, 20, 2)), expected));
+    const auto reader = computed.open_reader();
+    Cube part(83, 9, bands);
+    reader->read({0, 11, 83, 9}, part.view());
+    EXPECT_TRUE(identical(stored(computed, copy, pass(83, 7, 2)), expected));
+}
+
+/// With a store the second of two sources computes nothing; in memory, or in a file.
+TEST(ComputedSource, LeavesValuesForTheNext) {
+    const Cube cube = scene();
+    MemorySource source(cube);
+    const Cube expected = stored(source, *projection(bands, 4), pass(83, 61, 1));
+    for (const bool file : {false, true}) {
+        const auto store = std::make_shared<stream::LinkStore>();
+        const auto open = [&] {
+            stream::LinkWork work(projection(bands, 4));
+            work.dear = true;
+            auto made = std::make_shared<stream::ComputedSource>(share(source), work, 0, store);
+            EXPECT_EQ(made->take_memory(file ? 10 : 1 << 20, ::testing::TempDir()),
+                      file ? 0 : 83u * 61u * 4 * sizeof(float));
+            EXPECT_STREQ(made->kept(), file ? "file" : "memory");
+            return made;
+        };
+        stream::CopyOperation copy(4, false);
+        EXPECT_TRUE(identical(stored(*open(), copy, pass(83, 8, 2)), expected));
+        source.on_read = [&](const Rect&) { ADD_FAILURE() << "it was read again"; };
+        EXPECT_TRUE(identical(stored(*open(), copy, pass(83, 8, 2)), expected));
+        EXPECT_TRUE(identical(stored(*open(), copy, pass(30, 20, 2)), expected));
+        source.on_read = nullptr;
+    }
 }
 
 /// The same as an operation, whose own halo comes on top.

@@ -45,12 +45,29 @@ def tool(name, *options):
     return make
 
 
+def resampled(source, target, *way):
+    bands = source.parent / "bands.csv"
+    bands.write_text("wavelength,fwhm\n" + "".join(f"{412 + 9 * k},14\n" for k in range(9)))
+    succeed(run("gdal_hsi_resample", "-q", "-overwrite", "-bands", bands, *way, source, target))
+
+
+def features(*options):
+    def make(source, target, *way):
+        succeed(run("gdal_hsi_features", "-q", "-overwrite", *options, *way, source, target))
+    return make
+
+
 LINKS = {
     "spp": tool("spp", "-ws", 5),
     "wide": tool("spp", "-ws", 9),
     "pca": tool("pca", "-nc", 5),
     "mnf": tool("mnf", "-nc", 5),
+    "resample": resampled,
+    "removed": features("-output", "removed"),
+    "features": features("-range", "405-475nm", "-range", "450-505nm"),
 }
+OF_WAVELENGTHS = {"resample", "removed", "features"}  # of these links, and of what may stand before them
+WITH_WAVELENGTHS = {"spp", "wide", "resample", "removed"}
 
 
 def chain(folder, source, names, extension, way=()):
@@ -64,8 +81,10 @@ def chain(folder, source, names, extension, way=()):
     return at
 
 
-TWO = list(itertools.product(LINKS, LINKS))
-THREE = [("spp", "wide", "pca"), ("wide", "pca", "mnf"), ("pca", "spp", "spp"), ("mnf", "wide", "pca")]
+TWO = [pair for pair in itertools.product(LINKS, LINKS)
+       if pair[0] in WITH_WAVELENGTHS or pair[1] not in OF_WAVELENGTHS]
+THREE = [("spp", "wide", "pca"), ("wide", "pca", "mnf"), ("pca", "spp", "spp"), ("mnf", "wide", "pca"),
+         ("resample", "spp", "removed"), ("spp", "removed", "pca")]
 
 
 @pytest.mark.parametrize("names", TWO + THREE, ids="-".join)
@@ -178,7 +197,8 @@ def test_the_plan_shows_the_chain(folder):
     LINKS["spp"](folder / "plain.img", folder / "plan1.hsi")
     LINKS["wide"](folder / "plan1.hsi", folder / "plan2.hsi")
     out = succeed(run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.dat")).out
-    assert "plain.img ! spp (halo 2) ! spp (halo 4)" in out
+    kept = "what it finds around a pixel is kept"
+    assert f"plain.img ! spp (halo 2; {kept}) ! spp (halo 4; {kept})" in out
     assert "An .hsi: nothing is computed before it is read" in succeed(
         run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.hsi")).out
 
@@ -245,6 +265,24 @@ DAMAGE = [
 def test_damage_is_told(computed, number):
     edited(computed / "y.hsi", DAMAGE[number])
     assert "y.hsi" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+
+
+DAMAGED_LINKS = [("resample", change) for change in (
+    lambda s: s.pop("bands"), lambda s: s.update(bands=[]), lambda s: s.update(inputs=3), lambda s: s["bands"].append(4),
+    lambda s: s["bands"][0].update(sources=[12]), lambda s: s["bands"][0].update(sources=[]),
+    lambda s: s["bands"][0].update(weights=["x"]), lambda s: s["bands"][1].pop("weights"), lambda s: s["bands"].pop())
+] + [("features", change) for change in (
+    lambda s: s.pop("ranges"), lambda s: s.update(ranges=[{}]), lambda s: s.update(output="all"),
+    lambda s: s["ranges"][0]["bands"].pop(), lambda s: s["ranges"][0].update(bands=[0, 1, 1.5]),
+    lambda s: s["ranges"][0]["x"].reverse(), lambda s: s.update(output="removed"))]
+
+
+@pytest.mark.parametrize("number", range(len(DAMAGED_LINKS)))
+def test_damaged_links_are_told(computed, number):
+    name, change = DAMAGED_LINKS[number]
+    LINKS[name](computed / "plain.img", computed / "z.hsi")
+    edited(computed / "z.hsi", lambda d: change(d["operation"]["settings"]))
+    assert "z.hsi" in refused(computed, "gdal_hsi_pca", computed / "z.hsi", computed / "out" / "c.dat")
 
 
 def test_half_a_file(computed):

@@ -4,11 +4,14 @@ pipeline is said before anything is read."""
 
 import json
 import os
+import pathlib
+import signal
 
 import numpy as np
 import pytest
 
-from conftest import assert_untouched, cube, first_error, read, run, stored_bytes, succeed, write_scene
+from conftest import (assert_untouched, cube, first_error, read, run, start, stored_bytes, succeed, wait_for,
+                      write_scene)
 
 BANDS = 12
 
@@ -97,7 +100,7 @@ def test_the_plan(folder, out):
     with assert_untouched(out):
         text = succeed(pipeline("-dry-run", "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!",
                                 "write", out / "pca.tif")).out
-    assert "scene.img ! spp (halo 3)" in text and "Pass covariance" in text and "Pass projection" in text
+    assert "scene.img ! spp (halo 3; " in text and "Pass covariance" in text and "Pass projection" in text
 
 
 WRONG = [
@@ -149,3 +152,88 @@ def test_a_step_that_fails_leaves_nothing(folder, out):
 def test_completion(words, among):
     for called in (["gdal_hsi_pipeline", "--complete"], ["gdal_hsi", "--complete", "pipeline"]):
         assert among <= set(succeed(run(*called, *words)).out.split())
+    assert "svm_train\n" in succeed(run("gdal_hsi_pipeline", "--complete", "read", "x.img", "!", "svm_t")).out
+
+
+@pytest.mark.parametrize("called", [("gdal_hsi_pipeline",), ("gdal_hsi", "pipeline")])
+@pytest.mark.parametrize("words, tool", [
+    (("read", "x.img", "!", "spp", "--help"), "spp"),
+    (("read", "x.img", "!", "tee", "svm-classify", "-apply", "m", "-h"), "svm_classify"),
+    (("read", "x.img", "!", "tee", "[", "pca", "--help"), "pca"),
+    (("--help",), "pipeline"),
+    (("read", "--help"), "pipeline"),
+])
+def test_help_of_a_step(called, words, tool):
+    assert succeed(run(*called, *words)).out == succeed(run(f"gdal_hsi_{tool}", "--help")).out
+
+
+def kept_by(report):
+    """What the chain of the last step's source keeps, link by link."""
+    return [link["kept"] for link in json.loads(report.read_text())["steps"][-1]["source"]["chain"]["links"]]
+
+
+def test_what_is_read_twice_is_kept_in_memory(folder, out):
+    """The components are read by two steps, SPP by all; by one alone nothing but what SPP finds around a pixel."""
+    steps = ("read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!")
+    last = ("mnf", "-nc", 3, "!", "write", out / "mnf.tif")
+    succeed(pipeline("-q", "-report", out / "r.json", *steps, "tee", "write", out / "pca.tif", "!", *last))
+    assert kept_by(out / "r.json") == ["numbers", "memory"]
+    assert stored_bytes(out / "mnf.tif") == stored_bytes(folder / "mnf.tif")
+    assert stored_bytes(out / "pca.tif") == stored_bytes(folder / "pca.tif")
+    succeed(pipeline("-q", "-overwrite", "-report", out / "r.json", *steps, *last))
+    assert kept_by(out / "r.json") == ["numbers", None]
+    assert stored_bytes(out / "mnf.tif") == stored_bytes(folder / "mnf.tif")
+    told = succeed(pipeline("-dry-run", *steps, "tee", "write", out / "other.tif", "!", "mnf", "!", "write", out / "o.tif")).out
+    assert "! spp (halo 3; what it finds around a pixel is kept) ! transform (values are kept in memory)" in told
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Abundances of which are more than a quarter of 16 MB."""
+    folder = tmp_path_factory.mktemp("large")
+    write_scene(folder / "scene.img", cube(samples=600, lines=520, bands=6), wavelengths=[400 + 10 * b for b in range(6)])
+    succeed(run("gdal_hsi_atdca", "-q", "-t", 4, folder / "scene.img", folder / "t.gpkg", "-spectra", folder / "ends.sli"))
+    return folder
+
+
+def unmixed_twice(large, out):
+    return ("read", large / "scene.img", "!", "unmix", large / "ends.sli", "-method", "ucls", "!", "tee", "pca", "-nc", 2,
+            out / "pca.tif", "!", "mnf", "-nc", 2, "!", "write", out / "mnf.tif")
+
+
+@pytest.mark.parametrize("place", ["room", "nowhere"])
+def test_dear_values_are_kept_in_a_file(large, out, tmp_path, place):
+    """Where memory has no room for them; without a folder that takes a file they are computed anew."""
+    (tmp_path / "room").mkdir()
+    env = {**os.environ, "TMPDIR": str(tmp_path / place)}
+    succeed(pipeline("-q", "-memory", "16MB", "-report", out / "r.json", *unmixed_twice(large, out), env=env))
+    assert kept_by(out / "r.json") == (["file"] if place == "room" else [None])
+    assert list((tmp_path / "room").iterdir()) == []
+    succeed(run("gdal_hsi_unmix", "-q", "-device", "cpu", large / "scene.img", large / "ends.sli", out / "a.img",
+                "-method", "ucls"))
+    for name in ("pca", "mnf"):
+        succeed(run(f"gdal_hsi_{name}", "-q", "-device", "cpu", "-nc", 2, out / "a.img", out / f"{name}_of_file.tif"))
+        assert stored_bytes(out / f"{name}.tif") == stored_bytes(out / f"{name}_of_file.tif")
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_kept_file_is_gone_at_any_end(large, tmp_path, end):
+    """It has no name from the beginning."""
+    for name in ("room", "out"):
+        (tmp_path / name).mkdir()
+    process = start("gdal_hsi_pipeline", "-device", "cpu", "-q", "-memory", "16MB", "-threads", 1, *unmixed_twice(
+        large, tmp_path / "out"), env={**os.environ, "TMPDIR": str(tmp_path / "room")})
+    files = pathlib.Path(f"/proc/{process.pid}/fd")
+
+    def holds_it():
+        try:
+            return process.poll() is not None or any(os.readlink(f).startswith(str(tmp_path / "room")) for f in files.iterdir())
+        except OSError:
+            return False
+    wait_for(holds_it)
+    assert process.poll() is None
+    process.send_signal(end)
+    process.communicate(timeout=60)
+    assert list((tmp_path / "room").iterdir()) == []
+    if end == signal.SIGTERM:
+        assert list((tmp_path / "out").iterdir()) == []

@@ -93,12 +93,13 @@ class Reader {
             if (window.size() != 4) fail("'window' is no window");
             s.window = Rect{window[0], window[1], window[2], window[3]};
         }
-        if (json.contains("scene")) {
+        if (json.contains("scene"))
             s.scene = std::make_shared<const SceneDocument>(document(object(json, "scene"), depth + 1));
-            return s;
-        }
-        s.path = resolved(text(json, "path"));
+        else
+            s.path = resolved(text(json, "path"));
+        if (json.contains("table")) s.table = resolved(text(json, "table"));
         const Json& files = json.value("files", Json());
+        if (s.scene && s.table.empty()) return s;
         if (!files.is_array() || files.empty()) fail("'files' lists no files");
         for (const Json& file : files)
             s.files.push_back(
@@ -172,6 +173,7 @@ OrderedJson json_of(const DocumentSource& s, const std::string& destination) {
     if (!s.bands.empty()) json["bands"] = s.bands;
     if (s.window) json["window"] = {s.window->x, s.window->y, s.window->w, s.window->h};
     if (s.scaled) json["scaled"] = true;
+    if (!s.table.empty()) json["table"] = name_from(s.table, destination, false).text;
     for (const auto& file : s.files)
         json["files"].push_back({{"path", name_from(file.path, destination, false).text},
                                  {"bytes", file.bytes},
@@ -278,12 +280,11 @@ void check_unchanged(const DocumentSource& source, const std::string& name) {
 
 std::vector<std::string> files_of_document(const SceneDocument& document) {
     std::vector<std::string> names;
-    const SceneDocument* d = &document;
-    for (; d->source.scene; d = d->source.scene.get()) {
+    for (const SceneDocument* d = &document; d != nullptr; d = d->source.scene.get()) {
+        if (!d->source.scene) names.push_back(d->source.path);
+        for (const auto& file : d->source.files)
+            names.push_back(file.path);
     }
-    names.push_back(d->source.path);
-    for (const auto& file : d->source.files)
-        names.push_back(file.path);
     return names;
 }
 

@@ -31,9 +31,14 @@ struct DocumentSource {
     std::vector<int> bands; ///< 1-based, in this order; empty (of a document alone): all
     std::optional<Rect> window;
     bool scaled = false; ///< numbers are what they mean (RasterSource::scaled())
-    std::vector<File> files;
+    /// Of a scene that is brought onto the grid of a lookup table: that.
+    std::string table;
+    std::vector<File> files; ///< of the scene, where it is a raster, and of the table
     std::shared_ptr<const SceneDocument> scene;
 };
+
+/// The name of the link that brings a scene onto the grid of its source's table; it has no settings.
+inline constexpr const char* grid_operation = "orthorectify";
 
 struct SceneDocument {
     stream::Link link;
@@ -41,6 +46,8 @@ struct SceneDocument {
     std::string raster;    ///< all but the pixels, as a VRT of GDAL's
     bool keep_nan = false; ///< OutputSpec::keep_nan
     std::string made_by;   ///< a command line
+    /// Not null, and in no file: the scene is computed more than once in this process.
+    std::shared_ptr<stream::LinkStore> store;
 };
 
 /// Names in it become those from where this process stands. Throws Error naming the file and what is damaged,

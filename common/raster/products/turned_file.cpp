@@ -22,15 +22,6 @@ namespace {
 
 constexpr size_t written_bytes = size_t{4} << 20;
 
-/// Not /tmp, which is memory on many systems, and small.
-std::string folder_of_scratch() {
-    for (const char* option : {"CPL_TMPDIR", "TMPDIR"})
-        if (const char* const named = CPLGetConfigOption(option, nullptr); named && *named) return named;
-    if (::access("/var/tmp", W_OK) == 0) return "/var/tmp";
-    std::error_code ignored;
-    return std::filesystem::temp_directory_path(ignored).string();
-}
-
 /// GDAL passes on the message alone, so the advice is part of it.
 [[noreturn]] void fail(const std::string& folder, int64_t bytes, int reason) {
     throw Error("cannot write the " + format_byte_size(static_cast<uint64_t>(bytes)) +
@@ -166,6 +157,15 @@ class Turner {
 };
 
 } // namespace
+
+// Not /tmp, which is memory on many systems, and small.
+std::string folder_of_scratch() {
+    for (const char* option : {"CPL_TMPDIR", "TMPDIR"})
+        if (const char* const named = CPLGetConfigOption(option, nullptr); named && *named) return named;
+    if (::access("/var/tmp", W_OK) == 0) return "/var/tmp";
+    std::error_code ignored;
+    return std::filesystem::temp_directory_path(ignored).string();
+}
 
 void TurnedFile::turn() {
     const std::string folder = folder_of_scratch();

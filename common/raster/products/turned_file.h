@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace hsi::raster {
 
@@ -20,6 +21,9 @@ struct TurnedShape {
     int64_t lines = 0, samples = 0, bands = 0;
     BandsStand bands_stand = BandsStand::last;
 };
+
+/// Where large temporary files go: what CPL_TMPDIR or TMPDIR names, else /var/tmp.
+std::string folder_of_scratch();
 
 class TurnedFile {
   public:

@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/products/product.h"
+#include "raster/source/lookup_table.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -131,9 +132,16 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
     made->link = document.link;
     const std::string inside = "a scene in '" + name + "'";
     try {
-        made->behind = open_behind(document.source, inside);
-        made->cube = std::make_shared<stream::ComputedSource>(
-            made->behind, stream::make_operation(document.link, made->behind->shape()), document.link.output);
+        const auto behind = open_behind(document.source, inside);
+        made->behind = behind;
+        if (document.link.operation == grid_operation) {
+            if (document.source.table.empty()) throw Error("there is no 'table'");
+            made->cube = orthorectified(behind, behind, LookupTable::open(document.source.table));
+        } else {
+            made->cube = made->computed = std::make_shared<stream::ComputedSource>(
+                behind, stream::make_operation(document.link, behind->shape()), document.link.output,
+                document.store);
+        }
     } catch (const UsageError& e) { // bands and a window are not the user's here
         throw Error("'" + name + "' does not fit what it is computed from: " + e.what(), e.advice());
     } catch (const Error& e) {
@@ -177,6 +185,13 @@ uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64
 
 DocumentSource document_source(const RasterSource& like) {
     const SourceState& s = SourceAccess::state(like);
+    if (s.swath) {
+        DocumentSource source = document_source(*s.swath);
+        source.table = s.table;
+        for (auto& file : files_as_they_are(s.table))
+            source.files.push_back(std::move(file));
+        return source;
+    }
     if (s.pixels || !s.parts.empty())
         throw std::logic_error("pixels that come from elsewhere, or in parts, have no name");
     if (s.counted)

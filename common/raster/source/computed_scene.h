@@ -16,8 +16,9 @@ namespace hsi::raster {
 
 struct ComputedScene {
     std::shared_ptr<const RasterSource> behind;
-    std::shared_ptr<const stream::ComputedSource> cube; ///< all bands, whole lines
-    StoreRule rule;                                     ///< of the file that it takes the place of
+    std::shared_ptr<stream::CubeSource> cube;         ///< all bands, whole lines
+    std::shared_ptr<stream::ComputedSource> computed; ///< the same; null: the grid of a lookup table
+    StoreRule rule;                                   ///< of the file that it takes the place of
     stream::Link link;
 };
 

@@ -17,7 +17,7 @@
 namespace hsi::raster {
 
 struct LookupTable::Impl {
-    std::string path;               ///< what is opened
+    std::string path, asked;        ///< what is opened, and what was to be
     std::optional<Product> product; ///< none: a raster
     int64_t samples = 0, lines = 0, swath_samples = 0, swath_lines = 0;
     std::array<double, 6> geotransform{};
@@ -298,6 +298,7 @@ std::shared_ptr<const LookupTable> LookupTable::open(const std::string& path) {
     auto table = std::make_shared<Impl>();
     const SceneFile file = find_scene(path);
     table->path = file.path;
+    table->asked = path;
     if (file.product)
         take_product(*table, *file.product);
     else
@@ -305,6 +306,7 @@ std::shared_ptr<const LookupTable> LookupTable::open(const std::string& path) {
     return std::shared_ptr<const LookupTable>(new LookupTable(std::move(table)));
 }
 
+const std::string& LookupTable::path() const { return m->asked; }
 int64_t LookupTable::samples() const { return m->samples; }
 int64_t LookupTable::lines() const { return m->lines; }
 int64_t LookupTable::swath_samples() const { return m->swath_samples; }
@@ -334,6 +336,8 @@ std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>
     const Rect window = state.window();
     const int64_t x = window.x + (cut ? cut->first : 0), y = window.y + (cut ? cut->second : 0);
     state.pixels = std::make_shared<GridSource>(table, pixels, x, y);
+    state.swath = swath;
+    state.table = table->path();
     state.raw.reset();
     state.file.reset();
     state.pool.reset();

@@ -40,7 +40,8 @@ class LookupTable {
     static std::shared_ptr<const LookupTable> open(const std::string& path);
     ~LookupTable();
 
-    int64_t samples() const; ///< of the grid
+    const std::string& path() const; ///< as it was opened
+    int64_t samples() const;         ///< of the grid
     int64_t lines() const;
     /// Of the swath; 0: the table does not tell.
     int64_t swath_samples() const;

@@ -675,7 +675,10 @@ const char* RasterSource::access() const {
 std::vector<RasterSource::ChainLink> RasterSource::chain() const {
     if (!m->computed) return {};
     auto links = m->computed->behind->chain();
-    links.push_back({m->computed->link.operation, m->computed->cube->halo()});
+    const auto* const computed = m->computed->computed.get();
+    const char* const kept = computed != nullptr ? computed->kept() : nullptr;
+    links.push_back({m->computed->link.operation, computed != nullptr ? computed->halo() : 0,
+                     kept != nullptr ? kept : std::string()});
     return links;
 }
 
@@ -713,7 +716,11 @@ uint64_t RasterSource::cache_bytes() const {
 }
 
 uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
-    if (m->computed) return m->computed->behind->take_memory(most, lanes);
+    if (m->computed) {
+        const auto& computed = m->computed->computed;
+        const uint64_t own = computed ? computed->take_memory(most, folder_of_scratch()) : 0;
+        return own + m->computed->behind->take_memory(most - own, lanes);
+    }
     BlockStore* const store = m->store();
     const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
     if (list >= most) return list;

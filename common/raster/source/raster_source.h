@@ -88,6 +88,7 @@ class RasterSource final : public stream::CubeSource {
     struct ChainLink {
         std::string operation;
         int64_t halo = 0;
+        std::string kept; ///< stream::ComputedSource::kept(); empty: computed anew by every reader
     };
     std::vector<ChainLink> chain() const;
     std::string chain_source() const;

@@ -74,6 +74,8 @@ struct SourceState {
     bool band_interleaved_blocks = true;           ///< false: decoding a block yields all bands of the file
     std::shared_ptr<const ComputedScene> computed; ///< not null: by make_computed_reader()
     std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
+    std::shared_ptr<const RasterSource> swath;        ///< not null: this is what orthorectified() makes of it
+    std::string table;                                ///< with which lookup table
     std::optional<BlockCoding> coding;                ///< of a GeoTIFF whose blocks are decoded past GDAL,
     std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers
     /// Of decoded blocks, or of chunks; null: there is none.
