@@ -12,9 +12,9 @@
 namespace hsi::stream {
 namespace {
 
-/// Of what is computed in one go where that is free: a share of the second-level cache and no more, since
-/// what comes out has to stay, too.
-constexpr uint64_t cached_bytes = uint64_t{1} << 20;
+/// Of what is computed in one go where that is free: what stays in a processor's caches on its way through the
+/// chain, and some lines, since a file is read band by band, with a call for each.
+constexpr uint64_t cached_bytes = uint64_t{4} << 20;
 
 constexpr int64_t halos_a_tile = 8;
 

@@ -10,6 +10,7 @@
 #include "parallel/group.h"
 #include "parallel/team.h"
 #include "parallel/threads.h"
+#include "stream/kept_lines.h"
 
 #include <algorithm>
 #include <atomic>
@@ -703,7 +704,8 @@ class Detector {
         KeptScene* kept = nullptr;
         if (m_keep) {
             const auto pixels = static_cast<size_t>(m_layout.first_pixel.back());
-            m_kept.spectra = HostBuffer<float>(pixels * static_cast<size_t>(m_layout.shape.bands));
+            m_kept.spectra = HostBuffer<float>(stream::small_page_allocator(),
+                                               pixels * static_cast<size_t>(m_layout.shape.bands));
             m_kept.norm = HostBuffer<double>(pixels);
             m_kept.score = HostBuffer<double>(pixels);
             m_kept.applied.assign(pixels / group, 0);
