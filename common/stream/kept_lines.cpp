@@ -2,7 +2,6 @@
 #include "stream/kept_lines.h"
 
 #include "core/error.h"
-#include "core/text.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

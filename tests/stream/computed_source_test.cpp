@@ -10,8 +10,11 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -164,6 +167,38 @@ TEST(ComputedSource, LeavesValuesForTheNext) {
         EXPECT_TRUE(identical(stored(*open(), copy, pass(30, 20, 2)), expected));
         source.on_read = nullptr;
     }
+}
+
+/// Nothing more is kept when the disk is full, and nothing is wrong.
+TEST(ComputedSource, GivesTheSameWhenTheDiskIsFull) {
+    const Cube cube = scene();
+    MemorySource source(cube);
+    const Cube expected = stored(source, *projection(bands, 4), pass(83, 61, 1));
+    const auto store = std::make_shared<stream::LinkStore>();
+    const auto open = [&] {
+        stream::LinkWork work(projection(bands, 4));
+        work.dear = true;
+        auto made = std::make_shared<stream::ComputedSource>(share(source), work, 0, store);
+        made->take_memory(10, ::testing::TempDir());
+        EXPECT_STREQ(made->kept(), "file");
+        return made;
+    };
+    struct rlimit before {};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    auto* const handler = ::signal(SIGXFSZ, SIG_IGN);
+    struct rlimit less = before;
+    less.rlim_cur = 20 * 83 * 4 * sizeof(float); // a third of the lines
+    ::setrlimit(RLIMIT_FSIZE, &less);
+    stream::CopyOperation copy(4, false);
+    const Cube first = stored(*open(), copy, pass(83, 8, 2));
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    ::signal(SIGXFSZ, handler);
+    EXPECT_TRUE(identical(first, expected));
+    std::atomic<int64_t> pixels{0};
+    source.on_read = [&](const Rect& window) { pixels += window.area(); };
+    EXPECT_TRUE(identical(stored(*open(), copy, pass(83, 8, 2)), expected));
+    EXPECT_GE(pixels.load(), 40 * 83);
+    EXPECT_LT(pixels.load(), 61 * 83);
 }
 
 /// The same as an operation, whose own halo comes on top.
