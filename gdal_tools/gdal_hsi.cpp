@@ -2,7 +2,7 @@
 // One executable for all tools: called as gdal_hsi_spp (a link) it is that tool, called as gdal_hsi the
 // suite.
 #include "catalogue.h"
-#include "host/suite.h"
+#include "host/terminal.h"
 #include "links/links.h"
 
 int main(int argc, char** argv) {

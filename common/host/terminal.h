@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The terminal as a host: words to arguments, a progress bar, messages on stderr, signals, exit codes.
+// The terminal as a host: words to arguments, a progress bar, messages on stderr, signals, exit codes. Of one
+// tool, and of all tools behind one executable.
 #pragma once
 
 #include "tool/definition.h"
+
+#include <vector>
 
 namespace hsi::host {
 
@@ -13,5 +16,14 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv);
 
 /// Hands words as they stand on a command line to a call's arguments. \throws UsageError.
 void give_words(tool::Call& call, const std::vector<std::string>& words);
+
+/// The main() of the suite. When the executable's name is a tool's (gdal_hsi_spp, a link), that tool in the
+/// terminal. Else the first word says what to do: a tool's name ("spp src dst"), or
+///   --help, --version, --json-usage   about the suite
+///   --man NAME                        a manual page: of a tool, or of gdal_hsi
+///   --option-table NAME               a tool's arguments and own options as Markdown tables, for its page in
+///                                     docs; "shared": the options that tools share
+///   --complete WORDS                  what can stand next, for a shell
+int run_suite(const std::vector<const tool::Definition*>& tools, int argc, char** argv);
 
 } // namespace hsi::host

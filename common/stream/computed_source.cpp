@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// Of what is computed in one go where that is free: what stays in a processor's caches on its way through the
-/// chain, and some lines, since a file is read band by band, with a call for each.
+/// Of what is computed in one go where that is free: what stays in a processor's caches on its way through
+/// the chain, and some lines, since a file is read band by band, with a call for each.
 constexpr uint64_t cached_bytes = uint64_t{4} << 20;
 
 constexpr int64_t halos_a_tile = 8;
@@ -244,20 +244,9 @@ uint64_t ComputedSource::window_bytes(int64_t samples, int64_t lines) const {
 
 std::unique_ptr<CubeReader> ComputedSource::open_reader() const { return std::make_unique<Reader>(*this); }
 
-namespace {
-
-LinkMaker& link_maker() {
-    static LinkMaker maker;
-    return maker;
-}
-
-} // namespace
-
-void set_link_maker(LinkMaker maker) { link_maker() = std::move(maker); }
-
 LinkWork make_operation(const Link& link, const CubeShape& scene) {
-    if (!link_maker()) throw Error("internal: nobody knows the operation '" + link.operation + "'");
-    return link_maker()(link, scene);
+    if (link_maker == nullptr) throw Error("internal: nobody knows the operation '" + link.operation + "'");
+    return link_maker(link, scene);
 }
 
 } // namespace hsi::stream

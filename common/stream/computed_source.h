@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,10 +94,10 @@ struct Link {
 
 /// Makes the operation of a link for a cube of this shape. Throws Error where settings are damaged, or are
 /// those of another cube.
-using LinkMaker = std::function<LinkWork(const Link& link, const CubeShape& scene)>;
-/// Who knows the operations says so once, before any link is made: this room knows none.
-void set_link_maker(LinkMaker maker);
-/// By the maker. Throws Error as it does, and where nobody has set one.
+using LinkMaker = LinkWork (*)(const Link& link, const CubeShape& scene);
+/// Who knows the operations sets it once, before any link is made: this room knows none.
+inline LinkMaker link_maker = nullptr;
+/// By link_maker. Throws Error as it does, and where nobody has set one.
 LinkWork make_operation(const Link& link, const CubeShape& scene);
 
 } // namespace hsi::stream

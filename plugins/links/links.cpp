@@ -253,16 +253,14 @@ constexpr Kind kinds[] = {{"spp", make_displacement}, {"transform", make_transfo
                           {"nearest", make_nearest},  {"resample", make_resampling},
                           {"features", make_features}};
 
-Made make(const Link& link, const CubeShape& scene) {
+} // namespace
+
+stream::LinkWork make_link(const Link& link, const CubeShape& scene) {
     for (const Kind& kind : kinds)
         if (link.operation == kind.name) return kind.make(Settings(link, scene), scene);
     throw Error("there is no operation '" + link.operation + "'",
                 "A newer version of these tools may know it.");
 }
-
-} // namespace
-
-void register_links() { stream::set_link_maker(make); }
 
 Link displacement(int window, const std::vector<double>& centroid) {
     return {"spp", {{"window", window}, {"centroid", centroid}}};

@@ -19,8 +19,10 @@
 
 namespace hsi::links {
 
-/// From now on stream::make_operation() makes the operations below, on the CPU.
-void register_links();
+/// The operation of a link of those below, on the CPU. \throws Error for any other.
+stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
+/// From now on stream::make_operation() makes these.
+inline void register_links() { stream::link_maker = make_link; }
 
 /// y' of spp::make_displacement().
 stream::Link displacement(int window, const std::vector<double>& centroid);
