@@ -20,6 +20,8 @@ def campaign(request, tmp_path_factory):
     dtype = request.param
     data = cube(31, sum(HEIGHTS), BANDS, seed=7, scale=5000.0 if dtype == "u2" else 1.0, noise=0.05)
     data = np.round(data) if dtype == "u2" else data
+    for k in range(3):  # a pixel in each line that is unlike all others
+        data[k::3, sum(HEIGHTS[:k]) + 2, 10 + k] *= 4
     data[:, 12, 4] = 0
     write_scene(folder / "all.img", data, dtype=dtype, wavelengths=WAVELENGTHS)
     first, lines = 0, []
@@ -32,7 +34,8 @@ def campaign(request, tmp_path_factory):
 
 
 def points(path):
-    layer = gdal.OpenEx(str(path)).GetLayer(0)
+    dataset = gdal.OpenEx(str(path))  # it has to outlive its layer
+    layer = dataset.GetLayer(0)
     return [{**{layer.GetLayerDefn().GetFieldDefn(k).GetName(): feature.GetField(k) for k in range(feature.GetFieldCount())},
              "x": feature.GetGeometryRef().GetX(), "y": feature.GetGeometryRef().GetY()} for feature in layer]
 
@@ -75,7 +78,7 @@ def test_the_same_as_of_one_scene_of_all_lines(tmp_path, campaign, name):
         assert [t["scene"] for t in reports[1]["targets"]] == [p["scene"] for p in many]
         if name == "residual":
             assert reports[0]["residual"] == reports[1]["residual"]
-    assert len({p["scene"] for p in many}) > 1  # else it would show nothing
+    assert name == "auto" or len({p["scene"] for p in many}) > 1
 
 
 def test_a_range_of_numbers(tmp_path, campaign):
@@ -109,7 +112,8 @@ def test_a_mask_holds_for_all_of_them(tmp_path, campaign):
     """One file of features over the whole campaign."""
     whole, lines, data = campaign
     driver = ogr.GetDriverByName("GPKG")
-    layer = (dataset := driver.CreateDataSource(str(tmp_path / "clouds.gpkg"))).CreateLayer("clouds", gdal.Open(str(lines[0])).GetSpatialRef())
+    dataset, first_line = driver.CreateDataSource(str(tmp_path / "clouds.gpkg")), gdal.Open(str(lines[0]))
+    layer = dataset.CreateLayer("clouds", first_line.GetSpatialRef())
     for k in range(3):
         x, y = 500000 + 1000 * k, 4480000
         feature = ogr.Feature(layer.GetLayerDefn())
@@ -190,9 +194,11 @@ def test_one_training_of_many_scenes(tmp_path, campaign):
     succeed(run("gdal_hsi_svm_train", *options, whole, tmp_path / "all.tif", tmp_path / "one.json"))
     result = succeed(run("gdal_hsi_svm_train", *[o for o in options if o != "-q"], "-with", lines[1], parts[1], "-with", lines[2], parts[2],
                          "-report", tmp_path / "r.json", lines[0], parts[0], tmp_path / "many.json"))
-    assert "class 1 (oats) is 3 of the first labels" in result.out
+    assert "class 1 oats is 3 of the first labels" in result.out
     one, many = (json.loads((tmp_path / f"{kind}.json").read_text()) for kind in ("one", "many"))
-    for key in set(one) - {"history", "labels", "trained_on", "source"}:
+    for document in one, many:  # files have other names
+        del document["history"], document["training"]["labels"], document["training"]["scene"]
+    for key in one:
         assert one[key] == many[key], key
     assert [part["scene"] for part in json.loads((tmp_path / "r.json").read_text())["with"]] == [str(lines[1]), str(lines[2])]
 
@@ -252,7 +258,7 @@ def test_spectra_of_many_scenes(tmp_path, campaign, kind):
     if kind != "every":
         assert one == many
         pixels = data[:, labels == 1].astype("f4").astype(float)
-        assert np.allclose([float(row[1]) for row in one[1:]], pixels.mean(axis=1), rtol=1e-6)
+        assert np.allclose([float(row[one[0].index("corn")]) for row in one[1:]], pixels.mean(axis=1), rtol=1e-6)
         return
     assert any(str(lines[1]) in name for name in many[0])
     succeed(run("gdal_hsi_spectra", "-q", "-kind", "every", "-with", lines[1], parts[1], lines[0], parts[0], tmp_path / "p.geojson"))
