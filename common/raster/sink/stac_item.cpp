@@ -554,7 +554,9 @@ const MediaType* media_type_of(const std::string& path) {
 }
 
 /// A file as the item names it: on the way from the item's folder, or by the URL that GDAL's name stands for.
-std::string href_of(const std::string& path, const std::string& item) {
+/// `place`: of the item; where it is a link, the item lies where that leads.
+std::string href_of(const std::string& path, const std::string& place) {
+    const std::string item = is_local(place) ? follow_links(place) : place;
     constexpr std::pair<const char*, const char*> schemes[] = {
         {"/vsicurl/", ""}, {"/vsis3/", "s3://"}, {"/vsigs/", "gs://"}, {"/vsiaz/", "az://"}};
     for (const auto& [prefix, scheme] : schemes)
