@@ -233,8 +233,8 @@ def computed_parameter():
     """The choice of a dst that is a scene that computes, of a tool that can make one."""
     return Parameter(
         name=COMPUTED["name"], argument=COMPUTED, kind="flag", label=COMPUTED["summary"],
-        help="The output is a small file, and its pixels are computed when they are shown or read. Whoever opens it needs the "
-             "driver HSI of gdal-hsi in his GDAL, QGIS among them.\nOption -of HSI.",
+        help=COMPUTED["summary"] + ". The output is a small file, and its pixels are computed when they are shown or read. "
+             "Whoever opens it needs the driver HSI of gdal-hsi in his GDAL, QGIS among them.\nOption -of HSI.",
         optional=False, advanced=False, default=False, words=0)
 
 
