@@ -52,6 +52,11 @@ def chain(folder, simd):
     for method in "sam", "sid", "mf", "cem", "ace", "rx":
         target = () if method == "rx" else ("-target-pixel", 7, 9, "-target-pixel", 60, 80)
         tool("detect", "-q", "-device", "cpu", "-method", method, *target, "scene.dat", method + ".tif")
+    tool("detect", "-q", "-device", "cpu", "-method", "mf", "-target-pixel", 7, 9, "-background-by", "columns", "scene.dat",
+         "columns.tif")
+    tool("detect", "-q", "-device", "cpu", "-method", "mtmf", "-target-pixel", 7, 9, "-nc", 9, "scene.dat", "mtmf.tif")
+    tool("detect", "-q", "-device", "cpu", "-method", "sff", "-target", "osp.csv", "-range", "450-1300nm", "-range", "1.5-2.4um",
+         "scene.dat", "sff.tif")
     for window, name in ((3, 11), "local.tif"), ((1, 5), "local_pixels.tif"):
         tool("detect", "-q", "-device", "cpu", "-window", *window, "-srcwin", 20, 30, 70, 21, "scene.dat", name)
     for method in "nfindr", "vca":
@@ -124,7 +129,8 @@ def test_same_numbers_for_all(results):
              for folder in (best, least)]
     assert len(first[0]) == 3 and first[0] == first[1]
     for file in "spp.tif", "alpha.tif", "pca.tif", "eadp.tif", "exact.tif", "apart.tif", "osp_scores.tif", "svm_p.tif", \
-            "sam.tif", "sid.tif", "mf.tif", "cem.tif", "ace.tif", "rx.tif", "local.tif", "local_pixels.tif":
+            "sam.tif", "sid.tif", "mf.tif", "cem.tif", "ace.tif", "rx.tif", "local.tif", "local_pixels.tif", "columns.tif", \
+            "mtmf.tif", "sff.tif":
         a, b = read(best / file), read(least / file)
         assert np.array_equal(np.isnan(a), np.isnan(b)), file
         assert np.nanmax(np.abs(a - b)) <= 1e-4 * np.nanmax(np.abs(a)), file
