@@ -1087,10 +1087,10 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
                        const detect::PixelMask* mask) {
     const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
                                   s.columns_per_group};
-    warn_of_map_columns(run, *source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
         detect::GroupOptions options = group_options(s, {targets.names(), {}, s.absorption});
         if (detect::has_target(s.method)) {
             auto spectra = targets.at(*source);
