@@ -198,7 +198,7 @@ void check_options(const OutputOptions& options) {
 void check_place(const OutputOptions& options, GDALDriver* driver) {
     const std::string& path = options.path;
     check_options(options);
-    check_stac_item(options);
+    if (!options.stac.path.empty()) check_stac_item(options);
     if (path == standard_output) {
         if (!is(driver, "GTiff") && !is(driver, "PNG") && !is(driver, "JPEG"))
             throw UsageError("a file of the " + std::string(driver->GetDescription()) +
