@@ -110,13 +110,13 @@ class MadeRecord {
     /// Before the outputs get their names: how the files that were read are. One that changes until then ends
     /// the run.
     void look_at_inputs(const raster::RunFiles& files) {
-        for (const std::string& file : files.names(false))
+        for (const std::string& file : files.read())
             if (!is_overview(file)) m_inputs[file] = state_of(file);
     }
     /// Once they have them. \throws Error.
     void write(const raster::RunFiles& files) const {
         Json made = Json::object();
-        for (const std::string& output : files.names(true)) {
+        for (const auto& [role, output] : files.written()) {
             if (output == m_report) continue;
             made[output] = state_of(output);
             for (const auto& file : raster::files_as_they_are(output))

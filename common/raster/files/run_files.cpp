@@ -306,15 +306,10 @@ void RunFiles::writes(const std::string& role, const std::string& path,
         check(m_entries.back(), m_entries[i]);
 }
 
-std::vector<std::string> RunFiles::names(bool written) const {
+std::vector<std::string> RunFiles::read() const {
     std::vector<std::string> all;
-    for (const Entry& entry : m_entries) {
-        if (entry.written != written) continue;
-        if (written)
-            all.push_back(entry.path);
-        else
-            all.insert(all.end(), entry.files.begin(), entry.files.end());
-    }
+    for (const Entry& entry : m_entries)
+        if (!entry.written) all.insert(all.end(), entry.files.begin(), entry.files.end());
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;

@@ -35,9 +35,8 @@ class RunFiles {
     /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
     bool clashes(const std::string& role, const std::string& path) const;
 
-    /// All files that are read, or all outputs, once each; those read are there or may appear beside a
-    /// raster.
-    std::vector<std::string> names(bool written) const;
+    /// All files that are read, once each: they are there, or may appear beside a raster.
+    std::vector<std::string> read() const;
 
     /// What the run writes: role and path of each, in the order in which they were said.
     std::vector<std::pair<std::string, std::string>> written() const;

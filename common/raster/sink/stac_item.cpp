@@ -653,7 +653,6 @@ OrderedJson extensions_of(const OrderedJson& asset) {
 
 void check_stac_item(const OutputOptions& options) {
     const StacOptions& stac = options.stac;
-    if (stac.path.empty()) return;
     if (options.path == standard_output || is_no_file(options.path))
         throw UsageError("-stac tells of a file, and dst is none", "Name a file for dst.");
     if (options.role != "dst")

@@ -16,7 +16,6 @@ namespace hsi::raster {
 
 /// Everything about the item of `options.stac` that can be refused before work is done: its place, a time
 /// that is none, an output that is no file, or not the only one of its kind. Throws Error or UsageError.
-/// Nothing to do where no item is wanted.
 void check_stac_item(const OutputOptions& options);
 
 /// The text of the item. `described` has all of the output but its pixels; `files` are its final names;
