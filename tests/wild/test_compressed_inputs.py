@@ -16,7 +16,7 @@ LAYOUTS = {
     "one strip": ["INTERLEAVE=PIXEL", f"BLOCKYSIZE={LINES}"],
     "big": ["INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=16", "BIGTIFF=YES"],
 }
-CODECS = [f"COMPRESS={codec}" for codec in ("DEFLATE", "ZSTD", "LZW")]
+CODECS = [f"COMPRESS={codec}" for codec in ("DEFLATE", "ZSTD", "LZW", "LERC", "LERC_ZSTD")]
 KINDS = {"u1": gdal.GDT_Byte, "i2": gdal.GDT_Int16, "u2": gdal.GDT_UInt16, "i4": gdal.GDT_Int32, "u4": gdal.GDT_UInt32,
          "i8": gdal.GDT_Int64, "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
 TYPES = {"u1": "12", "i2": "12", "u4": "2", "i8": "1", "f4": "123", "f8": "13"}
@@ -60,6 +60,8 @@ def copied(path, *options):
 def test_values(tmp_path, codec, layout):
     for dtype, predictors in TYPES.items():
         data = values(dtype)
+        if "LERC" in codec:
+            predictors = "" if dtype == "i8" else "1"
         for predictor in predictors:
             path = write(tmp_path / "scene.tif", data, codec, f"PREDICTOR={predictor}", *LAYOUTS[layout])
             for way in (["-threads", 1], ["-threads", 3, "-tile", 17, 11]):
@@ -148,14 +150,36 @@ def test_bits_the_other_way_round(tmp_path, codec):
     assert copied(path).tobytes() == data.tobytes()
 
 
+@pytest.mark.parametrize("codec", ["LERC", "LERC_DEFLATE", "LERC_ZSTD"])
+@pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips", "band strips"])
+def test_lerc_without_values(tmp_path, codec, layout):
+    """NaN of all bands, of some, of a whole block, of none; libtiff 4.5 writes the second with the bands of a pixel
+    together, as the least number, and cannot read it again."""
+    for dtype in "f4", "f8":
+        for holes in ([(slice(None), 3, 4)], [(2, 7, 8), (slice(None), 9, 9)], [(slice(None), slice(0, 48), slice(0, 40))], []):
+            data = values(dtype)
+            for hole in holes:
+                data[hole] = np.nan
+            got = copied(write(tmp_path / "scene.tif", data, f"COMPRESS={codec}", *LAYOUTS[layout]), "-threads", 2)
+            assert np.array_equal(got, data, equal_nan=True), (dtype, holes)
+
+
+def test_lerc_with_an_error(tmp_path):
+    for layout in LAYOUTS.values():
+        path = write(tmp_path / "scene.tif", values("f4"), "COMPRESS=LERC_ZSTD", "MAX_Z_ERROR=0.5", *layout)
+        pixels = gdal.Open(str(path)).ReadAsArray()
+        assert 0 < np.abs(pixels - values("f4")).max() <= 0.5 and copied(path).tobytes() == pixels.tobytes()
+
+
+@pytest.mark.parametrize("codec", ["DEFLATE", "LERC", "LERC_DEFLATE"])
 @pytest.mark.parametrize("kind", ["alpha", "mask", "nodata"])
 @pytest.mark.parametrize("layout", ["band tiles", "pixel tiles"])
-def test_masked_pixels(tmp_path, kind, layout):
+def test_masked_pixels(tmp_path, kind, layout, codec):
     data = values("u1")
     if kind == "alpha":
         data[1] = 255  # ALPHA=YES: the first band behind that of a grey image
         data[1, 3:5, 6:16] = 0
-    path = write(tmp_path / "scene.tif", data, "COMPRESS=DEFLATE", *LAYOUTS[layout], *(["ALPHA=YES"] if kind == "alpha" else []))
+    path = write(tmp_path / "scene.tif", data, f"COMPRESS={codec}", *LAYOUTS[layout], *(["ALPHA=YES"] if kind == "alpha" else []))
     file = gdal.Open(str(path), gdal.GA_Update)
     if kind == "mask":
         mask = np.full((LINES, SAMPLES), 255, "u1")
@@ -194,7 +218,7 @@ def test_seconds_of_codecs(tmp_path):
     assert facts["passes"][0]["decode_seconds"] > 0 and facts["totals"]["encode_seconds"] == 0
     assert np.isclose(sum(one["decode_seconds"] for one in facts["passes"]), facts["totals"]["decode_seconds"])
 
-    for codec in "DEFLATE", "ZSTD", "LZW":
+    for codec in "DEFLATE", "ZSTD", "LZW", "LERC":
         facts = facts_of(tmp_path, *spp_of, "-co", f"COMPRESS={codec}", plain, tmp_path / "a.tif")
         assert facts["totals"]["decode_seconds"] == 0
         assert facts["totals"]["encode_seconds"] >= sum(one["encode_seconds"] for one in facts["passes"])

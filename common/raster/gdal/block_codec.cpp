@@ -4,6 +4,7 @@
 #include "core/codec_time.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "raster/gdal/lerc_codec.h"
 
 #include <libdeflate.h>
 #include <zstd.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -378,7 +380,11 @@ struct BlockCoder::Impl {
     static constexpr int64_t sample_bytes = 4 << 10;
 
     Impl(const BlockCoding& how, const BlockForm& what) : coding(how), form(what) {
-        const auto bytes = static_cast<size_t>(form.bytes());
+        if (coding.lerc) {
+            lerc.emplace(*coding.lerc, form);
+            blob.resize(LercCodec::bound(form));
+        }
+        const auto bytes = lerc ? blob.size() : static_cast<size_t>(form.bytes());
         size_t bound = 0;
         switch (coding.codec) {
         case BlockCoding::Codec::deflate:
@@ -397,9 +403,9 @@ struct BlockCoder::Impl {
             bound = Lzw::bound(bytes);
             break;
         case BlockCoding::Codec::none:
-            throw std::logic_error("blocks are not to be packed by no codec");
+            if (!lerc) throw std::logic_error("blocks are not to be packed by no codec");
         }
-        samples = HostBuffer<char>(bytes);
+        samples = HostBuffer<char>(static_cast<size_t>(form.bytes()));
         coded = HostBuffer<char>(bound);
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
@@ -497,6 +503,8 @@ struct BlockCoder::Impl {
     mutable Runs runs;
     std::unique_ptr<ZSTD_CCtx, Free> zstd;
     std::unique_ptr<Lzw> lzw;
+    std::optional<LercCodec> lerc;
+    std::vector<char> blob; ///< a block in LERC
     HostBuffer<char> samples, coded;
     mutable std::vector<unsigned char> planes; ///< of a line
 };
@@ -510,8 +518,14 @@ char* BlockCoder::room() { return m->changes() ? m->coded.data() : m->samples.da
 
 std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     const CodecClock clock(CodecClock::Kind::encoding);
-    const auto bytes = static_cast<size_t>(lines * m->form.line_samples * m->form.sample_bytes);
-    const size_t size = m->compress(m->prepare(samples, static_cast<size_t>(lines)), bytes);
+    auto bytes = static_cast<size_t>(lines * m->form.line_samples * m->form.sample_bytes);
+    const char* from = m->prepare(samples, static_cast<size_t>(lines));
+    if (m->lerc) {
+        bytes = m->lerc->encode(from, lines, m->blob);
+        from = m->blob.data();
+        if (m->coding.codec == BlockCoding::Codec::none) return {from, bytes};
+    }
+    const size_t size = m->compress(from, bytes);
     if (size == 0) throw Error("internal: a block does not fit where its compressed bytes go");
     return {m->coded.data(), size};
 }
@@ -599,11 +613,16 @@ struct BlockDecoder::Impl {
             throw Error("there is no memory for decoding");
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
+        if (coding.lerc) {
+            lerc.emplace(*coding.lerc, form);
+            if (coding.codec != BlockCoding::Codec::none) blob.resize(LercCodec::bound(form));
+        }
     }
 
     /// Bytes that were made; 0: these are no bytes of the codec, or too many.
-    size_t unpack(std::span<const char> bytes, char* to) const {
-        const auto room = static_cast<size_t>(form.bytes());
+    size_t unpack(std::span<const char> bytes, std::span<char> into) const {
+        char* const to = into.data();
+        const size_t room = into.size();
         size_t made = 0;
         if (deflate)
             return libdeflate_zlib_decompress(deflate.get(), bytes.data(), bytes.size(), to, room, &made) ==
@@ -647,6 +666,8 @@ struct BlockDecoder::Impl {
     std::unique_ptr<libdeflate_decompressor, Free> deflate;
     std::unique_ptr<ZSTD_DCtx, Free> zstd;
     std::unique_ptr<Lzw> lzw;
+    std::optional<LercCodec> lerc;
+    std::vector<char> blob;            ///< a block in LERC
     std::vector<unsigned char> planes; ///< of a line
 };
 
@@ -657,8 +678,13 @@ BlockDecoder::~BlockDecoder() = default;
 
 bool BlockDecoder::decode(std::span<const char> bytes, int64_t lines, char* samples) {
     const CodecClock clock(CodecClock::Kind::decoding);
+    if (m->lerc) {
+        if (m->coding.codec != BlockCoding::Codec::none)
+            bytes = std::span(m->blob).first(m->unpack(bytes, m->blob));
+        return !bytes.empty() && m->lerc->decode(bytes, lines, samples) > 0;
+    }
     const auto line_bytes = static_cast<size_t>(m->form.line_samples * m->form.sample_bytes);
-    const size_t made = m->unpack(bytes, samples);
+    const size_t made = m->unpack(bytes, {samples, static_cast<size_t>(m->form.bytes())});
     if (made == 0 ||
         (made != static_cast<size_t>(lines) * line_bytes && made != static_cast<size_t>(m->form.bytes())))
         return false;

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace hsi::raster {
 
 /// How the blocks of a file are compressed.
 struct BlockCoding {
-    enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder alone
+    enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder, or after LERC
     /// Of the tag Predictor: samples as they are; less the one before, of the same band; or, of floats, their
     /// bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3, 2005).
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
@@ -22,6 +23,14 @@ struct BlockCoding {
     /// floats with noise are, may take less time.
     bool by_default = true;
     Predictor predictor = Predictor::none;
+    enum class Values : uint8_t { with_sign, without_sign, floats };
+    /// The samples are in LERC before the codec gets them (tag LercParameters of libtiff's): bands apart for
+    /// a coder, this machine's byte order and no predictor.
+    struct Lerc {
+        Values values = Values::floats;
+        double max_error = 0; ///< of a sample
+    };
+    std::optional<Lerc> lerc;
 };
 
 /// What lies in a block.
@@ -44,7 +53,9 @@ class BlockCoder {
     ~BlockCoder();
 
     /// Bytes of its buffers.
-    static uint64_t held_bytes(const BlockForm& form) { return 2 * static_cast<uint64_t>(form.bytes()); }
+    static uint64_t held_bytes(const BlockCoding& coding, const BlockForm& form) {
+        return (coding.lerc ? 4 : 2) * static_cast<uint64_t>(form.bytes());
+    }
     /// form.bytes() for a caller who has no room of his own for the samples of the next encode().
     char* room();
     /// The first `lines` lines of the block whose samples lie at `samples`, line after line, in this

@@ -42,7 +42,7 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
     m_file.emplace(std::move(file), start.end, blocks_in_row() * rows(),
                    OrderedBlocks::Form{start.big, false});
     // A quarter for the threads' blocks, one thread at least; the rest for rows, as many as it is worth.
-    const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_form));
+    const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_options.coding, m_form));
     m_most_coders = static_cast<int>(std::clamp<uint64_t>(
         m_options.memory / 4 / coder, 1, static_cast<uint64_t>(std::max(1, m_options.threads))));
     m_most_waiting = std::max(least_waiting, static_cast<uint64_t>(m_most_coders * m_block_bytes));
@@ -75,7 +75,7 @@ uint64_t CompressedWriter::row_bytes() const {
 
 uint64_t CompressedWriter::wanted_bytes() const {
     return static_cast<uint64_t>(m_most_rows) * row_bytes() +
-           static_cast<uint64_t>(m_most_coders) * BlockCoder::held_bytes(m_form);
+           static_cast<uint64_t>(m_most_coders) * BlockCoder::held_bytes(m_options.coding, m_form);
 }
 
 int CompressedWriter::scratch_file() {

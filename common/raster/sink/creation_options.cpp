@@ -7,6 +7,7 @@
 #include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "raster/gdal/drivers.h"
+#include "raster/gdal/lerc_codec.h"
 #include "raster/gdal/sample_convert.h"
 
 #include <cpl_conv.h>
@@ -142,6 +143,31 @@ bool takes_blocks_from_us(const Target& target, const std::string& path) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
+/// LERC, LERC_DEFLATE or LERC_ZSTD, of bands apart: libtiff 4.5 does not read its own floats of bands
+/// together when one of them is NaN, and what it cannot read again is no output.
+bool packs_lerc(const Target& target, const std::string& codec, BlockCoding& coding) {
+    const CPLStringList& list = target.options;
+    const std::string interleave = list.FetchNameValueDef("INTERLEAVE", "PIXEL");
+    coding.lerc = lerc_of(target.type);
+    if (!coding.lerc || !EQUAL(interleave.c_str(), "BAND") || list.FetchNameValue("ENDIANNESS") != nullptr ||
+        list.FetchNameValue("PREDICTOR") != nullptr)
+        return false;
+    coding.lerc->max_error = CPLAtof(list.FetchNameValueDef("MAX_Z_ERROR", "0"));
+    if (EQUAL(codec.c_str(), "LERC")) {
+        coding.codec = BlockCoding::Codec::none;
+    } else if (EQUAL(codec.c_str(), "LERC_DEFLATE")) {
+        coding.level = std::atoi(list.FetchNameValueDef("ZLEVEL", "6"));
+        return coding.level >= 1 && coding.level <= 12;
+    } else if (EQUAL(codec.c_str(), "LERC_ZSTD")) {
+        coding.codec = BlockCoding::Codec::zstd;
+        coding.level = std::atoi(list.FetchNameValueDef("ZSTD_LEVEL", "9"));
+        return coding.level >= 1 && coding.level <= 22;
+    } else {
+        return false;
+    }
+    return coding.lerc->max_error >= 0;
+}
+
 } // namespace
 
 bool is_any(const std::string& word, const char* words) {
@@ -200,7 +226,7 @@ std::optional<BlockCoding> block_coding(const Target& target, const std::string&
         if (coding.level < 1 || coding.level > 22) return std::nullopt;
     } else if (EQUAL(codec.c_str(), "LZW")) {
         coding.codec = BlockCoding::Codec::lzw;
-    } else {
+    } else if (!packs_lerc(target, codec, coding)) {
         return std::nullopt;
     }
     const std::string predictor = list.FetchNameValueDef("PREDICTOR", "1");

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/lerc_codec.h"
 #include "raster/gdal/regular_file.h"
 
 #include <cpl_conv.h>
@@ -61,7 +62,19 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
         coding.codec = BlockCoding::Codec::lzw;
     else if (codec.empty() && !is_local(path) && is_tiled(dataset))
         coding.codec = BlockCoding::Codec::none; // else GDAL would fetch it, on one thread
-    else if (codec != "DEFLATE")
+    else if (codec.starts_with("LERC")) {
+        // An alpha band of bytes is LERC's mask, and no band of the block.
+        for (int b = 1; b <= dataset.GetRasterCount(); ++b)
+            if (dataset.GetRasterBand(b)->GetColorInterpretation() == GCI_AlphaBand) return std::nullopt;
+        coding.lerc = lerc_of(dataset.GetRasterBand(1)->GetRasterDataType());
+        if (!coding.lerc) return std::nullopt;
+        if (codec == "LERC")
+            coding.codec = BlockCoding::Codec::none;
+        else if (codec == "LERC_ZSTD")
+            coding.codec = BlockCoding::Codec::zstd;
+        else if (codec != "LERC_DEFLATE")
+            return std::nullopt;
+    } else if (codec != "DEFLATE")
         return std::nullopt;
     if (predictor == "2" || predictor == "3")
         coding.predictor =
