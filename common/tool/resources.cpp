@@ -154,8 +154,9 @@ CodingCost coding_cost(const std::string& compression) {
         CodingCost cost;
     };
     // docs/measurements_runs.md
-    static constexpr Codec codecs[] = {
-        {"DEFLATE", {2.5e-9, 4.3e-9}}, {"ZSTD", {1.7e-9, 5.6e-9}}, {"LZW", {5.5e-9, 1.1e-8}}};
+    static constexpr Codec codecs[] = {{"DEFLATE", {2.5e-9, 4.3e-9}},      {"ZSTD", {1.7e-9, 5.6e-9}},
+                                       {"LZW", {5.5e-9, 1.1e-8}},          {"LERC", {1.4e-9, 2.5e-9}},
+                                       {"LERC_DEFLATE", {3.9e-9, 5.2e-9}}, {"LERC_ZSTD", {2.4e-9, 4.4e-9}}};
     for (const Codec& codec : codecs)
         if (equal_names(compression, codec.name)) return codec.cost;
     return {};

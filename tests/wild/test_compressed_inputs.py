@@ -237,6 +237,6 @@ def test_estimates_know_codecs(tmp_path):
     uncompressed = seconds(plain)
     gigabytes = data.nbytes / 1e9
     assert np.isclose(seconds(packed) - uncompressed, 2 * 1.7 * gigabytes, rtol=0.02)  # two passes
-    for codec, cost in ("DEFLATE", 4.3), ("ZSTD", 5.6), ("lzw", 11):
+    for codec, cost in ("DEFLATE", 4.3), ("ZSTD", 5.6), ("lzw", 11), ("LERC_ZSTD", 4.4):
         assert np.isclose(seconds(plain, "-co", f"COMPRESS={codec}") - uncompressed, cost * gigabytes, rtol=0.02)
     assert np.isclose(seconds(plain, "-of", "COG") - uncompressed, 11 * gigabytes, rtol=0.02)  # LZW by itself
