@@ -20,6 +20,7 @@
 #include "unmix/draws.h"
 #include "unmix/unmix.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -366,9 +367,30 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
     return classes;
 }
 
+/// Roughly: a draw has as many spectra as it would of classes by name.
+tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpectra& library, const Settings& s) {
+    size_t classes = 0, members = 0;
+    for (const auto& one : unmix::classes_of(library.names).members) {
+        ++classes;
+        members += std::min(one.size(), static_cast<size_t>(s.draw.per_class));
+    }
+    const auto p = static_cast<double>(members), pixels = static_cast<double>(shape.pixels()),
+               values = pixels * shape.bands, draws = s.draw.draws;
+    const bool noise = !s.uncertainty.empty();
+    tool::Work work;
+    work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) * (noise ? 2 : 1);
+    work.writes = pixels * 4 * static_cast<double>(classes * (s.deviation.empty() ? 1 : 2));
+    work.add(tool::cost::draw_product, noise ? values * draws * p : values * static_cast<double>(library.names.size()),
+             values * draws * p);
+    if (noise) work.add(tool::cost::draw_noise, values * draws);
+    work.add(tool::cost::draw_round, pixels * draws * p * p * p);
+    return work;
+}
+
 /// One pass; false when no pixel is valid.
-bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
-                const tools::FittedSpectra& library, double share) {
+bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
+                const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
+                double share) {
     const unmix::Endmembers spectra{library.names, library.spectra};
     const auto classes = unmix::classes_from(classes_of(run, s, library));
     auto outputs = draw_outputs(run, s, scene->shape(), classes.names);
@@ -383,7 +405,7 @@ bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster:
         source = std::make_shared<stream::StackedSource>(
             std::vector<std::shared_ptr<const stream::CubeSource>>{scene, uncertainty});
     }
-    const auto operation = unmix::make_draws(spectra, classes, options);
+    const auto operation = computing->make_draws(spectra, classes, options);
     if (operation->skipped() > 0)
         run.warn(counted(operation->skipped(), "draw is", "draws are") + " left out of " +
                  std::to_string(options.draws) + ": their spectra are mixtures of one another");
@@ -395,17 +417,19 @@ bool draw_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster:
     run.note(counted(spectra.names.size(), "spectrum", "spectra") + " of " +
              counted(classes.names.size(), "class", "classes"));
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *operation, run.pass("unmixing", 1));
+        tool::print_plan(run, *source, *operation, computing.pass("unmixing", 1));
         return true;
     }
     warn_of_other_units(run, *scene, library, s.unmix.method);
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
-    auto pass = run.pass("unmixing", share);
+    auto pass = computing.pass("unmixing", share);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
     tool::report_invalid(run, operation->valid(), operation->invalid());
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     outputs.commit();
     return true;
 }
@@ -424,8 +448,6 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
                          "Use nnls, scls or fcls.");
     if (!s.deviation.empty() && s.draw.draws < 2)
         throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
-    if (common.device.kind == DeviceChoice::Kind::cuda)
-        throw UsageError("-device cuda: draws are unmixed on the CPU", "Leave -device out.");
     if (raster::RasterSink::is_virtual(common.destination))
         throw UsageError("-draws does not go with a dst that is computed when it is read",
                          "Write dst in another format.");
@@ -439,10 +461,12 @@ void run_unmix(tool::Run& run, const Settings& s) {
     if (raster::RasterSink::is_virtual(run.options().destination))
         return describe_unmixing(run, s, std::move(scene), library);
     if (s.draw.draws > 0) {
-        tool::report_devices(run, {}, nullptr);
+        UnmixComputing computing(
+            run, "unmix", tool::choose_devices(run, "unmix", work_of_draws(scene->shape(), library, s)),
+            unmix::simd_target(), unmix::make_cpu_backend);
         const auto all = scene->bands();
         if (!tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
-                return draw_scene(run, s, scene, tools::without_lost_bands(library, all, *scene),
+                return draw_scene(run, s, computing, scene, tools::without_lost_bands(library, all, *scene),
                                   again ? 0 : 1);
             }))
             throw tool::no_valid_pixel(*scene);

@@ -3,43 +3,105 @@
 // rank makes those of its own pixels and draws alone.
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
+//
+// Normal numbers are made of them with logarithm and sine of our own, in additions, multiplications, divisions
+// and roots of double precision that are rounded one by one: the same bits on every processor, in every
+// instruction set, and on GPUs (compiled with -fmad=false).
 #pragma once
 
-#include <array>
+#include "core/host_device.h"
+
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace hsi::math {
 
-using PhiloxWords = std::array<uint32_t, 4>;
+struct PhiloxWords {
+    uint32_t words[4];
+    HSI_HOST_DEVICE uint32_t operator[](size_t i) const { return words[i]; }
+    bool operator==(const PhiloxWords& o) const { return std::memcmp(words, o.words, sizeof words) == 0; }
+};
+
+inline constexpr uint32_t philox_multipliers[2] = {0xD2511F53, 0xCD9E8D57};
+inline constexpr uint32_t philox_key_steps[2] = {0x9E3779B9, 0xBB67AE85};
+inline constexpr int philox_rounds = 10;
 
 /// Four words that are random as far as anybody can tell, of a counter and a key (low word first).
-inline PhiloxWords philox(PhiloxWords counter, uint64_t key) {
+HSI_HOST_DEVICE inline PhiloxWords philox(const PhiloxWords& counter, uint64_t key) {
+    constexpr uint32_t m0 = philox_multipliers[0], m1 = philox_multipliers[1], s0 = philox_key_steps[0],
+                       s1 = philox_key_steps[1];
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
-        counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ k0, static_cast<uint32_t>(b),
-                   static_cast<uint32_t>(a >> 32) ^ counter[3] ^ k1, static_cast<uint32_t>(a)};
-        k0 += 0x9E3779B9;
-        k1 += 0xBB67AE85;
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    for (int round = 0; round < philox_rounds; ++round) {
+        const uint64_t a = uint64_t{m0} * c0, b = uint64_t{m1} * c2;
+        c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
+        c1 = static_cast<uint32_t>(b);
+        c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+        c3 = static_cast<uint32_t>(a);
+        k0 += s0;
+        k1 += s1;
     }
-    return counter;
+    return {{c0, c1, c2, c3}};
 }
 
 /// A number between 0 and 1, neither of which it reaches.
-inline double open_uniform(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
+HSI_HOST_DEVICE inline double open_uniform(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
+
+/// The arithmetic of a plain double; vectors of them have one with the same functions. A word is 64 bits, of
+/// which whole numbers below 2^33 become doubles.
+struct PlainNumbers {
+    using Number = double;
+    using Word = uint64_t;
+    HSI_HOST_DEVICE static double number(double v) { return v; }
+    HSI_HOST_DEVICE static double of_word(uint64_t w) { return static_cast<double>(w); }
+    HSI_HOST_DEVICE static double add(double a, double b) { return a + b; }
+    HSI_HOST_DEVICE static double sub(double a, double b) { return a - b; }
+    HSI_HOST_DEVICE static double mul(double a, double b) { return a * b; }
+    HSI_HOST_DEVICE static double div(double a, double b) { return a / b; }
+    HSI_HOST_DEVICE static double root(double a) { return sqrt(a); }
+    HSI_HOST_DEVICE static uint64_t plus(uint64_t w, uint64_t v) { return w + v; }
+    HSI_HOST_DEVICE static uint64_t minus(uint64_t a, uint64_t b) { return a - b; }
+    template <int Bits>
+    HSI_HOST_DEVICE static uint64_t up(uint64_t w) {
+        return w << Bits;
+    }
+    template <int Bits>
+    HSI_HOST_DEVICE static uint64_t down(uint64_t w) {
+        return w >> Bits;
+    }
+    /// The lowest bit of w says which.
+    HSI_HOST_DEVICE static double choose(uint64_t w, double even, double odd) { return (w & 1) != 0 ? odd : even; }
+    /// -v where the lowest bit of w is set.
+    HSI_HOST_DEVICE static double negate(uint64_t w, double v) { return (w & 1) != 0 ? -v : v; }
+    HSI_HOST_DEVICE static uint64_t bits(double v) {
+        uint64_t w;
+        memcpy(&w, &v, sizeof w);
+        return w;
+    }
+    HSI_HOST_DEVICE static double from_bits(uint64_t w) {
+        double v;
+        memcpy(&v, &w, sizeof v);
+        return v;
+    }
+};
+
+#include "math/normal_pair-inl.h"
+
+struct NormalNumbers {
+    double z[4];
+    HSI_HOST_DEVICE double operator[](size_t i) const { return z[i]; }
+    const double* begin() const { return z; }
+    const double* end() const { return z + 4; }
+};
 
 /// Four independent numbers of the standard normal law (Box and Muller), of four words.
-inline std::array<double, 4> normal_numbers(const PhiloxWords& words) {
-    std::array<double, 4> z{};
-    for (size_t pair = 0; pair < 4; pair += 2) {
-        constexpr double two_pi = 6.283185307179586476925287;
-        const double length = std::sqrt(-2 * std::log(open_uniform(words[pair])));
-        const double angle = two_pi * open_uniform(words[pair + 1]);
-        z[pair] = length * std::cos(angle);
-        z[pair + 1] = length * std::sin(angle);
-    }
-    return z;
+HSI_HOST_DEVICE inline NormalNumbers normal_numbers(const PhiloxWords& words) {
+    NormalNumbers n;
+    normal_pair<PlainNumbers>(words[0], words[1], n.z[0], n.z[1]);
+    normal_pair<PlainNumbers>(words[2], words[3], n.z[2], n.z[3]);
+    return n;
 }
 
 } // namespace hsi::math

@@ -113,6 +113,9 @@ inline constexpr Cost eadp_sweep{4e-10, 2e-12};         ///< a value and a sweep
 inline constexpr Cost svm_kernel{1.9e-10, 1.5e-13};     ///< a value and a support vector
 inline constexpr Cost unmix_product{4.5e-10, 3e-13};    ///< a value and an endmember
 inline constexpr Cost unmix_round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
+inline constexpr Cost draw_product{1.3e-10, 3e-13};     ///< unmixing with draws: a value and a spectrum
+inline constexpr Cost draw_noise{4e-9, 5e-12};          ///< a value and a draw
+inline constexpr Cost draw_round{1e-9, 1e-11};          ///< a pixel, a draw and the cube of its spectra
 inline constexpr Cost classifier{4e-10, 1e-12};         ///< SAHIC: a value and a class
 inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class and an iteration
 inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count

@@ -5,7 +5,9 @@
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "math/philox.h"
-#include "unmix/mixture.h"
+#include "math/simd_target.h"
+#include "unmix/draw_plan.h"
+#include "unmix/draws_simd.h"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +18,7 @@
 namespace hsi::unmix {
 namespace {
 
-constexpr uint32_t of_noise = 1u << 24; ///< and the draw: the second word of a counter
-constexpr size_t at_once = 32;          ///< pixels whose products are made together
+constexpr size_t at_once = draw_pixels;
 
 double length_of(const std::vector<double>& x) {
     double sum = 0;
@@ -37,15 +38,6 @@ std::string without_number(const std::string& name) {
         --start;
     return start == end || start == 0 ? name : name.substr(0, start);
 }
-
-/// A draw's spectra: the factors of their least squares, and the class of each.
-struct Draw {
-    Draw(int n, const Endmembers& chosen, Method method, std::vector<int> spectra, std::vector<int> classes)
-        : number(n), mixture(chosen, method), members(std::move(spectra)), class_of(std::move(classes)) {}
-    const int number;
-    const Mixture mixture;
-    const std::vector<int> members, class_of;
-};
 
 /// What the draws come to in one pixel, class by class: mean and squared deviations, brought up to date draw
 /// by draw.
@@ -72,19 +64,16 @@ struct Moments {
 
 class DrawWorker final : public stream::Worker {
   public:
-    DrawWorker(const DrawOptions& options, size_t classes, const Endmembers& library,
-               const std::vector<std::unique_ptr<Draw>>& draws)
-        : m_options(options), m_library(library), m_draws(draws),
-          m_bands(static_cast<size_t>(library.bands())), m_values(m_bands * at_once),
-          m_sigma(options.noise ? m_bands * at_once : 0), m_noisy(options.noise ? m_bands * at_once : 0),
-          m_moments(at_once, Moments(classes)) {
-        size_t most = options.noise ? 0 : library.spectra.size();
-        for (const auto& draw : draws) {
+    explicit DrawWorker(const DrawPlan& plan)
+        : m_kernels(draw_kernels()), m_options(plan.options), m_draws(plan.draws),
+          m_bands(static_cast<size_t>(plan.library.bands())), m_values(m_bands * at_once),
+          m_sigma(m_options.noise ? m_bands * at_once : 0), m_noisy(m_options.noise ? m_bands * at_once : 0),
+          m_products((m_options.noise ? plan.most : plan.library.spectra.size()) * at_once), m_one(plan.most),
+          m_moments(at_once, Moments(plan.classes)) {
+        for (const auto& draw : m_draws)
             m_solvers.push_back(std::make_unique<Solver>(draw->mixture));
-            most = std::max(most, draw->mixture.size());
-        }
-        m_products.resize(most * at_once);
-        m_one.resize(most);
+        for (const auto& spectrum : plan.library.spectra)
+            m_spectra.push_back(spectrum.data());
     }
 
     void process(const Tile& tile, const CubeView<float>& in,
@@ -126,51 +115,20 @@ class DrawWorker final : public stream::Worker {
         }
     }
 
-    /// The products of spectra [k] with the values x; every pixel's sums run over the bands in their order.
-    template <class Spectrum>
-    void multiply(const double* x, size_t spectra, Spectrum spectrum) {
-        std::fill_n(m_products.begin(), spectra * at_once, 0.0);
-        for (size_t b = 0; b < m_bands; ++b)
-            for (size_t k = 0; k < spectra; ++k) {
-                const double e = spectrum(k)[b];
-                double* const to = m_products.data() + k * at_once;
-                for (size_t i = 0; i < at_once; ++i)
-                    to[i] += e * x[b * at_once + i];
-            }
-    }
-
-    void add_noise(const Draw& draw, size_t count) {
-        std::copy(m_values.begin(), m_values.end(), m_noisy.begin());
-        for (size_t i = 0; i < count; ++i) {
-            if (!m_valid[i]) continue;
-            const auto pixel = static_cast<uint64_t>(m_first) + i;
-            for (size_t b = 0; b < m_bands; b += 4) {
-                const auto z = math::normal_numbers(
-                    math::philox({static_cast<uint32_t>(b / 4), of_noise + static_cast<uint32_t>(draw.number),
-                                  static_cast<uint32_t>(pixel), static_cast<uint32_t>(pixel >> 32)},
-                                 m_options.seed));
-                for (size_t k = 0; k < std::min<size_t>(4, m_bands - b); ++k)
-                    m_noisy[(b + k) * at_once + i] += m_sigma[(b + k) * at_once + i] * z[k];
-            }
-        }
-        m_squared.fill(0.0);
-        for (size_t b = 0; b < m_bands; ++b)
-            for (size_t i = 0; i < at_once; ++i)
-                m_squared[i] += m_noisy[b * at_once + i] * m_noisy[b * at_once + i];
-    }
-
     void unmix(size_t count) {
         for (auto& moments : m_moments)
             moments.start();
+        const auto bands = static_cast<int>(m_bands);
         if (!m_options.noise)
-            multiply(m_values.data(), m_library.spectra.size(),
-                     [&](size_t k) { return m_library.spectra[k].data(); });
+            m_kernels.multiply(m_values.data(), bands, m_spectra.data(), m_spectra.size(), m_products.data());
         for (size_t d = 0; d < m_draws.size(); ++d) {
             const Draw& draw = *m_draws[d];
             if (m_options.noise) {
-                add_noise(draw, count);
-                multiply(m_noisy.data(), draw.mixture.size(),
-                         [&](size_t k) { return draw.mixture.spectrum(k); });
+                m_kernels.add_noise(m_values.data(), m_sigma.data(), bands, static_cast<uint32_t>(draw.number),
+                                    m_options.seed, static_cast<uint64_t>(m_first), m_noisy.data(),
+                                    m_squared.data());
+                m_kernels.multiply(m_noisy.data(), bands, draw.spectra.data(), draw.spectra.size(),
+                                   m_products.data());
             }
             for (size_t i = 0; i < count; ++i)
                 if (m_valid[i]) solve(draw, *m_solvers[d], i);
@@ -226,9 +184,10 @@ class DrawWorker final : public stream::Worker {
         if (m_options.rmse) put(output, 0, any, moments.error / moments.count);
     }
 
+    const DrawKernels& m_kernels;
     const DrawOptions& m_options;
-    const Endmembers& m_library;
     const std::vector<std::unique_ptr<Draw>>& m_draws;
+    std::vector<const double*> m_spectra; ///< of the library
     const size_t m_bands;
     std::vector<double> m_values, m_sigma, m_noisy, m_products, m_one;
     std::vector<Moments> m_moments;
@@ -241,50 +200,18 @@ class DrawWorker final : public stream::Worker {
 class CpuDraws final : public DrawUnmixing {
   public:
     CpuDraws(const Endmembers& library, const Classes& classes, const DrawOptions& options)
-        : m_options(options), m_classes(classes.names.size()),
-          m_library(normalised(library, options.normalise)) {
-        std::string why;
-        for (int d = 0; d < options.draws; ++d) {
-            Endmembers chosen;
-            std::vector<int> members, class_of;
-            const auto subset = drawn(classes, options, d);
-            for (size_t c = 0; c < subset.size(); ++c)
-                for (const int k : subset[c]) {
-                    members.push_back(k);
-                    class_of.push_back(static_cast<int>(c));
-                    chosen.names.push_back(m_library.names[static_cast<size_t>(k)]);
-                    chosen.spectra.push_back(m_library.spectra[static_cast<size_t>(k)]);
-                }
-            try {
-                check_endmembers(chosen, options.method);
-            } catch (const Error& e) {
-                ++m_skipped;
-                why = e.what();
-                continue;
-            }
-            m_most = std::max(m_most, members.size());
-            m_draws.push_back(
-                std::make_unique<Draw>(d, chosen, options.method, std::move(members), std::move(class_of)));
-        }
-        if (m_draws.empty())
-            throw Error("no draw can be unmixed: " + why,
-                        "Take fewer spectra of each class (-per-class), or another library.");
+        : m_plan(library, classes, options) {
+        m_skipped = m_plan.skipped;
     }
-    std::vector<int> output_bands() const override {
-        const auto classes = static_cast<int>(m_classes);
-        std::vector<int> bands{classes + (m_options.method == Method::nnls ? 1 : 0)};
-        if (m_options.deviation) bands.push_back(classes);
-        if (m_options.rmse) bands.push_back(1);
-        return bands;
-    }
+    std::vector<int> output_bands() const override { return m_plan.output_bands(); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
-        const uint64_t bands = static_cast<uint64_t>(m_library.bands()), p = m_most;
-        return (at_once * (3 * bands + m_library.spectra.size() + p + 3 * m_classes + 8) +
-                m_draws.size() * (p * (p + 1) / 2 + 8 * p + 32)) *
+        const uint64_t bands = static_cast<uint64_t>(m_plan.library.bands()), p = m_plan.most;
+        return (at_once * (3 * bands + m_plan.library.spectra.size() + p + 3 * m_plan.classes + 8) +
+                m_plan.draws.size() * (p * (p + 1) / 2 + 8 * p + 32)) *
                sizeof(double);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<DrawWorker>(m_options, m_classes, m_library, m_draws);
+        return std::make_unique<DrawWorker>(m_plan);
     }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const DrawWorker&>(worker);
@@ -293,14 +220,54 @@ class CpuDraws final : public DrawUnmixing {
     }
 
   private:
-    const DrawOptions m_options;
-    const size_t m_classes;
-    const Endmembers m_library;
-    std::vector<std::unique_ptr<Draw>> m_draws;
-    size_t m_most = 0; ///< spectra of a draw
+    const DrawPlan m_plan;
 };
 
 } // namespace
+
+Draw::Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library, std::vector<int> classes)
+    : number(n), mixture(chosen, method), members(std::move(of_library)), class_of(std::move(classes)) {
+    for (size_t k = 0; k < mixture.size(); ++k)
+        spectra.push_back(mixture.spectrum(k));
+}
+
+DrawPlan::DrawPlan(const Endmembers& all, const Classes& of, const DrawOptions& how)
+    : options(how), classes(of.names.size()), library(normalised(all, how.normalise)) {
+    std::string why;
+    for (int d = 0; d < options.draws; ++d) {
+        Endmembers chosen;
+        std::vector<int> members, class_of;
+        const auto subset = drawn(of, options, d);
+        for (size_t c = 0; c < subset.size(); ++c)
+            for (const int k : subset[c]) {
+                members.push_back(k);
+                class_of.push_back(static_cast<int>(c));
+                chosen.names.push_back(library.names[static_cast<size_t>(k)]);
+                chosen.spectra.push_back(library.spectra[static_cast<size_t>(k)]);
+            }
+        try {
+            check_endmembers(chosen, options.method);
+        } catch (const Error& e) {
+            ++skipped;
+            why = e.what();
+            continue;
+        }
+        most = std::max(most, members.size());
+        draws.push_back(
+            std::make_unique<Draw>(d, chosen, options.method, std::move(members), std::move(class_of)));
+    }
+    if (draws.empty())
+        throw Error("no draw can be unmixed: " + why,
+                    "Take fewer spectra of each class (-per-class), or another library.");
+}
+
+std::vector<int> DrawPlan::output_bands() const {
+    const auto count = static_cast<int>(classes);
+    std::vector<int> bands{count + (options.method == Method::nnls ? 1 : 0)};
+    if (options.deviation) bands.push_back(count);
+    if (options.rmse) bands.push_back(1);
+    return bands;
+}
 
 std::string class_in_name(const std::string& name) { return without_number(without_number(name)); }
 
@@ -372,5 +339,7 @@ std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classe
                                          const DrawOptions& options) {
     return std::make_unique<CpuDraws>(library, classes, options);
 }
+
+const char* simd_target() { return math::simd_target(); }
 
 } // namespace hsi::unmix

@@ -69,4 +69,7 @@ class DrawUnmixing : public Unmixing {
 std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                          const DrawOptions& options);
 
+/// Where the SIMD code was dispatched to.
+const char* simd_target();
+
 } // namespace hsi::unmix

@@ -4,6 +4,7 @@
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
 #include "parallel/group.h"
+#include "unmix/draws.h"
 #include "unmix/mixture.h"
 
 #include <algorithm>
@@ -108,6 +109,10 @@ class CpuBackend final : public Backend {
   public:
     std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) override {
         return unmix::make_unmixing(endmembers, options);
+    }
+    std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
+                                             const DrawOptions& options) override {
+        return unmix::make_draws(library, classes, options);
     }
 };
 

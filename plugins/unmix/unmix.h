@@ -77,12 +77,19 @@ std::vector<int> bands_of(int size, bool rmse);
 /// is not finite or all are zero. Throws as check_endmembers().
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options);
 
+struct Classes;
+struct DrawOptions;
+class DrawUnmixing;
+
 /// Unmixing on the CPU or on devices (hsi_cuda_unmix.so).
 class Backend {
   public:
     virtual ~Backend() = default;
     /// As the function above.
     virtual std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) = 0;
+    /// As the function in draws.h.
+    virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
+                                                     const DrawOptions& options) = 0;
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }

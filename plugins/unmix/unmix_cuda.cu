@@ -13,6 +13,7 @@
 #include "cuda/pinned.h"
 #include "cuda/row_products.cuh"
 #include "cuda/stream.h"
+#include "unmix/draws_cuda.h"
 #include "unmix/mixture.h"
 
 #include <algorithm>
@@ -362,6 +363,10 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
     std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) override {
         check_endmembers(endmembers, options.method);
         return std::make_unique<CudaUnmixing>(m_devices, endmembers, options, m_kernel_seconds);
+    }
+    std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
+                                             const DrawOptions& options) override {
+        return make_cuda_draws(m_devices, library, classes, options, m_kernel_seconds);
     }
 };
 

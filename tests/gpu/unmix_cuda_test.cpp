@@ -3,13 +3,17 @@
 #include "core/cuda_module.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
+#include "unmix/draws.h"
 #include "unmix/unmix.h"
 #include "unmix/unmix_scene.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace hsi::test {
@@ -136,6 +140,82 @@ TEST_F(UnmixCuda, TilesAndLanesChangeNothing) {
         EXPECT_TRUE(identical(whole_of_many.abundances, on_gpu(many, Method::fcls, cube, cut).abundances));
     }
     EXPECT_TRUE(identical(whole.abundances, on_gpu(e, Method::fcls, cube, {}, false).abundances));
+}
+
+struct FoundDraws {
+    std::vector<Cube> outputs;
+    int64_t valid = 0, invalid = 0;
+    int skipped = 0;
+};
+
+FoundDraws drawn_from(unmix::DrawUnmixing& operation, const Cube& cube, Cut cut = {}) {
+    const MemorySource source(cube);
+    std::vector<std::unique_ptr<MemorySink>> sinks;
+    std::vector<stream::CubeSink*> all;
+    for (const int bands : operation.output_bands()) {
+        sinks.push_back(std::make_unique<MemorySink>(cube.shape.samples, cube.shape.lines, bands));
+        all.push_back(sinks.back().get());
+    }
+    stream::PassOptions pass;
+    pass.lanes = cut.lanes;
+    pass.tile_samples = cut.samples;
+    pass.tile_lines = cut.lines;
+    pass.memory = uint64_t{4} << 30;
+    stream::run_pass(source, operation, all, pass);
+    FoundDraws found{{}, operation.valid(), operation.invalid(), operation.skipped()};
+    for (const auto& sink : sinks)
+        found.outputs.push_back(sink->cube);
+    return found;
+}
+
+/// The scene, and below its bands the deviations of their values.
+Cube with_deviations(const Cube& cube, float sigma) {
+    Cube both(cube.shape.samples, cube.shape.lines, 2 * cube.shape.bands, sigma);
+    std::copy(cube.values.begin(), cube.values.end(), both.values.begin());
+    both.at(cube.shape.bands + 1, 4, 5) = -1;
+    both.at(cube.shape.bands, 5, 6) = std::numeric_limits<float>::infinity();
+    both.at(2 * cube.shape.bands - 1, 6, 7) = 0;
+    return both;
+}
+
+TEST_F(UnmixCuda, DrawsAreTheProcessorsToTheLastBit) {
+    // Classes of 7, 5 and the rest; 3 to 30 spectra a draw: own memory of 8 and of 16, and the device's.
+    for (const int per_class : {1, 2, 4, 10}) {
+        const auto e = spectra(30, 61, 17);
+        unmix::Classes classes;
+        classes.names = {"a", "b", "c"};
+        classes.members.resize(3);
+        for (int k = 0; k < 30; ++k)
+            classes.members[k < 7 ? 0 : k < 12 ? 1 : 2].push_back(k);
+        auto cube = mixtures(e, 41, 19, 8);
+        spoil(cube);
+        for (const Method method : {Method::nnls, Method::scls, Method::fcls})
+            for (const auto normalise : {unmix::Normalise::none, unmix::Normalise::unit})
+                for (const bool noise : {false, true}) {
+                    unmix::DrawOptions options;
+                    options.method = method;
+                    options.draws = 4;
+                    options.per_class = per_class;
+                    options.seed = 5;
+                    options.normalise = normalise;
+                    options.noise = noise;
+                    options.deviation = options.rmse = true;
+                    options.numbers = {1000, 5000000, 3};
+                    const Cube& scene = noise ? with_deviations(cube, 12) : cube;
+                    const auto cpu = drawn_from(*unmix::make_draws(e, classes, options), scene),
+                               gpu = drawn_from(*backend().make_draws(e, classes, options), scene),
+                               cut_up = drawn_from(*backend().make_draws(e, classes, options), scene, {7, 5, 3});
+                    const std::string what = std::to_string(per_class) + " of a class, method " +
+                                             std::to_string(static_cast<int>(method)) + (noise ? ", noise" : "");
+                    ASSERT_EQ(gpu.outputs.size(), 3u);
+                    for (size_t k = 0; k < 3; ++k) {
+                        EXPECT_TRUE(identical(cpu.outputs[k], gpu.outputs[k])) << what << ", output " << k;
+                        EXPECT_TRUE(identical(cpu.outputs[k], cut_up.outputs[k])) << what << ", output " << k;
+                    }
+                    EXPECT_EQ(gpu.valid, cpu.valid);
+                    EXPECT_EQ(gpu.invalid, noise ? 5 : 3);
+                }
+    }
 }
 
 TEST_F(UnmixCuda, PureAndHalvedPixelsAreThemselves) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What all pixels share of unmixing with draws, on the processor and on GPUs.
+#pragma once
+
+#include "unmix/draws.h"
+#include "unmix/mixture.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace hsi::unmix {
+
+/// A draw's spectra: the factors of their least squares, and the class of each.
+struct Draw {
+    Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library,
+         std::vector<int> classes);
+    const int number;
+    const Mixture mixture;
+    const std::vector<int> members, class_of;
+    std::vector<const double*> spectra; ///< those of the mixture
+};
+
+struct DrawPlan {
+    /// \throws Error as make_draws().
+    DrawPlan(const Endmembers& all, const Classes& of, const DrawOptions& how);
+    std::vector<int> output_bands() const;
+
+    const DrawOptions options;
+    const size_t classes;
+    const Endmembers library; ///< normalised
+    std::vector<std::unique_ptr<Draw>> draws;
+    size_t most = 0; ///< spectra of a draw
+    int skipped = 0;
+};
+
+} // namespace hsi::unmix
