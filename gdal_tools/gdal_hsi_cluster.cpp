@@ -2,6 +2,7 @@
 // gdal_hsi_cluster: k-means of a scene's spectra. One pass that finds valid pixels and a sample for the
 // start, and keeps the scene where memory allows; else a pass an iteration.
 #include "cluster/cluster.h"
+#include "cluster/device_scene.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -158,13 +159,31 @@ void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
     outputs.commit();
 }
 
+using ClusterComputing = tool::Computing<cluster::Backend>;
+
+/// The scene's place on the device; null where it is clustered on the CPU.
+std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Settings& s,
+                                                      ClusterComputing& computing,
+                                                      const stream::CubeShape& shape, int clusters) {
+    if (!computing.on_devices()) return nullptr;
+    auto device = computing->make_scene(shape, s.options, clusters, run.options().device_memory);
+    if (device) return device;
+    run.note("The scene does not fit into device memory: clustering on the CPU");
+    run.report()["device"] = tool::describe_devices(run, {}, cluster::simd_target());
+    return nullptr;
+}
+
 /// The whole clustering of what the scene is now; false when no pixel is valid. start: empty without -start.
-bool cluster_scene(tool::Run& run, const Settings& s, const tool::Scene& scene, cluster::Centres start) {
+bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computing, const tool::Scene& scene,
+                   cluster::Centres start) {
     const auto source = scene.counted();
-    cluster::Clustering clustering(*source, s.options, [&](const std::string& name) {
-        const double share = name == "start" ? 0.2 : name == "iteration" ? 0.7 / s.options.iterations : 0;
-        return run.pass(name, share);
-    });
+    cluster::Clustering clustering(
+        *source, s.options,
+        [&](const std::string& name) {
+            const double share = name == "start" ? 0.2 : name == "iteration" ? 0.7 / s.options.iterations : 0;
+            return run.pass(name, share);
+        },
+        place_on_device(run, s, computing, source->shape(), start.count > 0 ? start.count : s.count));
     const int64_t valid = clustering.read();
     if (valid == 0) {
         run.add_pass(clustering.passes().front());
@@ -183,6 +202,8 @@ bool cluster_scene(tool::Run& run, const Settings& s, const tool::Scene& scene, 
     const auto found = clustering.refine(std::move(start));
     for (const auto& pass : clustering.passes())
         run.add_pass(pass);
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     write_map(run, s, scene, clustering, found);
     if (!s.centres.empty()) {
         tools::BandScales(*scene.raster()).note(run);
@@ -193,6 +214,27 @@ bool cluster_scene(tool::Run& run, const Settings& s, const tool::Scene& scene, 
     }
     report_clusters(run, s, found, valid, clustering.in_memory());
     return true;
+}
+
+/// Iterations are as many as they usually are, unless fewer are allowed. The ranks of a job cluster on the CPU:
+/// each has its own part of the scene there.
+std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+                                      int clusters) {
+    if (run.ranks().several()) {
+        if (run.options().device.kind == DeviceChoice::Kind::cuda)
+            throw UsageError("-device cuda: the ranks of a job cluster on the CPU",
+                             "Leave -device out, or run one process.");
+        return {};
+    }
+    constexpr int usual = 30;
+    const double values = static_cast<double>(shape.float_bytes()) / 4,
+                 iterations = std::min(s.options.iterations, usual);
+    tool::Work work;
+    work.cpu_reads = work.device_reads = values * 4;
+    work.writes_after = static_cast<double>(shape.pixels());
+    work.add(tool::cost::cluster_distance, values * clusters * iterations);
+    work.add(tool::cost::cluster_sums, values);
+    return tool::choose_devices(run, "cluster", work, 1);
 }
 
 void run_cluster(tool::Run& run, Settings s) {
@@ -216,7 +258,8 @@ void run_cluster(tool::Run& run, Settings s) {
         raster::check_library_output(
             run.text_output("-centres", s.centres, run.options().destination.overwrite));
     s.options.numbers = tools::pixel_numbers(run, *source);
-    tool::report_devices(run, {}, cluster::simd_target());
+    ClusterComputing computing(run, "cluster", choose_device(run, s, source->shape(), wanted),
+                               cluster::simd_target(), cluster::make_cpu_backend);
     tool::Scene scene(run, source, "clustering");
     if (run.options().dry_run) {
         for (const auto& [name, operation] : cluster::plan_operations(scene.shape(), s.options, wanted))
@@ -228,7 +271,7 @@ void run_cluster(tool::Run& run, Settings s) {
         cluster::Centres start;
         if (!library.spectra.empty())
             start = centres_of(s, tools::without_lost_bands(library, bands, *scene.raster()));
-        return cluster_scene(run, s, scene, std::move(start));
+        return cluster_scene(run, s, computing, scene, std::move(start));
     });
     if (!any) throw tool::no_valid_pixel(*scene.raster(), run.mask() != nullptr);
 }
@@ -275,7 +318,7 @@ void declare(tool::Call& call) {
                 "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "
                 "per band)");
     call.flag("json", s.json, "Print counts, inertia and iterations as JSON, and nothing else");
-    call.add_compute(false);
+    call.add_compute();
     call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
     call.body([&s](tool::Run& run) { run_cluster(run, s); });
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "cluster/cluster.h"
 
+#include "cluster/device_scene.h"
+#include "cluster/moves.h"
 #include "cluster/sampling.h"
 #include "cluster/walk.h"
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/valid_pixel.h"
-#include "math/exact_sum.h"
 #include "math/simd_target.h"
 #include "parallel/group.h"
 #include "stream/empty_source.h"
@@ -20,39 +21,6 @@
 
 namespace hsi::cluster {
 namespace {
-
-/// Numbers that are summed of a cluster: a band each, and for angles the length.
-size_t stride_of(int bands, Distance distance) {
-    return static_cast<size_t>(bands) + (distance == Distance::angle ? 1 : 0);
-}
-
-/// What moves between clusters in one assignment.
-struct Moves {
-    Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
-    math::ExactSums sums; ///< that come, less those that go
-    std::vector<int64_t> pixels;
-    math::ExactSums inertia{1};
-    int64_t moved = 0;
-
-    void add(const Moves& other) {
-        sums.add(other.sums);
-        for (size_t k = 0; k < pixels.size(); ++k)
-            pixels[k] += other.pixels[k];
-        inertia.add(other.inertia);
-        moved += other.moved;
-    }
-    void exchange(parallel::Group& ranks) {
-        if (!ranks.several()) return;
-        stream::unite(ranks, "sums of clusters", sums);
-        ranks.add_up("pixels of clusters", pixels);
-        stream::unite(ranks, "inertia", inertia);
-        moved = ranks.sum("pixels that moved", moved);
-    }
-    static uint64_t bytes(size_t clusters, size_t stride) {
-        // Of floats, of multiples of 2^-40 below 1, and of lengths.
-        return math::ExactSums::most_bytes(clusters * stride, -149, 128 + 40) + clusters * sizeof(int64_t);
-    }
-};
 
 /// Gives pixels their labels, and gathers what moves.
 class Assigner final : public Visitor {
@@ -92,22 +60,10 @@ class Assigner final : public Visitor {
     std::vector<double> m_pixel;
 };
 
-/// A pixel far from its centre.
-struct Outlier {
-    double distance = 0;
-    int64_t pixel = 0;
-    uint16_t label = 0;
-    std::vector<double> values;
-    bool before(const Outlier& o) const {
-        return distance != o.distance ? distance > o.distance : pixel < o.pixel;
-    }
-};
-
-/// The farthest ones, `most` at most, the farthest first.
 class Outliers final : public Visitor {
   public:
     Outliers(const Centres& centres, Distance distance, size_t most)
-        : m_centres(centres), m_most(most), m_look(centres.bands, distance),
+        : farthest(most), m_centres(centres), m_look(centres.bands, distance),
           m_stride(stride_of(centres.bands, distance)) {}
     void take(const float* from, ptrdiff_t band_stride, int64_t pixel, int count, uint16_t* labels) override {
         m_look.take(from, band_stride, count);
@@ -115,43 +71,16 @@ class Outliers final : public Visitor {
         for (int i = 0; i < count; ++i) {
             if (labels[i] == 0) continue;
             Outlier one{m_look.distance(i), pixel + i, labels[i], {}};
-            if (list.size() == m_most && !one.before(list.back())) continue;
+            if (!farthest.takes(one)) continue;
             one.values.resize(m_stride);
             m_look.get(i, one.values.data());
-            add(std::move(one));
+            farthest.add(std::move(one));
         }
     }
-    void add(Outlier one) {
-        if (list.size() == m_most) {
-            if (!one.before(list.back())) return;
-            list.pop_back();
-        }
-        const auto at =
-            std::find_if(list.begin(), list.end(), [&](const Outlier& o) { return one.before(o); });
-        list.insert(at, std::move(one));
-    }
-    void exchange(parallel::Group& ranks) {
-        if (!ranks.several()) return;
-        BytePacker out;
-        for (const auto& one : list)
-            out.put(one.distance).put(one.pixel).put(one.label).put(one.values);
-        const auto all = ranks.all("outliers", out.take());
-        list.clear();
-        for (const auto& bytes : all)
-            for (ByteUnpacker in(bytes); !in.empty();) {
-                Outlier one;
-                in.get(one.distance);
-                in.get(one.pixel);
-                in.get(one.label);
-                in.get(one.values);
-                add(std::move(one));
-            }
-    }
-    std::vector<Outlier> list;
+    OutlierList farthest;
 
   private:
     const Centres& m_centres;
-    const size_t m_most;
     Look m_look;
     const size_t m_stride;
 };
@@ -234,12 +163,60 @@ class AssignOperation final : public stream::Operation {
 
 } // namespace
 
+void Moves::add(const Moves& other) {
+    sums.add(other.sums);
+    for (size_t k = 0; k < pixels.size(); ++k)
+        pixels[k] += other.pixels[k];
+    inertia.add(other.inertia);
+    moved += other.moved;
+}
+
+void Moves::exchange(parallel::Group& ranks) {
+    if (!ranks.several()) return;
+    stream::unite(ranks, "sums of clusters", sums);
+    ranks.add_up("pixels of clusters", pixels);
+    stream::unite(ranks, "inertia", inertia);
+    moved = ranks.sum("pixels that moved", moved);
+}
+
+uint64_t Moves::bytes(size_t clusters, size_t stride) {
+    // Of floats, of multiples of 2^-40 below 1, and of lengths.
+    return math::ExactSums::most_bytes(clusters * stride, -149, 128 + 40) + clusters * sizeof(int64_t);
+}
+
+void OutlierList::add(Outlier one) {
+    if (m_list.size() == m_most) m_list.pop_back();
+    const auto at =
+        std::find_if(m_list.begin(), m_list.end(), [&](const Outlier& o) { return one.before(o); });
+    m_list.insert(at, std::move(one));
+}
+
+void OutlierList::exchange(parallel::Group& ranks) {
+    if (!ranks.several()) return;
+    BytePacker out;
+    for (const auto& one : m_list)
+        out.put(one.distance).put(one.pixel).put(one.label).put(one.values);
+    const auto all = ranks.all("outliers", out.take());
+    m_list.clear();
+    for (const auto& bytes : all)
+        for (ByteUnpacker in(bytes); !in.empty();) {
+            Outlier one;
+            in.get(one.distance);
+            in.get(one.pixel);
+            in.get(one.label);
+            in.get(one.values);
+            if (takes(one)) add(std::move(one));
+        }
+}
+
 struct Clustering::State {
-    State(const stream::CubeSource& source, const Options& o, MakePass make)
-        : options(o), make_pass(std::move(make)), scene{source, make_pass, {}, {}, 0, {}} {}
+    State(const stream::CubeSource& source, const Options& o, MakePass make, std::unique_ptr<DeviceScene> on)
+        : options(o), make_pass(std::move(make)), scene{source, make_pass, {}, {}, 0, {}},
+          device(std::move(on)) {}
     const Options options;
     const MakePass make_pass;
     Scene scene;
+    const std::unique_ptr<DeviceScene> device; ///< null: the processor assigns
     int64_t valid = 0, invalid = 0;
     std::vector<float> sample; ///< [pixel][band], the least first
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
@@ -247,6 +224,13 @@ struct Clustering::State {
     Moves assign(const Centres& centres, bool first) {
         const auto k = static_cast<size_t>(centres.count);
         Moves all(k, stride());
+        if (device) {
+            const auto pass = make_pass("iteration");
+            if (pass.cancel != nullptr && pass.cancel->requested()) throw Cancelled();
+            device->assign(centres, first, all);
+            if (pass.progress) pass.progress(1.0);
+            return all;
+        }
         walk(
             scene, "iteration", Moves::bytes(k, stride()) + Look::bytes(centres.bands),
             [&] { return std::make_unique<Assigner>(centres, options.distance, first); },
@@ -255,17 +239,23 @@ struct Clustering::State {
         return all;
     }
     std::vector<Outlier> farthest(const Centres& centres, size_t most) {
-        Outliers all(centres, options.distance, most);
+        if (device) return farthest_on_device(centres.bands, most);
+        OutlierList all(most);
         walk(
             scene, "empty clusters", Look::bytes(centres.bands) + most * (stride() + 8) * sizeof(double),
             [&] { return std::make_unique<Outliers>(centres, options.distance, most); },
             [&](Visitor& visitor) {
-                for (auto& one : static_cast<Outliers&>(visitor).list)
-                    all.add(std::move(one));
+                for (auto& one : static_cast<Outliers&>(visitor).farthest.list())
+                    if (all.takes(one)) all.add(std::move(one));
             });
         all.exchange(parallel::group());
-        return std::move(all.list);
+        return std::move(all.list());
     }
+    std::vector<Outlier> farthest_on_device(int bands, size_t most);
+    /// f(pixel, squared distance, |x| where angles count) for all valid pixels, in their order, as the last
+    /// assignment on the device has them. The labels are those of now.
+    template <class F>
+    void for_each_on_device(bool with_lengths, const F& f);
     /// The means of the clusters, which empty ones take a pixel from. \return how many did
     int64_t move_centres(Centres& centres, const math::ExactSums& sums, const std::vector<int64_t>& pixels);
 };
@@ -330,8 +320,51 @@ int64_t Clustering::State::move_centres(Centres& centres, const math::ExactSums&
     return relocated;
 }
 
+template <class F>
+void Clustering::State::for_each_on_device(bool with_lengths, const F& f) {
+    constexpr int64_t part = 1 << 20;
+    device->labels(scene.labels);
+    const auto pixels = static_cast<int64_t>(scene.labels.size());
+    std::vector<double> best(static_cast<size_t>(std::min(part, pixels))), length(with_lengths ? best.size() : 0);
+    for (int64_t first = 0; first < pixels; first += part) {
+        const int64_t count = std::min(part, pixels - first);
+        device->best(first, count, best.data());
+        if (with_lengths) device->lengths(first, count, length.data());
+        for (int64_t i = 0; i < count; ++i) {
+            if (scene.labels[static_cast<size_t>(first + i)] == 0) continue;
+            const double v = best[static_cast<size_t>(i)];
+            f(first + i, options.distance == Distance::angle ? 2 - 2 * v : v,
+              with_lengths ? length[static_cast<size_t>(i)] : 0.0);
+        }
+    }
+}
+
+std::vector<Outlier> Clustering::State::farthest_on_device(int bands, size_t most) {
+    OutlierList all(most);
+    for_each_on_device(false, [&](int64_t pixel, double distance, double) {
+        Outlier one{distance, pixel, scene.labels[static_cast<size_t>(pixel)], {}};
+        if (all.takes(one)) all.add(std::move(one));
+    });
+    std::vector<int64_t> pixels;
+    for (const auto& one : all.list())
+        pixels.push_back(one.pixel);
+    std::vector<float> values(pixels.size() * static_cast<size_t>(bands));
+    device->get(pixels, values.data());
+    Look look(bands, options.distance);
+    for (size_t i = 0; i < pixels.size(); ++i) {
+        look.take(values.data() + i * static_cast<size_t>(bands), 1, 1);
+        all.list()[i].values.resize(stride());
+        look.get(0, all.list()[i].values.data());
+    }
+    return std::move(all.list());
+}
+
 Clustering::Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass)
-    : m(std::make_unique<State>(source, options, std::move(make_pass))) {}
+    : Clustering(source, options, std::move(make_pass), nullptr) {}
+
+Clustering::Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass,
+                       std::unique_ptr<DeviceScene> device)
+    : m(std::make_unique<State>(source, options, std::move(make_pass), std::move(device))) {}
 
 Clustering::~Clustering() = default;
 
@@ -347,12 +380,14 @@ int64_t Clustering::read() {
     scene.labels.assign(static_cast<size_t>(shape.pixels()), 0);
     scene.held = labels;
     // Ranks read their parts again.
-    if (const uint64_t all = Kept::bytes(shape); !parallel::group().several() && all + labels <= memory / 2) {
+    if (const uint64_t all = Kept::bytes(shape);
+        !m->device && !parallel::group().several() && all + labels <= memory / 2) {
         scene.kept = Kept(shape);
         scene.held += all;
     }
     pass.memory -= scene.held;
-    SampleScan scan(shape, m->options, scene.kept.any() ? &scene.kept : nullptr, scene.labels.data());
+    SampleScan scan(shape, m->options, scene.kept.any() ? &scene.kept : nullptr, m->device.get(),
+                    scene.labels.data());
     scene.passes.push_back(stream::run_pass(scene.source, scan, {}, pass));
     m->valid = scan.valid();
     m->invalid = scan.invalid();
@@ -360,6 +395,14 @@ int64_t Clustering::read() {
     sample.sort();
     const auto bands = static_cast<size_t>(shape.bands);
     m->sample.resize(sample.size() * bands);
+    if (m->device) {
+        m->device->begin(scene.labels);
+        std::vector<int64_t> pixels;
+        for (size_t i = 0; i < sample.size(); ++i)
+            pixels.push_back(sample.at(i).pixel);
+        m->device->get(pixels, m->sample.data());
+        return m->valid;
+    }
     for (size_t i = 0; i < sample.size(); ++i) {
         float* const to = m->sample.data() + i * bands;
         if (scene.kept.any())
@@ -372,7 +415,7 @@ int64_t Clustering::read() {
 
 int64_t Clustering::invalid() const { return m->invalid; }
 
-bool Clustering::in_memory() const { return m->scene.kept.any(); }
+bool Clustering::in_memory() const { return m->device || m->scene.kept.any(); }
 
 Centres Clustering::start(int count) const {
     return choose_centres(m->sample, m->scene.source.shape().bands, m->options, count);
@@ -399,6 +442,15 @@ Result Clustering::refine(Centres centres) {
         if (!found.converged) found.relocated += m->move_centres(centres, sums, found.pixels);
     }
     if (!found.converged) assign(false);
+    if (m->device) {
+        math::ExactSums inertia(1);
+        const bool angle = m->options.distance == Distance::angle;
+        m->for_each_on_device(angle, [&](int64_t pixel, double distance, double length) {
+            inertia.add(0, &distance, 1);
+            if (angle) sums.add(m->scene.labels[static_cast<size_t>(pixel)] * stride - 1, &length, 1);
+        });
+        found.inertia = inertia.value(0);
+    }
     if (m->options.distance == Distance::angle)
         for (size_t c = 0; c < k; ++c)
             found.length.push_back(sums.value(c * stride + stride - 1) /
@@ -420,12 +472,25 @@ std::unique_ptr<stream::Operation> make_assignment(const Centres& centres, Dista
 std::vector<std::pair<std::string, std::unique_ptr<stream::Operation>>>
 plan_operations(const stream::CubeShape& scene, const Options& options, int count) {
     std::vector<std::pair<std::string, std::unique_ptr<stream::Operation>>> all;
-    all.emplace_back("start", std::make_unique<SampleScan>(scene, options, nullptr, nullptr));
+    all.emplace_back("start", std::make_unique<SampleScan>(scene, options, nullptr, nullptr, nullptr));
     all.emplace_back("iteration", plan_walk(scene, Moves::bytes(static_cast<size_t>(count),
                                                                 stride_of(scene.bands, options.distance)) +
                                                        Look::bytes(scene.bands)));
     return all;
 }
+
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape&, const Options&, int, uint64_t) override {
+        return nullptr;
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 const char* simd_target() { return math::simd_target(); }
 

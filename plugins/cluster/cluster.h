@@ -57,18 +57,41 @@ struct Result {
 /// Options of a pass of this name.
 using MakePass = std::function<stream::PassOptions(const std::string& name)>;
 
+class DeviceScene;
+
+/// Clustering on the CPU or on a device (hsi_cuda_cluster.so).
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    /// Room for a scene and what its clustering needs, for so many clusters at most; null on the CPU, and where
+    /// `memory` bytes of the device (0: 80 % of what is free) do not hold it.
+    virtual std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options,
+                                                    int clusters, uint64_t memory) = 0;
+    /// Seconds that kernels took since the backend was made; 0 on the CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
+
 /// The clustering of one scene, step by step. All ranks of a job make all calls together.
 class Clustering {
   public:
     /// `source` must outlive this. \throws Error when half of the memory does not hold a label for every
     /// pixel.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass);
+    /// With a place for the scene on a device (Backend; may be null), where there is one rank. Labels,
+    /// iterations and centres are the processor's.
+    Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass,
+               std::unique_ptr<DeviceScene> device);
     ~Clustering();
 
     /// The first pass: which pixels are valid (all values finite, not all zero), and the sample. Keeps the
     /// scene where half of the memory holds it, and there is one rank. \return the number of valid pixels
     int64_t read();
     int64_t invalid() const;
+    /// Whether the scene is read once.
     bool in_memory() const;
     /// k-means++ on the sample; fewer where the sample has fewer different pixels. After read().
     Centres start(int count) const;

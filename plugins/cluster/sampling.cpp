@@ -65,8 +65,9 @@ uint64_t Sample::bytes(int bands, bool with_spectra) {
 class SampleScan::SampleWorker final : public stream::Worker {
   public:
     explicit SampleWorker(const SampleScan& owner)
-        : sample(owner.m_scene.bands, owner.m_kept == nullptr), m_owner(owner) {}
+        : sample(owner.m_scene.bands, !owner.keeps()), m_owner(owner) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        if (m_owner.m_device != nullptr) m_owner.m_device->put(tile.core, in);
         const int64_t w = tile.core.w;
         for (int64_t line = 0; line < tile.core.h; ++line) {
             const int64_t scene_line = tile.core.y + line;
@@ -99,12 +100,16 @@ class SampleScan::SampleWorker final : public stream::Worker {
 };
 
 SampleScan::SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept,
-                       uint16_t* labels)
-    : m_scene(scene), m_options(options), m_kept(kept), m_labels(labels),
-      m_sample(scene.bands, kept == nullptr) {}
+                       DeviceScene* device, uint16_t* labels)
+    : m_scene(scene), m_options(options), m_kept(kept), m_device(device), m_labels(labels),
+      m_sample(scene.bands, !keeps()) {}
+
+std::shared_ptr<HostAllocator> SampleScan::allocator() const {
+    return m_device != nullptr ? m_device->allocator() : Operation::allocator();
+}
 
 uint64_t SampleScan::scratch_bytes(const stream::TileLimits& limits) const {
-    return Sample::bytes(m_scene.bands, m_kept == nullptr) +
+    return Sample::bytes(m_scene.bands, !keeps()) +
            static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
 }
 
@@ -128,7 +133,7 @@ void SampleScan::exchange(parallel::Group& ranks) {
         "sample", [&] { return m_sample.packed(); },
         [&](const std::string& bytes) { m_sample.merge_packed(bytes); },
         [&](const std::string& bytes) {
-            m_sample = Sample(m_scene.bands, m_kept == nullptr);
+            m_sample = Sample(m_scene.bands, !keeps());
             m_sample.merge_packed(bytes);
         });
     const auto bytes = static_cast<size_t>(m_scene.pixels()) * sizeof(uint16_t);

@@ -2,6 +2,7 @@
 // The first pass, and k-means++ on the sample that it takes.
 #pragma once
 
+#include "cluster/device_scene.h"
 #include "cluster/walk.h"
 #include "stream/operation.h"
 
@@ -48,14 +49,17 @@ class Sample {
     std::vector<float> m_spectra;
 };
 
-/// Marks valid pixels with label 1, takes the sample, and keeps the scene when `kept` is there.
+/// Marks valid pixels with label 1, takes the sample, and keeps the scene when `kept` or `device` is there. Where
+/// it is kept, the sample has no spectra.
 class SampleScan final : public stream::Operation {
   public:
-    SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, uint16_t* labels);
+    SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, DeviceScene* device,
+               uint16_t* labels);
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    bool reads_in_place() const override { return true; }
+    bool reads_in_place() const override { return m_device == nullptr; } // copies go from pinned memory
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    std::shared_ptr<HostAllocator> allocator() const override;
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
@@ -68,7 +72,9 @@ class SampleScan final : public stream::Operation {
     class SampleWorker;
     const stream::CubeShape m_scene;
     const Options m_options;
+    bool keeps() const { return m_kept != nullptr || m_device != nullptr; }
     const Kept* const m_kept;
+    DeviceScene* const m_device;
     uint16_t* const m_labels;
     int64_t m_valid = 0, m_invalid = 0;
     Sample m_sample;
