@@ -274,6 +274,11 @@ DetectComputing start_computing(tool::Run& run, const Settings& s, const stream:
     return computing;
 }
 
+void report_kernels(tool::Run& run, DetectComputing& computing) {
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
+}
+
 /// A pass whose memory is less by the mask, which stays there.
 stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass) {
     if (mask != nullptr) pass.memory -= std::min(mask->bytes(), pass.memory - 1);
@@ -1505,10 +1510,29 @@ void report_features(tool::Run& run, const detect::FitTask& task) {
              counted(task.ranges.size(), "range"));
 }
 
+/// Roughly: every target has a feature in each range.
+tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene, size_t targets) {
+    const auto nm = scene.wavelengths_nm();
+    double bands = 0;
+    for (const auto& range : s.ranges)
+        bands += static_cast<double>(math::rising_bands(nm, range.from_nm, range.to_nm).size());
+    if (bands == 0) bands = scene.shape().bands;
+    const double values = static_cast<double>(scene.shape().pixels()) * bands, passes = s.ranks() ? 3 : 1,
+                 scores = static_cast<double>(targets);
+    tool::Work work;
+    work.cpu_reads = work.device_reads = passes * 4 * values;
+    work.writes = static_cast<double>(scene.shape().pixels()) * 4 * scores * (s.depth.empty() ? 1 : 2);
+    work.add(tool::cost::continuum, passes * values);
+    work.add(tool::cost::feature_fit, passes * values * scores);
+    return work;
+}
+
 /// sff: one pass over the bands of the features.
 void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
                         DetectTargets& targets, const detect::PixelMask* mask) {
-    tool::report_devices(run, {}, detect::simd_target());
+    DetectComputing computing(
+        run, "detect", tool::choose_devices(run, "detect", work_of_features(s, *source, targets.names().size())),
+        detect::simd_target(), detect::make_cpu_backend);
     const auto lines = read_features(run, s.features);
     for (const auto& line : lines)
         if (std::none_of(targets.names().begin(), targets.names().end(),
@@ -1525,25 +1549,28 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
             [&](const detect::Decision& d) {
                 auto task = plan.task;
                 task.depths = false;
-                return detect::make_feature_fit(std::move(task), d);
+                return computing->make_feature_fit(std::move(task), d);
             },
-            [&](const std::string& name, double share) { return without_mask(mask, run.pass(name, share)); }};
+            [&](const std::string& name, double share) {
+                return without_mask(mask, computing.pass(name, share));
+            }};
         const double share = again ? 0 : s.share_of_detection();
         auto task = plan.task;
         task.depths = !s.depth.empty();
         if (run.options().dry_run) {
             if (s.ranks()) tool::print_plan(run, *scene, *scoring.make({}), scoring.pass("threshold", 0));
-            tool::print_plan(run, *scene, *detect::make_feature_fit(task, decision),
+            tool::print_plan(run, *scene, *computing->make_feature_fit(task, decision),
                              scoring.pass("detection", 1));
             return true;
         }
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, scene->shape(), targets.names(), decision);
-        const auto operation = detect::make_feature_fit(std::move(task), as_stored(s, decision));
+        const auto operation = computing->make_feature_fit(std::move(task), as_stored(s, decision));
         return write_scores(run, s, *scene, *scene, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
     });
     if (!any) throw tool::no_valid_pixel(*source);
+    report_kernels(run, computing);
 }
 
 // Components of the noise's variance
@@ -1588,15 +1615,16 @@ detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model
 }
 
 /// The last pass, over `cube`, a source of `scene`.
-void write_tuned_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                        const stream::CubeSource& cube, const detect::TunedTask& task,
-                        const std::vector<std::string>& names, double share) {
+void write_tuned_scores(tool::Run& run, const Settings& s, DetectComputing& computing,
+                        const raster::RasterSource& scene, const stream::CubeSource& cube,
+                        const detect::TunedTask& task, const std::vector<std::string>& names, double share) {
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
-    const auto operation = detect::make_tuned_filter(task, decision);
+    const auto operation = computing->make_tuned_filter(task, decision);
     if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene.shape(), names, decision), *operation,
-                      names, nullptr, run.pass("detection", share)))
+                      names, nullptr, computing.pass("detection", share)))
         throw tool::no_valid_pixel(scene);
+    report_kernels(run, computing);
 }
 
 /// For a plan: what takes most.
@@ -1616,8 +1644,8 @@ detect::TunedTask tuned_task_for_plan(const Settings& s, int bands, const std::v
 }
 
 /// mtmf with -mnf-model: one pass.
-void detect_by_model(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
-                     DetectTargets& targets) {
+void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computing,
+                     const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
     auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
     const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, false);
     const auto values = tool::value_scale(*scene, matched);
@@ -1626,40 +1654,46 @@ void detect_by_model(tool::Run& run, const Settings& s, const std::shared_ptr<ra
     if (run.options().dry_run)
         return tool::print_plan(
             run, *scene,
-            *detect::make_tuned_filter(tuned_task_for_plan(s, scene->shape().bands, targets.names()),
-                                       {!s.map.empty(), s.threshold}),
-            run.pass("detection", 1));
+            *computing->make_tuned_filter(tuned_task_for_plan(s, scene->shape().bands, targets.names()),
+                                          {!s.map.empty(), s.threshold}),
+            computing.pass("detection", 1));
     auto spectra = targets.at(*scene);
     if (!spectra) throw targets.missing();
     targets.warn_of_other_units(run, s.method, *scene);
     const auto task = tuned_task(run, s, model, matched, scene->shape().bands, std::move(*spectra));
     const tool::RangeCheck check(*scene, model, matched);
-    write_tuned_scores(run, s, *scene, check.source(), task, targets.names(), 1);
+    write_tuned_scores(run, s, computing, *scene, check.source(), task, targets.names(), 1);
     check.tell(run);
 }
 
 /// mtmf: the scene's components, then the scores.
 void detect_among_components(tool::Run& run, const Settings& s,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
-    tool::report_devices(run, {}, detect::simd_target());
-    if (!s.mnf_model.empty()) return detect_by_model(run, s, source, targets);
-    tools::PcaComputing computing(run, "pca", {}, pca::simd_target(), pca::make_cpu_backend);
+    const bool scans = s.mnf_model.empty();
+    const int components = s.tuned_components > 0 ? s.tuned_components : std::min(source->shape().bands, 20);
+    auto work = tools::projection_work(source->shape(), components, scans, tool::cost::noise_and_signal);
+    work.writes = static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
+    if (scans) work.device_reads *= 2; // the filter is not where the statistics have left the scene
+    const auto devices = tool::choose_devices(run, "detect", work);
+    DetectComputing filter(run, "detect", devices, detect::simd_target(), detect::make_cpu_backend);
+    if (!scans) return detect_by_model(run, s, filter, source, targets);
+    tools::PcaComputing computing(run, "pca", devices, pca::simd_target(), pca::make_cpu_backend, false);
     tool::Scene scene(run, source, "detection");
     if (s.tuned_components > scene.shape().bands)
         throw UsageError("-nc " + std::to_string(s.tuned_components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
     plan_outputs(run, s, scene.shape(), targets.names());
-    const auto scan = [&] {
-        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences);
+    const auto scan = [&] { // nothing is kept on the device, which the filter reads for itself
+        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences, true);
     };
-    const auto pass = [&](bool again) { return run.pass("covariances", again ? 0.0 : 0.5); };
+    const auto pass = [&](bool again) { return computing.pass("covariances", again ? 0.0 : 0.5); };
     if (run.options().dry_run) {
         tool::print_plan(run, *source, *scan(), pass(false));
         return tool::print_plan(
             run, *source,
-            *detect::make_tuned_filter(tuned_task_for_plan(s, scene.shape().bands, targets.names()),
+            *filter->make_tuned_filter(tuned_task_for_plan(s, scene.shape().bands, targets.names()),
                                        {!s.map.empty(), s.threshold}),
-            run.pass("detection", 0.5));
+            filter.pass("detection", 0.5));
     }
     const auto moments = scene.scan(scan, pass);
     auto spectra = targets.at(*scene.raster());
@@ -1668,7 +1702,7 @@ void detect_among_components(tool::Run& run, const Settings& s,
     const auto model = tools::fit_noise_scene(scene, moments, {}, {}, kept);
     targets.warn_of_other_units(run, s.method, *scene.raster());
     const auto task = tuned_task(run, s, model, kept, scene.shape().bands, std::move(*spectra));
-    write_tuned_scores(run, s, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
+    write_tuned_scores(run, s, filter, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
 }
 
 void run_detect(tool::Run& run, const Settings& s) {
@@ -1699,8 +1733,7 @@ void run_detect(tool::Run& run, const Settings& s) {
         detect_by_background(run, s, computing, source, targets, mask.get(), given ? &*given : nullptr);
     else
         detect_at_once(run, s, computing, source, targets, mask.get());
-    if (const double seconds = computing->kernel_seconds(); seconds > 0)
-        run.report()["kernel_seconds"] = seconds;
+    report_kernels(run, computing);
 }
 
 // The options
@@ -1904,8 +1937,6 @@ void check_features(const tool::Call& call, Settings& s, const tool::CommonOptio
     if (raster::RasterSink::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
                          "Write another format.");
-    if (options.device.kind == DeviceChoice::Kind::cuda)
-        throw UsageError("-device cuda: features are fitted on the CPU", "Leave -device out.");
 }
 
 /// What belongs to -method mtmf, and what does not.
@@ -1939,8 +1970,6 @@ void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions&
                              "Without it " + method + " takes the components with as much signal as noise.");
         s.tuned_components = static_cast<int>(*value);
     }
-    if (options.device.kind == DeviceChoice::Kind::cuda)
-        throw UsageError("-device cuda: " + method + " is computed on the CPU", "Leave -device out.");
     if (raster::RasterSink::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
                          "Write another format.");

@@ -189,27 +189,45 @@ void report_ranges(tool::Run& run, const Plan& plan) {
     run.report()["ranges"] = ranges;
 }
 
+using FeatureComputing = tool::Computing<features::Backend>;
+
+tool::Work work_of(const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
+    const auto pixels = static_cast<double>(scene.shape().pixels());
+    double values = 0;
+    for (const auto& range : plan.ranges)
+        values += static_cast<double>(range.x.size());
+    tool::Work work;
+    work.cpu_reads = work.device_reads = 4 * pixels * static_cast<double>(plan.bands.size());
+    work.writes = 4 * pixels * (s.output == features::Output::removed
+                                    ? static_cast<double>(plan.bands.size())
+                                    : static_cast<double>(features::measures * plan.ranges.size()));
+    work.add(tool::cost::continuum, pixels * values);
+    return work;
+}
+
 /// One pass; false when no pixel is valid.
-bool measure(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
-             double share) {
+bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
+             const std::shared_ptr<raster::RasterSource>& all, double share) {
     auto plan = plan_of(s, *all);
     const auto scene = cut_to(plan, all);
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(s, *scene, plan));
     outputs.check();
-    const auto operation = features::make_features(scene->shape().bands, plan.ranges, s.output);
+    const auto operation = computing->make_features(scene->shape().bands, plan.ranges, s.output);
     report_ranges(run, plan);
     if (run.options().dry_run) {
-        tool::print_plan(run, *scene, *operation, run.pass("features", share));
+        tool::print_plan(run, *scene, *operation, computing.pass("features", share));
         return true;
     }
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
-    auto pass = run.pass("features", share);
+    auto pass = computing.pass("features", share);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
     tool::report_invalid(run, operation->valid(), operation->invalid());
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     const int64_t open = operation->without_continuum();
     run.report()["without_continuum"] = open;
     if (open > 0)
@@ -234,9 +252,12 @@ void run_features(tool::Run& run, const Settings& s) {
         report_ranges(run, plan);
         return write_virtual(run, s, *scene, plan);
     }
-    tool::report_devices(run, {}, nullptr);
-    const bool any = tool::attempt(run, {tool::banded(scene)},
-                                   [&](bool again) { return measure(run, s, scene, again ? 0 : 1); });
+    FeatureComputing computing(
+        run, "features", tool::choose_devices(run, "features", work_of(s, plan_of(s, *scene), *scene)), nullptr,
+        features::make_cpu_backend);
+    const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
+        return measure(run, s, computing, scene, again ? 0 : 1);
+    });
     if (!any) throw tool::no_valid_pixel(*scene);
 }
 
@@ -245,7 +266,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_destination();
     call.computes_dst();
-    call.add_compute(false);
+    call.add_compute();
     call.option("range", s.range_texts,
                 "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")

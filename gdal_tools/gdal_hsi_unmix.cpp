@@ -374,8 +374,8 @@ tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpec
         ++classes;
         members += std::min(one.size(), static_cast<size_t>(s.draw.per_class));
     }
-    const auto p = static_cast<double>(members), pixels = static_cast<double>(shape.pixels()),
-               values = pixels * shape.bands, draws = s.draw.draws;
+    const double p = static_cast<double>(members), pixels = static_cast<double>(shape.pixels()),
+                 values = pixels * shape.bands, draws = s.draw.draws;
     const bool noise = !s.uncertainty.empty();
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) * (noise ? 2 : 1);

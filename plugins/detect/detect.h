@@ -272,6 +272,10 @@ double local_cost(int bands, const Ring& ring);
 
 const char* simd_target();
 
+struct FitTask;
+class FeatureFit;
+struct TunedTask;
+
 /// The passes of scores, on the CPU or on devices (hsi_cuda_detect.so). A device computes in double precision
 /// throughout; its sums of local RX start anew at other samples of the scene than the CPU's.
 class Backend {
@@ -280,6 +284,9 @@ class Backend {
     virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
                                                             const Decision& decision) = 0;
+    /// As the functions in feature_fit.h and tuned_filter.h.
+    virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) = 0;
+    virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) = 0;
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
     virtual double kernel_seconds() const { return 0; }

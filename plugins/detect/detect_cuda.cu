@@ -11,6 +11,9 @@
 #include "cuda/stream.h"
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
+#include "detect/detect_cuda_lane.cuh"
+#include "detect/feature_fit.h"
+#include "detect/tuned_filter.h"
 #include "detect/ring.h"
 
 #include <algorithm>
@@ -22,75 +25,11 @@ namespace hsi::detect {
 namespace {
 
 using cuda::DeviceBuffer;
-using cuda::DeviceGuard;
 using stream::TileLimits;
 
-constexpr size_t count_kinds = 4;
 /// Of the matrices of a batch: a few thousand pixels of 200 bands keep a large device busy.
 constexpr uint64_t batch_bytes = uint64_t{256} << 20;
 constexpr int64_t most_batch_runs = 1024; // a batch's pixels are rows of a grid
-
-size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
-size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
-
-/// A lane: its stream, its tile, its outputs and what it has counted.
-class CudaWorker : public stream::Worker {
-  public:
-    void process(const Tile& tile, const CubeView<float>& in,
-                 const std::vector<CubeView<float>>& out) override {
-        const DeviceGuard guard(m_ordinal);
-        const auto stream = m_stream.get();
-        m_raw = m_input.packed(in, stream);
-        m_device_counts.clear(stream);
-        m_begin.record(stream);
-        gpu::Output to;
-        to.scores = m_scores.begin(out[0]);
-        to.map = m_decision.map ? m_map.begin(out[1]) : nullptr;
-        to.has_threshold = m_decision.threshold.has_value();
-        to.threshold = m_decision.threshold.value_or(0);
-        to.counts = m_device_counts.data();
-        launch(tile, in, to, stream);
-        m_end.record(stream);
-        m_scores.end(stream);
-        if (m_decision.map) m_map.end(stream);
-        m_device_counts.download(m_host_counts.data(), count_kinds, stream);
-        m_stream.synchronize();
-        for (size_t i = 0; i < count_kinds; ++i)
-            counts[i] += static_cast<int64_t>(m_host_counts[i]);
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
-    }
-
-    std::array<int64_t, count_kinds> counts{}; ///< as gpu::Output has them
-    double kernel_seconds = 0;
-
-  protected:
-    /// Made while `ordinal` is the current device.
-    CudaWorker(int ordinal, int bands, int scores, const Decision& decision, const TileLimits& l)
-        : m_ordinal(ordinal), m_decision(decision), m_input(static_cast<size_t>(bands) * window_pixels(l)),
-          m_scores(static_cast<size_t>(scores) * core_pixels(l)), m_map(decision.map ? core_pixels(l) : 0),
-          m_device_counts(count_kinds),
-          m_host_counts(std::make_shared<cuda::PinnedAllocator>(ordinal), count_kinds) {}
-    static uint64_t common_bytes(int bands, int scores, const Decision& decision, const TileLimits& l) {
-        return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) +
-                    static_cast<uint64_t>(scores + (decision.map ? 1 : 0)) * core_pixels(l)) +
-               8 * count_kinds;
-    }
-    /// The kernels of a tile that is in m_raw.
-    virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
-                        cudaStream_t stream) = 0;
-
-    const float* m_raw = nullptr; ///< packed
-    cuda::Stream m_stream;
-
-  private:
-    const int m_ordinal;
-    const Decision m_decision;
-    cuda::TileInput m_input;
-    cuda::TileOutput m_scores, m_map;
-    DeviceBuffer<unsigned long long> m_device_counts;
-    HostBuffer<unsigned long long> m_host_counts;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
-};
 
 // --- scores
 
@@ -144,7 +83,8 @@ struct Parts {
 class ScoreWorker final : public CudaWorker {
   public:
     ScoreWorker(int ordinal, const Parts& parts, const Decision& decision, const TileLimits& l)
-        : CudaWorker(ordinal, parts.detector.bands, parts.detector.scores(), decision, l), m_parts(parts),
+        : CudaWorker(ordinal, parts.detector.bands, output_list(parts.detector.scores(), decision), decision, l),
+          m_parts(parts),
           m_used(parts.detector.used.size()), m_centre(parts.detector.centre.size()),
           m_rows(parts.rows.size()), m_log_rows(parts.log_rows.size()), m_factor(parts.factor.size()),
           m_constants(parts.detector.constants.size()), m_valid(window_pixels(l)),
@@ -163,7 +103,7 @@ class ScoreWorker final : public CudaWorker {
         m_stream.synchronize();
     }
     static uint64_t device_bytes(const Parts& p, const Decision& decision, const TileLimits& l) {
-        return common_bytes(p.detector.bands, p.detector.scores(), decision, l) + p.bytes() +
+        return common_bytes(p.detector.bands, output_list(p.detector.scores(), decision), l) + p.bytes() +
                window_pixels(l) * (1 + 8 * p.numbers());
     }
 
@@ -228,7 +168,8 @@ struct LocalPlan {
 class LocalWorker final : public CudaWorker {
   public:
     LocalWorker(int ordinal, const LocalPlan& plan, const Decision& decision, const TileLimits& l)
-        : CudaWorker(ordinal, plan.bands, 1, decision, l), m_plan(plan), m_runs(plan.runs(l)),
+        : CudaWorker(ordinal, plan.bands, output_list(1, decision), decision, l), m_plan(plan),
+          m_runs(plan.runs(l)),
           m_spectra(static_cast<size_t>(plan.pitch) * window_pixels(l)), m_state(window_pixels(l)),
           m_mask(plan.ring.mask != nullptr ? window_pixels(l) : 0),
           m_matrices(plan.matrix() * batch_pixels()), m_centres(static_cast<size_t>(plan.pitch) * m_runs),
@@ -238,7 +179,7 @@ class LocalWorker final : public CudaWorker {
     static uint64_t device_bytes(const LocalPlan& p, const Decision& decision, const TileLimits& l) {
         const uint64_t runs = p.runs(l), pixels = runs * gpu::run_pixels,
                        pitch = static_cast<uint64_t>(p.pitch);
-        return common_bytes(p.bands, 1, decision, l) +
+        return common_bytes(p.bands, output_list(1, decision), l) +
                window_pixels(l) * (4 * pitch + 1 + (p.ring.mask != nullptr ? 1 : 0)) +
                pixels * (8 * (p.matrix() + pitch) + 5) + runs * pitch * 4;
     }
@@ -298,37 +239,14 @@ class LocalWorker final : public CudaWorker {
 
 // --- operations
 
-class CudaDetection : public cuda::LaneOperation<Detection> {
-  public:
-    int takes_from() const override { return only_device(); }
-    int puts_on() const override { return only_device(); }
-    void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const CudaWorker&>(worker);
-        m_valid += w.counts[0];
-        m_invalid += w.counts[1];
-        m_few += w.counts[2];
-        m_flat += w.counts[3];
-        m_kernel_seconds += w.kernel_seconds;
-    }
-
-  protected:
-    CudaDetection(std::vector<CudaDevice> devices, const Decision& decision, double& kernel_seconds)
-        : LaneOperation(std::move(devices)), m_decision(decision), m_kernel_seconds(kernel_seconds) {}
-    std::vector<int> outputs(int scores) const {
-        return m_decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
-    }
-    const Decision m_decision;
-
-  private:
-    double& m_kernel_seconds;
-};
+using CudaDetection = CudaDetectionOf<Detection>;
 
 class CudaScores final : public CudaDetection {
   public:
     CudaScores(std::vector<CudaDevice> devices, const Detector& detector, const Decision& decision,
                double& kernel_seconds)
         : CudaDetection(std::move(devices), decision, kernel_seconds), m_parts(detector) {}
-    std::vector<int> output_bands() const override { return outputs(m_parts.detector.scores()); }
+    std::vector<int> output_bands() const override { return output_list(m_parts.detector.scores(), m_decision); }
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return ScoreWorker::device_bytes(m_parts, m_decision, l);
@@ -348,7 +266,7 @@ class CudaLocal final : public CudaDetection {
         : CudaDetection(std::move(devices), decision, kernel_seconds), m_plan(bands, ring) {}
     int64_t halo() const override { return m_plan.reach(); }
     int64_t align_samples() const override { return m_plan.by_pixels ? 1 : gpu::run_pixels; }
-    std::vector<int> output_bands() const override { return outputs(1); }
+    std::vector<int> output_bands() const override { return output_list(1, m_decision); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
         return m_plan.ring.mask != nullptr ? window_pixels(l) : 0;
@@ -375,6 +293,12 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
                                                     const Decision& decision) override {
         check_ring(bands, ring);
         return std::make_unique<CudaLocal>(m_devices, bands, ring, decision, m_kernel_seconds);
+    }
+    std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) override {
+        return make_cuda_feature_fit(m_devices, std::move(task), decision, m_kernel_seconds);
+    }
+    std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
+        return make_cuda_tuned_filter(m_devices, task, decision, m_kernel_seconds);
     }
 };
 

@@ -15,9 +15,11 @@ namespace hsi::detect::gpu {
 struct Output {
     float* scores = nullptr; ///< a band a score, packed; NaN where there is none
     float* map = nullptr;    ///< null: not wanted
+    float* depths = nullptr; ///< of features, likewise
     bool has_threshold = false, small_is_best = false;
     double threshold = 0;
-    /// Added to: pixels that are valid, invalid, without background, without variance.
+    /// Added to: pixels that are valid, invalid, without background (features: without a continuum), without
+    /// variance.
     unsigned long long* counts = nullptr;
 };
 

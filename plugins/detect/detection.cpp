@@ -4,6 +4,8 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
+#include "detect/feature_fit.h"
+#include "detect/tuned_filter.h"
 #include "parallel/group.h"
 
 #include <algorithm>
@@ -172,6 +174,12 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
                                                     const Decision& decision) override {
         return detect::make_local_detection(bands, ring, decision);
+    }
+    std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) override {
+        return detect::make_feature_fit(std::move(task), decision);
+    }
+    std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
+        return detect::make_tuned_filter(task, decision);
     }
 };
 

@@ -7,6 +7,7 @@
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
+#include "detect/fit_plan.h"
 #include "math/continuum.h"
 #include "parallel/group.h"
 
@@ -42,62 +43,6 @@ FitFeature feature_to_fit(const FitRange& range, const std::vector<double>& spec
 
 namespace {
 
-/// A feature as the kernels take it.
-struct FeatureToFit {
-    size_t target = 0;
-    FitLine line;
-};
-
-/// The features of a range, and their spectra less the mean, a row each.
-struct RangeToFit {
-    RangeToFit(const FitRange& of, std::vector<FeatureToFit> all, const std::vector<double>& matrix)
-        : range(of), features(std::move(all)), rows(matrix, static_cast<int>(of.x.size())) {}
-    FitRange range;
-    std::vector<FeatureToFit> features;
-    Panels rows;
-};
-
-/// The task as the workers read it.
-struct FitPlan {
-    explicit FitPlan(FitTask all) : task(std::move(all)) {
-        for (size_t r = 0; r < task.ranges.size(); ++r)
-            add_range(r);
-    }
-
-    void add_range(size_t r) {
-        const FitRange& range = task.ranges[r];
-        const size_t n = range.x.size();
-        std::vector<FeatureToFit> features;
-        std::vector<double> matrix;
-        for (size_t k = 0; k < task.targets.size(); ++k) {
-            double sum = 0;
-            for (const auto& one : task.targets[k].features)
-                sum += one.weight;
-            for (const auto& one : task.targets[k].features) {
-                if (one.range != r) continue;
-                double mean = 0, squares = 0;
-                for (const double v : one.removed)
-                    mean += v / static_cast<double>(n);
-                for (const double v : one.removed) {
-                    matrix.push_back(v - mean);
-                    squares += (v - mean) * (v - mean);
-                }
-                const double depth = 1 - *std::min_element(one.removed.begin(), one.removed.end());
-                features.push_back({k,
-                                    {one.weight / sum, 1 / std::sqrt(squares), depth / squares, one.least_fit,
-                                     one.least_depth}});
-            }
-        }
-        longest = std::max(longest, n);
-        most = std::max(most, features.size());
-        parts.emplace_back(range, std::move(features), matrix);
-    }
-
-    FitTask task;
-    std::vector<RangeToFit> parts; ///< a range each
-    size_t longest = 0, most = 0;  ///< bands, and features, of a range
-};
-
 class FitWorker final : public stream::Worker {
   public:
     FitWorker(const FitPlan& plan, const Decider& decider)
@@ -105,8 +50,10 @@ class FitWorker final : public stream::Worker {
           m_spectra(plan.longest * pixels), m_z(plan.longest * pixels),
           m_products((plan.most + Panels::height) * pixels), m_scores(m_targets * pixels),
           m_depths(m_targets * pixels), m_open(plan.parts.size() * pixels), m_judged(m_targets) {
-        for (const auto& part : plan.parts)
+        for (const auto& part : plan.parts) {
             m_continua.emplace_back(part.range.x);
+            m_rows.emplace_back(part.matrix, static_cast<int>(part.range.x.size()));
+        }
     }
 
     static uint64_t bytes(const FitPlan& plan) {
@@ -156,7 +103,7 @@ class FitWorker final : public stream::Worker {
             if (!closed) std::fill_n(spectra + i * n, n, 1.0);
         }
         m_simd.centre(spectra, static_cast<int>(n), m_z.data(), m_inverse.data());
-        m_simd.multiply(m_z.data(), static_cast<int>(n), part.rows, m_products.data());
+        m_simd.multiply(m_z.data(), static_cast<int>(n), m_rows[r], m_products.data());
         const auto how = static_cast<int>(m_plan.task.score);
         for (size_t k = 0; k < part.features.size(); ++k) {
             const auto& feature = part.features[k];
@@ -220,6 +167,7 @@ class FitWorker final : public stream::Worker {
     const Decider& m_decider;
     const size_t m_targets;
     std::vector<math::Continuum> m_continua;
+    std::vector<Panels> m_rows; ///< a range each
     std::vector<double> m_spectra, m_z, m_products;
     std::array<double, pixels> m_inverse{};
     std::vector<double> m_scores, m_depths; ///< targets x pixels
@@ -233,13 +181,7 @@ class CpuFeatureFit final : public FeatureFit {
   public:
     CpuFeatureFit(FitTask task, const Decision& decision)
         : m_plan(std::move(task)), m_decider(false, decision) {}
-    std::vector<int> output_bands() const override {
-        const auto targets = static_cast<int>(m_plan.task.targets.size());
-        std::vector<int> bands{targets};
-        if (m_decider.map()) bands.push_back(1);
-        if (m_plan.task.depths) bands.push_back(targets);
-        return bands;
-    }
+    std::vector<int> output_bands() const override { return m_plan.output_bands(m_decider.map()); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return FitWorker::bytes(m_plan); }
     /// A tile is read once: it need not leave a small machine's last-level cache on the way.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
@@ -279,13 +221,55 @@ void check_fit_task(const FitTask& task) {
 
 } // namespace
 
+FitPlan::FitPlan(FitTask all) : task(std::move(all)) {
+    check_fit_task(task);
+    for (size_t r = 0; r < task.ranges.size(); ++r)
+        add_range(r);
+}
+
+void FitPlan::add_range(size_t r) {
+    const FitRange& range = task.ranges[r];
+    const size_t n = range.x.size();
+    std::vector<FeatureToFit> features;
+    std::vector<double> matrix;
+    for (size_t k = 0; k < task.targets.size(); ++k) {
+        double sum = 0;
+        for (const auto& one : task.targets[k].features)
+            sum += one.weight;
+        for (const auto& one : task.targets[k].features) {
+            if (one.range != r) continue;
+            double mean = 0, squares = 0;
+            for (const double v : one.removed)
+                mean += v / static_cast<double>(n);
+            for (const double v : one.removed) {
+                matrix.push_back(v - mean);
+                squares += (v - mean) * (v - mean);
+            }
+            const double depth = 1 - *std::min_element(one.removed.begin(), one.removed.end());
+            features.push_back({k,
+                                {one.weight / sum, 1 / std::sqrt(squares), depth / squares, one.least_fit,
+                                 one.least_depth}});
+        }
+    }
+    longest = std::max(longest, n);
+    most = std::max(most, features.size());
+    parts.push_back({range, std::move(features), std::move(matrix)});
+}
+
+std::vector<int> FitPlan::output_bands(bool map) const {
+    const auto targets = static_cast<int>(task.targets.size());
+    std::vector<int> bands{targets};
+    if (map) bands.push_back(1);
+    if (task.depths) bands.push_back(targets);
+    return bands;
+}
+
 void FeatureFit::exchange(parallel::Group& ranks) {
     Detection::exchange(ranks);
     m_open = ranks.sum("pixels without a continuum", m_open);
 }
 
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) {
-    check_fit_task(task);
     return std::make_unique<CpuFeatureFit>(std::move(task), decision);
 }
 

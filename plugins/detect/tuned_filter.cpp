@@ -6,6 +6,7 @@
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
+#include "detect/tuned_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -17,69 +18,20 @@
 namespace hsi::detect {
 namespace {
 
-/// The task as the workers read it.
-struct TunedPlan {
-    explicit TunedPlan(const TunedTask& task)
-        : bands(task.bands), height(static_cast<int>(task.used.size())), components(task.components()),
-          targets(task.targets.names.size()), place(static_cast<size_t>(task.bands), -1), mean(task.mean),
-          rows(task.loadings, height), most_infeasible(task.most_infeasible) {
-        for (size_t r = 0; r < task.used.size(); ++r)
-            place[static_cast<size_t>(task.used[r])] = static_cast<int>(r);
-        for (const double l : task.eigenvalues)
-            signal.push_back(std::max(l - 1, 0.0));
-        for (size_t k = 0; k < targets; ++k)
-            add_target(task, k);
-    }
-
-    void add_target(const TunedTask& task, size_t k) {
-        const auto& spectrum = task.targets.spectra[k];
-        std::vector<double> t, w;
-        double contrast = 0;
-        for (size_t c = 0; c < task.eigenvalues.size(); ++c) {
-            double sum = 0;
-            for (size_t r = 0; r < task.used.size(); ++r)
-                sum += task.loadings[c * task.used.size() + r] *
-                       (spectrum[static_cast<size_t>(task.used[r])] - task.mean[r]);
-            t.push_back(sum);
-            w.push_back(sum / task.eigenvalues[c]);
-            contrast += sum * sum / task.eigenvalues[c];
-        }
-        const std::string name = "target '" + task.targets.names[k] + "' ";
-        if (!std::isfinite(contrast)) throw Error(name + "holds values that are no numbers");
-        if (!(contrast >= least_contrast))
-            throw TargetIsMean(name + "is the mean of the scene in these components",
-                               "Leave it out, take another spectrum, or more components (-nc).");
-        for (double& v : w)
-            v /= contrast;
-        places.insert(places.end(), t.begin(), t.end());
-        weights.insert(weights.end(), w.begin(), w.end());
-    }
-
-    const int bands, height, components;
-    const size_t targets;
-    std::vector<int> place; ///< of a band among those used; -1: left out
-    const std::vector<double> mean;
-    const Panels rows;
-    std::vector<double> signal;          ///< max(l - 1, 0)
-    std::vector<double> places, weights; ///< targets x components: t, and (t / l) / sum(t^2 / l)
-    const std::optional<double> most_infeasible;
-};
-
 class TunedWorker final : public stream::Worker {
   public:
     TunedWorker(const TunedPlan& plan, const Decider& decider)
-        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider),
+        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_rows(plan.loadings, plan.height),
           m_z(static_cast<size_t>(plan.height) * pixels),
-          m_products(static_cast<size_t>(plan.rows.count() * Panels::height) * pixels),
+          m_products(static_cast<size_t>(m_rows.count() * Panels::height) * pixels),
           m_scores(2 * plan.targets * pixels), m_judged(plan.targets),
           m_tail(static_cast<size_t>(plan.bands) * pixels) {}
 
     static uint64_t bytes(const TunedPlan& plan) {
-        return pixels *
-                   (8 * (static_cast<uint64_t>(plan.height) +
-                         static_cast<uint64_t>(plan.rows.count() * Panels::height) + 2 * plan.targets + 1) +
-                    4 * static_cast<uint64_t>(plan.bands)) +
-               8 * plan.targets;
+        const auto height = static_cast<uint64_t>(plan.height),
+                   rows = static_cast<uint64_t>(plan.components + Panels::height);
+        return pixels * (8 * (height + rows + 2 * plan.targets + 1) + 4 * static_cast<uint64_t>(plan.bands)) +
+               8 * (plan.targets + rows * height);
     }
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
@@ -109,7 +61,7 @@ class TunedWorker final : public stream::Worker {
         const auto components = static_cast<size_t>(m_plan.components);
         m_simd.take(first, stride, in.bands, m_plan.place.data(), m_plan.mean.data(), m_plan.height,
                     m_z.data(), nullptr, m_magnitude.data());
-        m_simd.multiply(m_z.data(), m_plan.height, m_plan.rows, m_products.data());
+        m_simd.multiply(m_z.data(), m_plan.height, m_rows, m_products.data());
         for (size_t k = 0; k < m_plan.targets; ++k) {
             double* const scores = m_scores.data() + 2 * k * pixels;
             m_simd.tune(m_products.data(), m_plan.components, m_plan.places.data() + k * components,
@@ -149,6 +101,7 @@ class TunedWorker final : public stream::Worker {
     const SimdKernels& m_simd;
     const TunedPlan& m_plan;
     const Decider& m_decider;
+    const Panels m_rows; ///< the loadings
     std::vector<double> m_z, m_products;
     std::vector<double> m_scores; ///< targets x (MF, infeasibility) x pixels
     std::vector<double> m_judged; ///< of a pixel
@@ -160,11 +113,7 @@ class CpuTunedFilter final : public Detection {
   public:
     CpuTunedFilter(const TunedTask& task, const Decision& decision)
         : m_plan(task), m_decider(false, decision) {}
-    std::vector<int> output_bands() const override {
-        std::vector<int> bands{2 * static_cast<int>(m_plan.targets)};
-        if (m_decider.map()) bands.push_back(1);
-        return bands;
-    }
+    std::vector<int> output_bands() const override { return m_plan.output_bands(m_decider.map()); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return TunedWorker::bytes(m_plan); }
     /// A tile is read once: it need not leave a small machine's last-level cache on the way.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
@@ -184,7 +133,10 @@ class CpuTunedFilter final : public Detection {
 
 } // namespace
 
-std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) {
+TunedPlan::TunedPlan(const TunedTask& task)
+    : bands(task.bands), height(static_cast<int>(task.used.size())), components(task.components()),
+      targets(task.targets.names.size()), used(task.used), place(static_cast<size_t>(task.bands), -1),
+      mean(task.mean), loadings(task.loadings), most_infeasible(task.most_infeasible) {
     bool fits = !task.used.empty() && task.mean.size() == task.used.size() && !task.eigenvalues.empty() &&
                 task.loadings.size() == task.used.size() * task.eigenvalues.size() &&
                 !task.targets.spectra.empty() && task.targets.names.size() == task.targets.spectra.size();
@@ -195,6 +147,45 @@ std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decisi
     for (const double l : task.eigenvalues)
         fits = fits && l > 0;
     if (!fits) throw Error("internal: the parts of a tuned filter do not go together");
+    for (size_t r = 0; r < task.used.size(); ++r)
+        place[static_cast<size_t>(task.used[r])] = static_cast<int>(r);
+    for (const double l : task.eigenvalues)
+        signal.push_back(std::max(l - 1, 0.0));
+    for (size_t k = 0; k < targets; ++k)
+        add_target(task, k);
+}
+
+void TunedPlan::add_target(const TunedTask& task, size_t k) {
+    const auto& spectrum = task.targets.spectra[k];
+    std::vector<double> t, w;
+    double contrast = 0;
+    for (size_t c = 0; c < task.eigenvalues.size(); ++c) {
+        double sum = 0;
+        for (size_t r = 0; r < task.used.size(); ++r)
+            sum += task.loadings[c * task.used.size() + r] *
+                   (spectrum[static_cast<size_t>(task.used[r])] - task.mean[r]);
+        t.push_back(sum);
+        w.push_back(sum / task.eigenvalues[c]);
+        contrast += sum * sum / task.eigenvalues[c];
+    }
+    const std::string name = "target '" + task.targets.names[k] + "' ";
+    if (!std::isfinite(contrast)) throw Error(name + "holds values that are no numbers");
+    if (!(contrast >= least_contrast))
+        throw TargetIsMean(name + "is the mean of the scene in these components",
+                           "Leave it out, take another spectrum, or more components (-nc).");
+    for (double& v : w)
+        v /= contrast;
+    places.insert(places.end(), t.begin(), t.end());
+    weights.insert(weights.end(), w.begin(), w.end());
+}
+
+std::vector<int> TunedPlan::output_bands(bool map) const {
+    std::vector<int> all{2 * static_cast<int>(targets)};
+    if (map) all.push_back(1);
+    return all;
+}
+
+std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) {
     return std::make_unique<CpuTunedFilter>(task, decision);
 }
 

@@ -146,17 +146,7 @@ class CpuFeatures final : public Features {
   public:
     CpuFeatures(int inputs, std::vector<Range> ranges, Output output)
         : m_inputs(inputs), m_ranges(std::move(ranges)), m_output(output) {
-        std::vector<int> uses(static_cast<size_t>(inputs));
-        for (const Range& range : m_ranges) {
-            if (range.bands.size() < 3 || range.bands.size() != range.x.size())
-                throw Error("internal: a range of fewer than 3 bands");
-            for (const size_t b : range.bands) {
-                if (b >= uses.size()) throw Error("internal: a range with a band that there is not");
-                ++uses[b];
-            }
-        }
-        if (output == Output::removed && !std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }))
-            throw Error("internal: bands that are not in one range each");
+        check_ranges(inputs, m_ranges, output);
     }
     std::vector<int> output_bands() const override {
         return {m_output == Output::removed ? m_inputs : measures * static_cast<int>(m_ranges.size())};
@@ -187,7 +177,30 @@ class CpuFeatures final : public Features {
     const Output m_output;
 };
 
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output) override {
+        return features::make_features(inputs, std::move(ranges), output);
+    }
+};
+
 } // namespace
+
+void check_ranges(int inputs, const std::vector<Range>& ranges, Output output) {
+    std::vector<int> uses(static_cast<size_t>(inputs));
+    for (const Range& range : ranges) {
+        if (range.bands.size() < 3 || range.bands.size() != range.x.size())
+            throw Error("internal: a range of fewer than 3 bands");
+        for (const size_t b : range.bands) {
+            if (b >= uses.size()) throw Error("internal: a range with a band that there is not");
+            ++uses[b];
+        }
+    }
+    if (output == Output::removed && !std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }))
+        throw Error("internal: bands that are not in one range each");
+}
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 void Features::exchange(parallel::Group& ranks) {
     std::vector<int64_t> counts{m_valid, m_invalid, m_open};

@@ -61,4 +61,22 @@ class Features : public stream::Operation {
 /// in no range or in two.
 std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output);
 
+/// \throws Error as make_features().
+void check_ranges(int inputs, const std::vector<Range>& ranges, Output output);
+
+/// Features on the CPU or on devices (hsi_cuda_features.so).
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    /// As the function above; the same bits.
+    virtual std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output) = 0;
+    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes; 0 on the
+    /// CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
+
 } // namespace hsi::features

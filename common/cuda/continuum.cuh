@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The continuum of one pixel by one thread (math/continuum.h): the hull is a stack of indices, and the ratios are made
+// again by whoever walks along them instead of being kept. In files that are compiled with -fmad=false they are the
+// processor's to the last bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hsi::cuda {
+
+/// Up to so many bands a hull lies in a thread's own memory; beyond, in the device's.
+inline constexpr int own_hull = 512;
+
+/// A stack of indices: of a thread's own memory (stride 1), or of the device's, whose threads take turns.
+struct HullStack {
+    uint16_t* first = nullptr;
+    int64_t stride = 1;
+    __device__ uint16_t& operator[](int i) const { return first[i * stride]; }
+};
+
+/// A pixel's values in a range of n bands: band[i] of [band][pixel].
+struct RangeValues {
+    const float* x = nullptr; ///< of the pixel's first band
+    int64_t stride = 0;
+    const int* band = nullptr;
+    const double* at = nullptr; ///< wavelengths, rising
+    int n = 0;
+    __device__ double operator()(int i) const { return static_cast<double>(x[band[i] * stride]); }
+};
+
+/// The number of the hull's vertices, which are on the stack; 0: there is no continuum, since an end is not above 0.
+__device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
+    const double first = v(0);
+    if (!(first > 0 && v(v.n - 1) > 0)) return 0;
+    int count = 0;
+    double xa = 0, va = 0, xb = 0, vb = 0; // the two on top
+    for (int i = 0; i < v.n; ++i) {
+        const double xi = v.at[i], vi = v(i);
+        while (count >= 2) {
+            if ((vb - va) * (xi - xa) > (vi - va) * (xb - xa)) break;
+            --count;
+            xb = xa;
+            vb = va;
+            if (count < 2) break;
+            const int a = hull[count - 2];
+            xa = v.at[a];
+            va = v(a);
+        }
+        hull[count++] = static_cast<uint16_t>(i);
+        if (count > 1) {
+            xa = xb;
+            va = vb;
+        }
+        xb = xi;
+        vb = vi;
+    }
+    return count;
+}
+
+/// f(i, ratio) for all bands in their order. The hull has two vertices at least.
+template <class F>
+__device__ inline void for_each_ratio(const RangeValues& v, const HullStack& hull, int count, const F& f) {
+    int a = 0;
+    double va = v(0);
+    f(0, 1.0);
+    for (int k = 1; k < count; ++k) {
+        const int b = hull[k];
+        const double xa = v.at[a], vb = v(b), slope = (vb - va) / (v.at[b] - xa);
+        for (int i = a + 1; i < b; ++i) {
+            const double ratio = v(i) / (va + slope * (v.at[i] - xa));
+            f(i, 1.0 < ratio ? 1.0 : ratio);
+        }
+        f(b, 1.0);
+        a = b;
+        va = vb;
+    }
+}
+
+} // namespace hsi::cuda

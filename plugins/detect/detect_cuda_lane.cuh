@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// What the operations of hsi_cuda_detect.so have in common. A lane is a stream with its own buffers, made once; lanes
+// take turns on the devices.
+#pragma once
+
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "detect/detect.h"
+#include "detect/detect_cuda_kernels.cuh"
+#include "detect/feature_fit.h"
+#include "detect/tuned_filter.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect {
+
+using stream::TileLimits;
+
+inline constexpr size_t count_kinds = 4;
+
+/// Bands of the outputs of so many scores.
+inline std::vector<int> output_list(int scores, const Decision& decision) {
+    return decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
+}
+
+inline size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
+inline size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
+
+/// A lane: its stream, its tile, its outputs and what it has counted.
+class CudaWorker : public stream::Worker {
+  public:
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const cuda::DeviceGuard guard(m_ordinal);
+        const auto stream = m_stream.get();
+        m_raw = m_input.packed(in, stream);
+        m_device_counts.clear(stream);
+        m_begin.record(stream);
+        gpu::Output to;
+        std::vector<float*> places;
+        for (size_t k = 0; k < m_outputs.size(); ++k)
+            places.push_back(m_outputs[k].begin(out[k]));
+        to.scores = places[0];
+        to.map = m_decision.map ? places[1] : nullptr;
+        to.depths = places.size() > (m_decision.map ? 2 : 1) ? places.back() : nullptr;
+        to.has_threshold = m_decision.threshold.has_value();
+        to.threshold = m_decision.threshold.value_or(0);
+        to.counts = m_device_counts.data();
+        launch(tile, in, to, stream);
+        m_end.record(stream);
+        for (auto& one : m_outputs)
+            one.end(stream);
+        m_device_counts.download(m_host_counts.data(), count_kinds, stream);
+        m_stream.synchronize();
+        for (size_t i = 0; i < count_kinds; ++i)
+            counts[i] += static_cast<int64_t>(m_host_counts[i]);
+        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+    }
+
+    std::array<int64_t, count_kinds> counts{}; ///< as gpu::Output has them
+    double kernel_seconds = 0;
+
+  protected:
+    /// outputs: the bands of each. Made while `ordinal` is the current device.
+    CudaWorker(int ordinal, int bands, const std::vector<int>& outputs, const Decision& decision,
+               const TileLimits& l)
+        : m_ordinal(ordinal), m_decision(decision), m_input(static_cast<size_t>(bands) * window_pixels(l)),
+          m_device_counts(count_kinds),
+          m_host_counts(std::make_shared<cuda::PinnedAllocator>(ordinal), count_kinds) {
+        for (const int all : outputs)
+            m_outputs.emplace_back(static_cast<size_t>(all) * core_pixels(l));
+    }
+    static uint64_t common_bytes(int bands, const std::vector<int>& outputs, const TileLimits& l) {
+        uint64_t all = 0;
+        for (const int of_one : outputs)
+            all += static_cast<uint64_t>(of_one);
+        return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) + all * core_pixels(l)) + 8 * count_kinds;
+    }
+    /// The kernels of a tile that is in m_raw.
+    virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
+                        cudaStream_t stream) = 0;
+
+    const float* m_raw = nullptr; ///< packed
+    cuda::Stream m_stream;
+
+  private:
+    const int m_ordinal;
+    const Decision m_decision;
+    cuda::TileInput m_input;
+    std::vector<cuda::TileOutput> m_outputs;
+    cuda::DeviceBuffer<unsigned long long> m_device_counts;
+    HostBuffer<unsigned long long> m_host_counts;
+    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+};
+
+/// A detection (Base) on devices.
+template <class Base>
+class CudaDetectionOf : public cuda::LaneOperation<Base> {
+  public:
+    int takes_from() const override { return this->only_device(); }
+    int puts_on() const override { return this->only_device(); }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const CudaWorker&>(worker);
+        this->m_valid += w.counts[0];
+        this->m_invalid += w.counts[1];
+        this->m_few += w.counts[2];
+        this->m_flat += w.counts[3];
+        m_kernel_seconds += w.kernel_seconds;
+    }
+
+  protected:
+    CudaDetectionOf(std::vector<CudaDevice> devices, const Decision& decision, double& kernel_seconds)
+        : cuda::LaneOperation<Base>(std::move(devices)), m_decision(decision),
+          m_kernel_seconds(kernel_seconds) {}
+    const Decision m_decision;
+
+  private:
+    double& m_kernel_seconds;
+};
+
+std::unique_ptr<FeatureFit> make_cuda_feature_fit(std::vector<CudaDevice> devices, FitTask task,
+                                                  const Decision& decision, double& kernel_seconds);
+std::unique_ptr<Detection> make_cuda_tuned_filter(std::vector<CudaDevice> devices, const TunedTask& task,
+                                                  const Decision& decision, double& kernel_seconds);
+
+} // namespace hsi::detect
