@@ -106,6 +106,11 @@ struct Settings {
     bool local() const { return window[1] > 0; }
     bool grouped() const { return !background_by.empty(); }
     bool by_columns() const { return background_by == "columns"; }
+    /// detect::columns_on_devices()
+    bool groups_on_devices() const {
+        return by_columns() && method == Method::mf && exclude_share == 0 &&
+               (ledoit_wolf || conditioning.shrinkage > 0);
+    }
     bool shrinks() const { return shrink_best || ledoit_wolf || conditioning.shrinkage > 0; }
     /// Scores of a normal background are known; with -shrinkage they are not.
     bool normal_scores() const {
@@ -1086,6 +1091,17 @@ std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
     return kept;
 }
 
+tool::Work work_of_columns(const raster::RasterSource& scene, size_t targets) {
+    const auto shape = scene.shape();
+    const double values = static_cast<double>(shape.float_bytes()) / 4;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = 4 * values;
+    work.writes = 4 * static_cast<double>(shape.pixels()) * static_cast<double>(targets);
+    work.add(tool::cost::column_background, values * shape.bands);
+    work.add(tool::cost::score, values * static_cast<double>(targets));
+    return work;
+}
+
 /// Groups of columns: statistics and scores of each at once.
 void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& computing,
                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
@@ -1107,8 +1123,8 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         detect::Decision decision{!s.map.empty(), s.threshold};
         const auto cube = in_memory(run, source);
         const auto make = [&](const detect::Decision& d) {
-            return detect::make_column_detection(source->shape(), columns, options, d,
-                                                 counted_pixels(run, mask));
+            return computing->make_column_detection(source->shape(), columns, options, d,
+                                                    counted_pixels(run, mask));
         };
         const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
                                   auto pass = computing.pass(name, share);
@@ -1130,7 +1146,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         return write_scores(run, s, *source, *cube, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
     });
-    if (any) return;
+    if (any) return report_kernels(run, computing);
     if (!found) throw targets.missing();
     throw tool::no_valid_pixel(*source);
 }
@@ -1724,7 +1740,11 @@ void run_detect(tool::Run& run, const Settings& s) {
     if (s.approach == Approach::mtmf) return detect_among_components(run, s, source, targets);
     if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
     if (s.grouped()) {
-        DetectComputing computing(run, "detect", {}, detect::simd_target(), detect::make_cpu_backend);
+        std::vector<CudaDevice> devices;
+        if (s.groups_on_devices())
+            devices = tool::choose_devices(run, "detect", work_of_columns(*source, targets.names().size()));
+        DetectComputing computing(run, "detect", std::move(devices), detect::simd_target(),
+                                  detect::make_cpu_backend);
         return s.by_columns() ? detect_by_columns(run, s, computing, source, targets, mask.get())
                               : detect_by_classes(run, s, computing, source, targets, mask.get());
     }
@@ -1777,8 +1797,7 @@ void parse_shrinkage(Settings& s) {
 }
 
 /// -background-by and what belongs to it.
-void check_groups(const tool::Call& call, const Settings& s, const tool::CommonOptions& options,
-                  const std::string& method) {
+void check_groups(const tool::Call& call, const Settings& s, const std::string& method) {
     const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
     if (call.given("columns-per-group") && !s.by_columns())
         throw UsageError("-columns-per-group is that of -background-by columns, and there is none");
@@ -1805,9 +1824,6 @@ void check_groups(const tool::Call& call, const Settings& s, const tool::CommonO
     if (!s.grouped()) return;
     if (call.given("nc"))
         throw UsageError("-nc does not go with -background-by", "-shrinkage ledoit-wolf bears few pixels.");
-    if (options.device.kind == DeviceChoice::Kind::cuda)
-        throw UsageError("-device cuda does not go with -background-by, which computes on the CPU",
-                         "Leave -device out.");
 }
 
 /// -shrinkage and -nc.
@@ -2007,9 +2023,13 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
     if (call.given("resample") && s.library.empty())
         throw UsageError("-resample is about the library of -target, and there is none");
-    check_groups(call, s, options, method);
+    check_groups(call, s, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
+    if (options.device.kind == DeviceChoice::Kind::cuda && s.grouped() && !s.groups_on_devices())
+        throw UsageError("-device cuda: -background-by computes on the CPU, but for columns with -method mf, a "
+                         "-shrinkage, and no -exclude-share",
+                         "Leave -device out.");
     check_statistics(call, s, method);
 }
 

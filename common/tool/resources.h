@@ -120,6 +120,7 @@ inline constexpr Cost cluster_distance{1.2e-10, 1e-13}; ///< a value, a centre a
 inline constexpr Cost cluster_sums{8e-9, 2e-11};        ///< a value: all of them once, and what moves later
 inline constexpr Cost continuum{1.6e-8, 2e-11};         ///< a value of a range: its hull and ratio
 inline constexpr Cost feature_fit{1.3e-10, 1e-12};      ///< a value of a feature's range
+inline constexpr Cost column_background{3.5e-11, 6e-13}; ///< a value and a band: products and factor of a column
 inline constexpr Cost classifier{4e-10, 1e-12};         ///< SAHIC: a value and a class
 inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class and an iteration
 inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count

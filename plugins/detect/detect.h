@@ -275,6 +275,9 @@ const char* simd_target();
 struct FitTask;
 class FeatureFit;
 struct TunedTask;
+struct Columns;
+struct GroupOptions;
+class GroupedDetection;
 
 /// The passes of scores, on the CPU or on devices (hsi_cuda_detect.so). A device computes in double precision
 /// throughout; its sums of local RX start anew at other samples of the scene than the CPU's.
@@ -287,6 +290,12 @@ class Backend {
     /// As the functions in feature_fit.h and tuned_filter.h.
     virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) = 0;
+    /// As the function in groups.h; on devices what columns_on_devices() says.
+    virtual std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
+                                                                    const Columns& columns,
+                                                                    const GroupOptions& options,
+                                                                    const Decision& decision,
+                                                                    const PixelMask* mask) = 0;
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
     virtual double kernel_seconds() const { return 0; }

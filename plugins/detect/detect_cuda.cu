@@ -9,6 +9,7 @@
 #include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
+#include "detect/columns_cuda.h"
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
 #include "detect/detect_cuda_lane.cuh"
@@ -299,6 +300,14 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
     }
     std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
         return make_cuda_tuned_filter(m_devices, task, decision, m_kernel_seconds);
+    }
+    std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
+                                                            const Columns& columns, const GroupOptions& options,
+                                                            const Decision& decision,
+                                                            const PixelMask* mask) override {
+        auto made = make_cuda_columns(m_devices, make_column_task(scene, columns, options, decision, mask),
+                                      m_kernel_seconds);
+        return made ? std::move(made) : detect::make_column_detection(scene, columns, options, decision, mask);
     }
 };
 

@@ -5,6 +5,7 @@
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
 #include "detect/feature_fit.h"
+#include "detect/groups.h"
 #include "detect/tuned_filter.h"
 #include "parallel/group.h"
 
@@ -180,6 +181,12 @@ class CpuBackend final : public Backend {
     }
     std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
         return detect::make_tuned_filter(task, decision);
+    }
+    std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
+                                                            const Columns& columns, const GroupOptions& options,
+                                                            const Decision& decision,
+                                                            const PixelMask* mask) override {
+        return detect::make_column_detection(scene, columns, options, decision, mask);
     }
 };
 

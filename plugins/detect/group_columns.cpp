@@ -5,6 +5,7 @@
 #include "core/byte_pack.h"
 #include "core/counted.h"
 #include "core/valid_pixel.h"
+#include "detect/column_task.h"
 #include "detect/detect_simd.h"
 #include "detect/groups.h"
 #include "parallel/group.h"
@@ -17,8 +18,6 @@
 namespace hsi::detect {
 namespace {
 
-/// Samples whose groups are put side by side at a time: those of a cache line.
-constexpr int64_t line_samples = 16;
 /// Pixels whose products are added up at a time: with 224 bands they fill a quarter of a megabyte.
 constexpr int64_t product_pixels = 128;
 
@@ -218,27 +217,7 @@ class GroupMoments {
     std::vector<double> m_squared;  ///< a pixel each
 };
 
-/// What all workers share.
-struct ColumnTask {
-    stream::CubeShape scene;
-    Columns columns;
-    GroupOptions options;
-    Decision decision;
-    const PixelMask* mask;
-    bool finite = true; ///< all values of the targets are
-    int scores() const {
-        return has_target(options.method) ? static_cast<int>(options.targets.names.size()) : 1;
-    }
-    int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
-    /// Groups whose pixels are put side by side at a time.
-    int64_t batch() const { return std::max<int64_t>(1, line_samples / columns.width); }
-    /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
-    size_t group_values() const {
-        return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
-    }
-};
-
-class ColumnWorker final : public stream::Worker {
+class ColumnWorker final : public ColumnLane {
   public:
     ColumnWorker(const ColumnTask& task, int64_t first_group)
         : m_task(task), m_first(first_group), m_moments(task.scene.bands),
@@ -260,9 +239,13 @@ class ColumnWorker final : public stream::Worker {
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
         const Columns& c = m_task.columns;
-        const int64_t last = c.group(tile.core.right() - 1);
-        for (int64_t group = c.group(tile.core.x); group <= last; group += m_task.batch()) {
-            const int64_t end = std::min(last + 1, group + m_task.batch());
+        take_groups(tile, in, c.group(tile.core.x), c.group(tile.core.right() - 1) + 1, out);
+    }
+
+    void take_groups(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t last,
+                     const std::vector<CubeView<float>>& out) override {
+        for (int64_t group = first; group < last; group += m_task.batch()) {
+            const int64_t end = std::min(last, group + m_task.batch());
             pack(tile, in, group, end);
             for (int64_t g = group; g < end; ++g)
                 do_group(tile, g, m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values(),
@@ -270,20 +253,9 @@ class ColumnWorker final : public stream::Worker {
         }
     }
 
-    struct Found {
-        int64_t group = 0; ///< of the scene, from 0
-        GroupRecord record;
-    };
-    std::vector<Found> found;
-    int64_t valid = 0, invalid = 0, in_bad_groups = 0;
-
   private:
-    int64_t first_sample(int64_t group) const {
-        return std::max<int64_t>(0, group * m_task.columns.width - m_task.columns.first);
-    }
-    int64_t end_sample(int64_t group) const {
-        return std::min(m_task.scene.samples, (group + 1) * m_task.columns.width - m_task.columns.first);
-    }
+    int64_t first_sample(int64_t group) const { return m_task.first_sample(group); }
+    int64_t end_sample(int64_t group) const { return m_task.end_sample(group); }
     /// The pixels of groups [group, end) side by side: each bands x (lines x samples).
     void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end) {
         constexpr int64_t lines = 16; // of which each group gets a cache line
@@ -458,56 +430,14 @@ class ColumnWorker final : public stream::Worker {
     PixelRow m_row;
 };
 
-class ColumnDetection final : public GroupedDetection {
+class CpuColumns final : public ColumnDetection {
   public:
-    explicit ColumnDetection(ColumnTask task)
-        : m_task(std::move(task)), m_groups(static_cast<size_t>(m_task.columns.count(m_task.scene.samples))) {
-    }
-
-    /// Where the scene begins inside of a group, tiles do not begin where groups do: each reads the whole of
-    /// those that it has a part of.
-    int64_t halo() const override {
-        return m_task.columns.first % m_task.columns.width == 0 ? 0 : m_task.columns.width - 1;
-    }
-    int64_t align_samples() const override { return m_task.columns.width; }
-    int64_t align_lines() const override { return m_task.scene.lines; }
-    std::vector<int> output_bands() const override {
-        std::vector<int> bands{m_task.scores()};
-        if (m_task.decision.map) bands.push_back(1);
-        return bands;
-    }
-    uint64_t scratch_bytes(const stream::TileLimits&) const override { return ColumnWorker::bytes(m_task); }
+    using ColumnDetection::ColumnDetection;
+    uint64_t scratch_bytes(const stream::TileLimits&) const override { return ColumnWorker::bytes(task()); }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<ColumnWorker>(m_task, m_task.columns.group(0));
+        return make_column_lane(task());
     }
-    void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const ColumnWorker&>(worker);
-        m_valid += w.valid;
-        m_invalid += w.invalid;
-        m_in_bad_groups += w.in_bad_groups;
-        for (const auto& one : w.found)
-            m_groups[static_cast<size_t>(one.group)] = one.record;
-        for (const auto& one : w.found)
-            m_mine.push_back(one.group);
-    }
-    void exchange(parallel::Group& ranks) override {
-        GroupedDetection::exchange(ranks);
-        BytePacker mine;
-        for (const int64_t g : m_mine)
-            mine.put(g).put(m_groups[static_cast<size_t>(g)]);
-        for (const auto& bytes : ranks.all("groups", mine.take()))
-            for (ByteUnpacker in(bytes); !in.empty();) {
-                const auto g = in.one<int64_t>();
-                in.get(m_groups[static_cast<size_t>(g)]);
-            }
-    }
-    std::vector<GroupRecord> groups() const override { return m_groups; }
-
-  private:
-    const ColumnTask m_task;
-    std::vector<GroupRecord> m_groups;
-    std::vector<int64_t> m_mine; ///< groups of this rank
 };
 
 } // namespace
@@ -518,9 +448,53 @@ void GroupedDetection::exchange(parallel::Group& ranks) {
     m_in_bad_groups = ranks.sum("pixels of groups without a background", m_in_bad_groups);
 }
 
-std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
-                                                        const Columns& columns, const GroupOptions& options,
-                                                        const Decision& decision, const PixelMask* mask) {
+// --- what all column detections have in common
+
+std::unique_ptr<ColumnLane> make_column_lane(const ColumnTask& task) {
+    return std::make_unique<ColumnWorker>(task, task.columns.group(0));
+}
+
+uint64_t column_lane_bytes(const ColumnTask& task) { return ColumnWorker::bytes(task); }
+
+ColumnDetection::ColumnDetection(ColumnTask task)
+    : m_task(std::move(task)), m_groups(static_cast<size_t>(m_task.columns.count(m_task.scene.samples))) {}
+
+int64_t ColumnDetection::halo() const {
+    return m_task.columns.first % m_task.columns.width == 0 ? 0 : m_task.columns.width - 1;
+}
+
+std::vector<int> ColumnDetection::output_bands() const {
+    std::vector<int> bands{m_task.scores()};
+    if (m_task.decision.map) bands.push_back(1);
+    return bands;
+}
+
+void ColumnDetection::take(const ColumnLane& lane) {
+    m_valid += lane.valid;
+    m_invalid += lane.invalid;
+    m_in_bad_groups += lane.in_bad_groups;
+    for (const auto& one : lane.found) {
+        m_groups[static_cast<size_t>(one.group)] = one.record;
+        m_mine.push_back(one.group);
+    }
+}
+
+void ColumnDetection::stop(stream::Worker& worker) { take(static_cast<const ColumnLane&>(worker)); }
+
+void ColumnDetection::exchange(parallel::Group& ranks) {
+    GroupedDetection::exchange(ranks);
+    BytePacker mine;
+    for (const int64_t g : m_mine)
+        mine.put(g).put(m_groups[static_cast<size_t>(g)]);
+    for (const auto& bytes : ranks.all("groups", mine.take()))
+        for (ByteUnpacker in(bytes); !in.empty();) {
+            const auto g = in.one<int64_t>();
+            in.get(m_groups[static_cast<size_t>(g)]);
+        }
+}
+
+ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                            const Decision& decision, const PixelMask* mask) {
     if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
         options.targets.spectra.empty() == has_target(options.method))
         throw Error("internal: columns that make no groups, or the wrong targets");
@@ -528,7 +502,13 @@ std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape&
     for (const auto& spectrum : options.targets.spectra)
         finite = finite &&
                  std::all_of(spectrum.begin(), spectrum.end(), [](double v) { return std::isfinite(v); });
-    return std::make_unique<ColumnDetection>(ColumnTask{scene, columns, options, decision, mask, finite});
+    return {scene, columns, options, decision, mask, finite};
+}
+
+std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
+                                                        const Columns& columns, const GroupOptions& options,
+                                                        const Decision& decision, const PixelMask* mask) {
+    return std::make_unique<CpuColumns>(make_column_task(scene, columns, options, decision, mask));
 }
 
 } // namespace hsi::detect

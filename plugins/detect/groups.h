@@ -117,6 +117,13 @@ struct Columns {
     int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
 };
 
+/// Whether devices make these statistics and scores: of mf with a matrix that is shrunk, where no pixel is
+/// excluded. Groups that need more, or have no scores, are the processor's there, too.
+inline bool columns_on_devices(const GroupOptions& options) {
+    return options.method == Method::mf && options.exclude_share == 0 &&
+           (options.ledoit_wolf || options.conditioning.shrinkage > 0);
+}
+
 /// Statistics and scores of each group, one after another, by one worker. Tiles have all lines. `mask`, which
 /// may be null and must outlive this: the pixels that count in statistics.
 std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,

@@ -209,7 +209,6 @@ def test_pixels_without_noise_or_value(made, out):
     (("-seed", 3), 2, "-seed"),
     (("-per-class", 2), 2, "-per-class"),
     (("-uncertainty", "u.img"), 2, "-uncertainty"),
-    (("-draws", 5, "-device", "cuda"), 2, "-device"),
     (("-draws", 5, "-uncertainty", "small.img"), 1, "-uncertainty"),
 ])
 def test_refuses(args, code, words, made, out):

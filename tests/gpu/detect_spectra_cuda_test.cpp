@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Fits of features and tuned filters of hsi_cuda_detect.so through the tile pipeline: the processor's scores to
+// Fits of features, tuned filters and columns of hsi_cuda_detect.so through the tile pipeline: the processor's scores to
 // rounding, and its maps.
 #include "core/cuda_module.h"
 #include "detect/feature_fit.h"
+#include "detect/groups.h"
 #include "detect/tuned_filter.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -41,6 +42,27 @@ Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
     stream::PassOptions pass;
     pass.lanes = 3;
     pass.tile_samples = pass.tile_lines = tile;
+    pass.memory = uint64_t{4} << 30;
+    stream::run_pass(source, operation, all, pass);
+    Found found{{}, operation.valid(), operation.invalid()};
+    for (const auto& sink : sinks)
+        found.outputs.push_back(sink->cube);
+    return found;
+}
+
+/// Tiles of so many samples have all lines.
+Found run_columns(detect::GroupedDetection& operation, const Cube& cube, int64_t samples) {
+    const MemorySource source(cube);
+    std::vector<std::unique_ptr<MemorySink>> sinks;
+    std::vector<stream::CubeSink*> all;
+    for (const int bands : operation.output_bands()) {
+        sinks.push_back(std::make_unique<MemorySink>(cube.shape.samples, cube.shape.lines, bands));
+        all.push_back(sinks.back().get());
+    }
+    stream::PassOptions pass;
+    pass.lanes = 2;
+    pass.tile_samples = samples > 0 ? samples : cube.shape.samples;
+    pass.tile_lines = cube.shape.lines;
     pass.memory = uint64_t{4} << 30;
     stream::run_pass(source, operation, all, pass);
     Found found{{}, operation.valid(), operation.invalid()};
@@ -197,6 +219,103 @@ TEST_F(DetectSpectraCuda, TunedFiltersAreTheProcessors) {
                 }
             }
         }
+}
+
+/// The scene whose columns differ, with pixels that are invalid.
+Cube striped_scene(int64_t samples, int64_t lines, int bands) {
+    auto cube = random_scene(samples, lines, bands, 12, 0.05, 500);
+    for (int64_t x = 0; x < samples; ++x)
+        for (int b = 0; b < bands; ++b) {
+            const float gain = 1 + 0.05f * static_cast<float>((x * 7 + b * 3) % 11);
+            for (int64_t y = 0; y < lines; ++y)
+                cube.at(b, y, x) = cube.at(b, y, x) * gain + static_cast<float>(x % 5);
+        }
+    for (int64_t y = 0; y < lines; ++y) {
+        cube.at(0, y, 3) = std::numeric_limits<float>::quiet_NaN(); // a column without a pixel
+        cube.at(2, y, 6) = 7;                                       // one with a constant band
+        if (y > 0)
+            for (int b = 0; b < bands; ++b)
+                cube.at(b, y, 8) = 0; // one with a single pixel
+    }
+    cube.at(bands / 2, 4, 5) = std::numeric_limits<float>::infinity();
+    return cube;
+}
+
+TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
+    constexpr int bands = 43;
+    const auto cube = striped_scene(37, 90, bands);
+    detect::PixelMask mask(37, 90);
+    for (int64_t y = 0; y < 90; ++y)
+        for (int64_t x = 0; x < 37; ++x)
+            if ((x + 2 * y) % 5 != 0) mask.set(y, x);
+    std::mt19937 random(4);
+    std::normal_distribution<double> normal;
+    for (const size_t targets : {size_t{1}, size_t{3}})
+        for (const int64_t width : {1, 4, 37})
+            for (const bool ledoit : {true, false})
+                for (const bool masked : {false, true}) {
+                    detect::GroupOptions options;
+                    options.method = detect::Method::mf;
+                    options.ledoit_wolf = ledoit;
+                    options.conditioning.by_bands = true;
+                    options.conditioning.shrinkage = ledoit ? 0 : 0.1;
+                    options.targets.absorption = !ledoit;
+                    for (size_t k = 0; k < targets; ++k) {
+                        options.targets.names.push_back("t" + std::to_string(k + 1));
+                        options.targets.spectra.emplace_back();
+                        for (int b = 0; b < bands; ++b)
+                            options.targets.spectra.back().push_back(ledoit ? 600 + 100 * normal(random)
+                                                                            : -0.1 * std::fabs(normal(random)));
+                    }
+                    const detect::Columns columns{3, width};
+                    const detect::Decision decision{targets > 1, 0.2};
+                    const detect::PixelMask* const counting = masked ? &mask : nullptr;
+                    const auto first =
+                        detect::make_column_detection(cube.shape, columns, options, decision, counting);
+                    const auto cpu = run_columns(*first, cube, 0);
+                    for (const int64_t tile : {0, 8}) {
+                        const auto second =
+                            backend().make_column_detection(cube.shape, columns, options, decision, counting);
+                        const auto gpu = run_columns(*second, cube, tile);
+                        const std::string what = std::to_string(width) + " wide, " + std::to_string(targets) +
+                                                 " targets, tile " + std::to_string(tile) +
+                                                 (masked ? ", masked" : "") + (ledoit ? "" : ", 0.1");
+                        EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-6) << what;
+                        if (decision.map) {
+                            EXPECT_LE(different(cpu.outputs[1], gpu.outputs[1]), 2) << what;
+                        }
+                        EXPECT_EQ(cpu.valid, gpu.valid) << what;
+                        EXPECT_EQ(cpu.invalid, gpu.invalid) << what;
+                        EXPECT_EQ(first->in_bad_groups(), second->in_bad_groups()) << what;
+                        const auto a = first->groups(), b = second->groups();
+                        ASSERT_EQ(a.size(), b.size());
+                        for (size_t g = 0; g < a.size(); ++g) {
+                            EXPECT_EQ(a[g].state, b[g].state) << what << ", group " << g;
+                            EXPECT_EQ(a[g].pixels, b[g].pixels) << what << ", group " << g;
+                            EXPECT_NEAR(a[g].shrinkage, b[g].shrinkage, 1e-9) << what << ", group " << g;
+                        }
+                    }
+                }
+}
+
+/// More bands than a panel of the factor holds, and fewer pixels than bands.
+TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
+    for (const int bands : {31, 32, 33, 150}) {
+        const auto cube = striped_scene(11, 70, bands);
+        detect::GroupOptions options;
+        options.method = detect::Method::mf;
+        options.ledoit_wolf = true;
+        options.conditioning.by_bands = true;
+        options.targets.names = {"t"};
+        options.targets.spectra.emplace_back();
+        for (int b = 0; b < bands; ++b)
+            options.targets.spectra.back().push_back(500 + 40 * std::sin(b));
+        const auto cpu =
+            run_columns(*detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
+        const auto gpu =
+            run_columns(*backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
+        EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-6) << bands;
+    }
 }
 
 } // namespace

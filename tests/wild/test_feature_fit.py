@@ -227,7 +227,6 @@ def test_other_bands_are_no_matter(files):
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-target-is-absorption"), 2, "mf and ace alone"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-window", "3", "9"), 2, "-window"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-of", "VRT"), 2, "-method sff does not go with a dst that is computed"),
-    (("-target", "minerals.csv", "-range", "2280-2400nm", "-device", "cuda"), 2, "-device cuda"),
     (("-target", "minerals.csv", "-range", "17"), 2, "-range"),
 ])
 def test_bad_input(files, args, code, text):

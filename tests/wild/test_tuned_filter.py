@@ -203,7 +203,6 @@ def test_a_target_that_is_the_mean(files):
     (("-target", "targets.csv", "-window", "3", "9"), 2, "-window"),
     (("-target", "targets.csv", "-range", "500-600nm"), 2, "-range is that of -method sff"),
     (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf does not go with a dst that is computed"),
-    (("-target", "targets.csv", "-device", "cuda"), 2, "-device cuda"),
     (("-target", "targets.csv", "-mnf-model", "targets.csv"), 1, "targets.csv"),
     (("-target-pixel", "3", "4"), 1, "the pixel is invalid"),
 ])
