@@ -27,13 +27,76 @@ std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm, doub
     return rising;
 }
 
-Continuum::Continuum(std::vector<double> x) : m_x(std::move(x)), m_hull(m_x.size()) {
+namespace {
+
+/// Points of a block, of which the highest is looked at first.
+constexpr size_t block = 8;
+
+/// The upper hull of those of the points (x[i], v[i * stride]) that next() gives, in their order; it ends with
+/// x.size(). Indices go to `hull`, which has room for all; \return their number
+template <class Next>
+size_t chain(const std::vector<double>& at, const double* v, ptrdiff_t stride, size_t* hull, Next next) {
+    const double* const x = at.data();
+    const auto value = [=](size_t i) { return v[static_cast<ptrdiff_t>(i) * stride]; };
+    size_t count = 0;
+    for (size_t i = next(); i < at.size(); i = next()) {
+        const double xi = x[i], vi = value(i);
+        while (count >= 2) {
+            const size_t a = hull[count - 2], b = hull[count - 1];
+            const double va = value(a);
+            if ((value(b) - va) * (xi - x[a]) > (vi - va) * (x[b] - x[a])) break;
+            --count;
+        }
+        hull[count++] = i;
+    }
+    return count;
+}
+
+} // namespace
+
+Continuum::Continuum(std::vector<double> x) : m_x(std::move(x)), m_hull(m_x.size()), m_points(m_x.size()) {
     if (m_x.size() < 2) throw Error("internal: a continuum of fewer than 2 bands");
     for (size_t i = 1; i < m_x.size(); ++i)
         if (!(m_x[i] > m_x[i - 1])) throw Error("internal: wavelengths of a continuum do not rise");
 }
 
 bool Continuum::remove(const double* values, double* ratios) { return remove(values, ratios, 1); }
+
+size_t Continuum::likely_points(const double* v) {
+    const size_t n = m_x.size();
+    // The highest point of every block, and both ends.
+    size_t points = 0;
+    double highest = v[0];
+    m_points[points++] = 0;
+    for (size_t first = 1; first + 1 < n; first += block) {
+        const size_t end = std::min(first + block, n - 1);
+        size_t top = first;
+        double most = v[first];
+        for (size_t i = first + 1; i < end; ++i) {
+            top = v[i] > most ? i : top;
+            most = v[i] > most ? v[i] : most;
+        }
+        highest = std::max(highest, most);
+        m_points[points++] = top;
+    }
+    m_points[points++] = n - 1;
+    size_t at = 0;
+    const size_t count = chain(m_x, v, 1, m_hull.data(), [&] { return at < points ? m_points[at++] : n; });
+    // What lies below their hull by more than rounding is no vertex.
+    const double margin = 1e-12 * std::max(highest, v[n - 1]);
+    points = 0;
+    for (size_t k = 1; k < count; ++k) {
+        const size_t a = m_hull[k - 1], b = m_hull[k];
+        const double va = v[a], xa = m_x[a], slope = (v[b] - va) / (m_x[b] - xa), least = va - margin;
+        m_points[points++] = a;
+        for (size_t i = a + 1; i < b; ++i) {
+            m_points[points] = i;
+            points += v[i] >= least + slope * (m_x[i] - xa) ? 1 : 0;
+        }
+    }
+    m_points[points++] = n - 1;
+    return points;
+}
 
 bool Continuum::remove(const double* values, double* ratios, ptrdiff_t stride) {
     const size_t n = m_x.size();
@@ -42,16 +105,12 @@ bool Continuum::remove(const double* values, double* ratios, ptrdiff_t stride) {
     if (!(v(0) > 0 && v(n - 1) > 0)) return false;
     const double* const x = m_x.data();
     size_t* const hull = m_hull.data();
-    size_t count = 0;
-    for (size_t i = 0; i < n; ++i) {
-        const double xi = x[i], vi = v(i);
-        while (count >= 2) {
-            const size_t a = hull[count - 2], b = hull[count - 1];
-            const double va = v(a);
-            if ((v(b) - va) * (xi - x[a]) > (vi - va) * (x[b] - x[a])) break;
-            --count;
-        }
-        hull[count++] = i;
+    size_t count = 0, at = 0;
+    if (stride == 1 && n >= 4 * block) {
+        const size_t points = likely_points(values);
+        count = chain(m_x, values, stride, hull, [&] { return at < points ? m_points[at++] : n; });
+    } else {
+        count = chain(m_x, values, stride, hull, [&] { return at++; });
     }
     for (size_t k = 1; k < count; ++k) {
         const size_t a = hull[k - 1], b = hull[k];

@@ -38,8 +38,11 @@ class Continuum {
     bool remove(const double* values, double* ratios, ptrdiff_t stride);
 
   private:
+    /// Into m_points: all vertices, and few others, found by what is cheaper than the chain. \return their
+    /// number
+    size_t likely_points(const double* values);
     std::vector<double> m_x;
-    std::vector<size_t> m_hull;
+    std::vector<size_t> m_hull, m_points;
 };
 
 } // namespace hsi::math

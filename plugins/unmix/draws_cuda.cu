@@ -48,7 +48,7 @@ struct DrawTask {
     const double* numbers = nullptr;
     const double* library = nullptr; ///< [band][spectrum]
     int count = 0, spectra = 0, bands = 0, classes = 0, most = 0;
-    bool nnls = false, sum = false, unit = false, noise = false;
+    bool nnls = false, sum = false, nonnegative = false, unit = false, noise = false;
     uint64_t seed = 0;
 };
 
@@ -214,7 +214,7 @@ __device__ Problem problem_of(const DrawTask& t, const DrawPlace& draw, const do
     Problem problem;
     problem.size = draw.size;
     problem.sum = t.sum;
-    problem.nonnegative = true;
+    problem.nonnegative = t.nonnegative;
     problem.weight_squared = draw.weight_squared;
     problem.longest = draw.longest;
     problem.gram = numbers;
@@ -334,6 +334,7 @@ struct DeviceDraws {
         task.most = static_cast<int>(plan.most);
         task.nnls = o.method == Method::nnls;
         task.sum = sums_to_one(o.method);
+        task.nonnegative = is_nonnegative(o.method);
         task.unit = o.normalise == Normalise::unit;
         task.noise = o.noise;
         task.seed = o.seed;

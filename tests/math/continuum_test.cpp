@@ -92,4 +92,36 @@ TEST(RisingBands, AreSortedWithoutDoubles) {
     EXPECT_TRUE(rising_bands({500, unknown}, 501, 600).empty());
 }
 
+/// Points that are passed over on the way to the hull change no bit: the same as the chain of all points, which
+/// spectra that do not lie one after another go through.
+TEST(Continuum, PointsThatArePassedOverChangeNoBit) {
+    std::mt19937 random(5);
+    std::normal_distribution<double> normal;
+    for (const size_t n : {32, 33, 40, 57, 224, 425}) {
+        std::vector<double> x;
+        for (size_t i = 0; i < n; ++i)
+            x.push_back(400 + 7.3 * static_cast<double>(i) + (i % 3 == 1 ? 0.5 : 0));
+        Continuum continuum(x);
+        for (int kind = 0; kind < 400; ++kind) {
+            std::vector<double> v(n), spread(3 * n), ratios(n);
+            for (size_t i = 0; i < n; ++i) {
+                const double t = static_cast<double>(i) / static_cast<double>(n);
+                const double noise = kind % 7 == 0 ? 0 : normal(random) * std::pow(10.0, -(kind % 7));
+                v[i] = kind % 11 == 0   ? 2 + (i % 3 == 0 ? 1.0 : 0.0)              // many equal heights
+                       : kind % 11 == 1 ? 3 + x[i]                                   // a line
+                       : kind % 11 == 2 ? 5 - (t - 0.5) * (t - 0.5)                  // all are vertices
+                       : kind % 11 == 3 ? (i == 0 || i == n - 1 ? 1.0 : -3 + noise) // negative inside
+                                        : 1 + 0.3 * std::sin(9 * t) + noise;
+                if (kind % 13 == 12) v[i] = static_cast<double>(static_cast<float>(v[i]));
+                spread[3 * i] = v[i];
+            }
+            if (!(v[0] > 0 && v[n - 1] > 0)) continue;
+            ASSERT_TRUE(continuum.remove(v.data(), ratios.data()));
+            ASSERT_TRUE(continuum.remove(spread.data(), spread.data(), 3));
+            for (size_t i = 0; i < n; ++i)
+                ASSERT_EQ(ratios[i], spread[3 * i]) << n << " bands, kind " << kind << ", band " << i;
+        }
+    }
+}
+
 } // namespace
