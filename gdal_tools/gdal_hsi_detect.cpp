@@ -28,6 +28,7 @@
 #include "shared/tallied_operation.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
+#include "tool/follow.h"
 #include "tool/mask.h"
 #include "tool/model_values.h"
 #include "tool/resources.h"
@@ -683,13 +684,22 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
                           !s.map.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
-    run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
+    const raster::RasterSource* all = &scene;
+    std::shared_ptr<raster::RasterSource> grown;
+    if (scene.grows()) {
+        grown = tool::follow(run, scene, operation, &outputs, pass);
+        all = grown.get();
+        if (!has_scores(detection)) throw tool::no_valid_pixel(scene);
+    } else {
+        run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
+    }
     if (!has_scores(detection)) return false;
     report_counts(run, detection, s);
     if (const auto* groups = dynamic_cast<const detect::GroupedDetection*>(&detection))
         report_groups(run, s, *groups, scene.shape().bands);
     report_scores(run, s, operation.tally(), names);
     outputs.commit();
+    tool::check_last_line(run, *all);
     return true;
 }
 
@@ -1934,6 +1944,25 @@ void check_statistics(const tool::Call& call, const Settings& s, const std::stri
                          "Give the share itself: -shrinkage 0.1.");
 }
 
+/// A scene that is still being written is looked at once, line by line.
+void check_follow(const tool::Call& call, const Settings& s, const tool::CommonOptions& options,
+                  const std::string& method) {
+    if (!options.source.follow) return;
+    if (s.has_background() && s.statistics.empty())
+        throw UsageError("-follow with " + method +
+                             " needs -statistics FILE: its background is not there yet",
+                         "Make the statistics of earlier lines with gdal_hsi_statistics.");
+    if (s.approach == Approach::mtmf)
+        throw UsageError("-follow does not go with " + method + ", whose background is the scene",
+                         "Take -method mf with -statistics FILE.");
+    if (call.given("target-pixel"))
+        throw UsageError("-follow does not go with -target-pixel: the pixel may not be there yet",
+                         "Write its spectrum into a library (gdal_hsi_spectra), and give that as -target.");
+    if (s.ranks() || !s.background.empty())
+        throw UsageError("-follow does not go with a threshold that is found among all scores",
+                         "Give the score itself: -threshold V; or -false-alarms without -background.");
+}
+
 /// What belongs to -method sff, and what does not.
 void check_features(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
                     const std::string& method) {
@@ -2031,6 +2060,7 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
                          "-shrinkage, and no -exclude-share",
                          "Leave -device out.");
     check_statistics(call, s, method);
+    check_follow(call, s, options, method);
 }
 
 /// What belongs to -method sff.
@@ -2076,6 +2106,7 @@ void declare_mixtures(tool::Call& call, Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_follow();
     call.add_mask("the background", true);
     call.add_destination("The scores, a band per target; it appears when it is complete");
     call.computes_dst();

@@ -144,6 +144,9 @@ void refuse_inner_options(const Step& step) {
         if (step.call->given(name))
             throw UsageError(step.title + ": -" + std::string(name) + " is of the pipeline as a whole",
                              "Give it before the first step.");
+    if (step.call->given("follow"))
+        throw UsageError(step.title + ": -follow is for a tool by itself: what it makes grows in a file",
+                         "Leave it out.");
     if (!step.beside && step.call->given("stac"))
         throw UsageError(step.title + ": -stac tells of a file, and the result of this step goes on",
                          "Give it to write, or put tee before the step.");

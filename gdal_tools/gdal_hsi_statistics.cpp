@@ -14,6 +14,7 @@
 #include "stream/pixel_mask.h"
 #include "tool/definition.h"
 #include "tool/execute.h"
+#include "tool/follow.h"
 #include "tool/mask.h"
 #include "tool/model_values.h"
 #include "tool/resources.h"
@@ -162,7 +163,9 @@ std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std
                 throw UsageError("scene " + names[i] + " is given twice", "Its pixels would count twice.");
         const bool any = !known.second.empty();
         const auto scene = open_scene(run, names[i], any ? &known.first : nullptr, known.second);
-        run.files()->reads("scene", names[i], raster::files_read_with(names[i]));
+        const auto growing = scene->growing_files();
+        if (!growing.empty()) run.files()->expect_growth(growing);
+        run.files()->reads("scene", names[i], growing.empty() ? raster::files_read_with(names[i]) : growing);
         if (!any) known = {bands_of_scene(*scene), names[i]};
     }
     return known;
@@ -175,9 +178,11 @@ std::string mask_text(const tool::MaskOptions& mask) {
     return text;
 }
 
-/// One pass over a scene, which is added to `all`.
-void scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
-                double share, Statistics& all) {
+using Scene = std::shared_ptr<raster::RasterSource>;
+
+/// One pass over a scene, which is added to `all`. Returns the scene, at all of its lines.
+Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
+                 double share, Statistics& all) {
     run.watch_source(scene);
     run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
     std::shared_ptr<const stream::CubeSource> cube = scene;
@@ -185,7 +190,11 @@ void scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<r
     if (mask_options.given())
         cube = std::make_shared<stream::MaskedSource>(scene, tool::read_scene_mask(run, *scene));
     statistics::ExactScan scan(scene->shape());
-    run.add_pass(stream::run_pass(*cube, scan, {}, run.pass("statistics", share)));
+    Scene whole = scene;
+    if (scene->grows())
+        whole = tool::follow(run, *scene, scan, nullptr, run.pass("statistics", share));
+    else
+        run.add_pass(stream::run_pass(*cube, scan, {}, run.pass("statistics", share)));
     statistics::SceneRecord r;
     r.name = name;
     for (const auto& file : raster::files_as_they_are(name))
@@ -195,7 +204,7 @@ void scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<r
         }
     r.mask = mask_text(mask_options);
     r.samples = scene->shape().samples;
-    r.lines = scene->shape().lines;
+    r.lines = whole->shape().lines;
     r.valid = scan.sums().valid;
     r.invalid = scan.sums().invalid;
     r.digest = scan.sums().digest();
@@ -204,15 +213,19 @@ void scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<r
         run.warn(name + ": no pixel of it is valid" + (mask_options.given() ? " in the mask" : "") +
                  "; it adds nothing");
     all.add(r, scan.sums());
+    return whole;
 }
 
 using KnownBands = std::pair<model::ModelBands, std::string>; ///< and whose they are
 
-void scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known, double share,
-                 Statistics& all) {
+/// Returns the last one.
+Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
+                  double share, Statistics& all) {
+    Scene last;
     for (const std::string& name : names)
-        scan_scene(run, name, open_scene(run, name, &known.first, known.second),
-                   share / static_cast<double>(names.size()), all);
+        last = scan_scene(run, name, open_scene(run, name, &known.first, known.second),
+                          share / static_cast<double>(names.size()), all);
+    return last;
 }
 
 /// `known` without the bands that have no value in any of the scenes, which spoil every pixel of them.
@@ -234,21 +247,22 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
     return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
-/// Adds the scenes to what there is.
-void add_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
-                std::optional<Statistics>& all) {
+/// Adds the scenes to what there is. Returns the last one.
+Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
+                 std::optional<Statistics>& all) {
     if (all) return scan_scenes(run, names, known, 1, *all);
     const auto scan = [&](const KnownBands& bands, double share) {
         all.emplace(static_cast<int>(bands.first.bands.size()));
         all->bands = bands.first;
-        scan_scenes(run, names, bands, share, *all);
+        return scan_scenes(run, names, bands, share, *all);
     };
-    scan(known, 1);
-    if (all->sums.valid > 0) return;
-    scan(without_empty_bands(run, names, known, std::vector<int64_t>(all->sums.finite)), 0);
+    Scene last = scan(known, 1);
+    if (all->sums.valid > 0) return last;
+    last = scan(without_empty_bands(run, names, known, std::vector<int64_t>(all->sums.finite)), 0);
     if (all->sums.valid == 0)
         throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
                     "Look at them with gdal_hsi_info -extremes.");
+    return last;
 }
 
 void print_plans(tool::Run& run, const std::vector<std::string>& names,
@@ -265,6 +279,9 @@ void run_statistics(tool::Run& run, const Settings& s) {
     std::vector<std::string> names, merged = s.merged;
     for (const std::string& name : tools::listed_names(run, "scene", s.scenes))
         (holds_statistics(name) ? merged : names).push_back(name);
+    if (run.options().source.follow && names.size() != 1)
+        throw UsageError("-follow is for one scene, and there are " + std::to_string(names.size()),
+                         "Follow each with a run of its own, and merge their files.");
     const raster::TextOutput output{"-o", s.out, s.overwrite || s.append, run.files()};
     raster::check_text_output(output);
     Files files(run, s, merged);
@@ -277,7 +294,8 @@ void run_statistics(tool::Run& run, const Settings& s) {
         check_alike(like, known.second, files.removed[i], s.removed[i]);
     }
     if (run.options().dry_run) return print_plans(run, names, known);
-    if (!names.empty()) add_scenes(run, names, known, files.all);
+    Scene last;
+    if (!names.empty()) last = add_scenes(run, names, known, files.all);
     for (size_t i = 0; i < files.removed.size(); ++i) {
         check_alike(*files.all, files.first.empty() ? names.front() : files.first, files.removed[i],
                     s.removed[i]);
@@ -292,12 +310,14 @@ void run_statistics(tool::Run& run, const Settings& s) {
     run.note("Statistics of " + counted(all.sums.valid, "pixel") + " of " +
              counted(static_cast<int64_t>(all.scenes.size()), "scene") + ", " +
              counted(all.sums.bands, "band"));
+    if (last) tool::check_last_line(run, *last);
 }
 
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_sources(s.scenes, "The scenes: anything that GDAL opens; files of statistics, which are merged; "
                                "@FILE: those that the lines of FILE name");
+    call.add_follow();
     call.add_mask("the statistics");
     call.output("o", s.out, Content::model, "The file of statistics (JSON)");
     call.flag("append", s.append, "Add to what the file of -o holds, when it is there");

@@ -9,6 +9,7 @@
 #include "svm/svm.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/follow.h"
 #include "tool/model_values.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -63,6 +64,17 @@ tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
     return work;
 }
 
+void report_classes(tool::Run& run, const svm::Model& model, const svm::Classification& operation) {
+    Json counts = Json::array();
+    for (size_t c = 0; c < model.classes.size(); ++c)
+        counts.push_back({{"value", model.classes[c].value},
+                          {"name", model.classes[c].name},
+                          {"pixels", operation.pixels_by_class()[c]}});
+    run.report()["classes"] = counts;
+    run.report()["classified"] = operation.classified();
+    run.report()["repeated_exactly"] = operation.repeated();
+}
+
 void run_classify(tool::Run& run, const Settings& s) {
     auto read = svm::from_json(raster::read_input(s.model_file, largest_file::model), s.model_file);
     svm::ClassifyOptions options;
@@ -106,28 +118,30 @@ void run_classify(tool::Run& run, const Settings& s) {
     outputs.create(source.get());
     run.reserve_cache(outputs.cache_bytes());
     const auto pass = computing.pass("classification", 1.0);
-    const tool::RangeCheck check(*source, *model);
-    run.add_pass(stream::run_pass(check.source(), *operation, outputs.sinks(), pass));
-    check.tell(run);
+    std::shared_ptr<raster::RasterSource> all = source;
+    if (source->grows()) {
+        all = tool::follow(run, *source, *operation, &outputs, pass);
+        const tool::RangeCheck check(*all, *model);
+        check.look();
+        check.tell(run);
+    } else {
+        const tool::RangeCheck check(*source, *model);
+        run.add_pass(stream::run_pass(check.source(), *operation, outputs.sinks(), pass));
+        check.tell(run);
+    }
     if (operation->classified() == 0) throw tool::no_valid_pixel(*source);
     outputs.commit();
-
-    Json counts = Json::array();
-    for (size_t c = 0; c < model->classes.size(); ++c)
-        counts.push_back({{"value", model->classes[c].value},
-                          {"name", model->classes[c].name},
-                          {"pixels", operation->pixels_by_class()[c]}});
-    auto& report = run.report();
-    report["classes"] = counts;
-    report["classified"] = operation->classified();
-    report["repeated_exactly"] = operation->repeated();
-    if (const double seconds = computing->kernel_seconds(); seconds > 0) report["kernel_seconds"] = seconds;
+    report_classes(run, *model, *operation);
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     tool::report_invalid(run, operation->classified(), operation->invalid(), "and have no class");
+    tool::check_last_line(run, *all);
 }
 
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_follow();
     call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
         .or_option("apply");
     call.add_destination("The class map, with names and colours; it appears when it is complete");

@@ -15,6 +15,7 @@
 #include "stream/stacked_source.h"
 #include "stream/statistics_sums.h"
 #include "tool/definition.h"
+#include "tool/follow.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/draws.h"
@@ -235,13 +236,20 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     run.reserve_cache(outputs.cache_bytes());
     auto pass = computing.pass("unmixing", share);
     pass.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(*scene, operation, outputs.sinks(), pass));
+    std::shared_ptr<raster::RasterSource> all = scene;
+    if (scene->grows()) {
+        all = tool::follow(run, *scene, operation, &outputs, pass);
+        if (unmixing->valid() == 0) throw tool::no_valid_pixel(*scene);
+    } else {
+        run.add_pass(stream::run_pass(*scene, operation, outputs.sinks(), pass));
+    }
     if (unmixing->valid() == 0) return false;
     tool::report_invalid(run, unmixing->valid(), unmixing->invalid());
     report_fit(run, operation.tally(), s.unmix.method, unmixing->valid(), endmembers.bands());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
     outputs.commit();
+    tool::check_last_line(run, *all);
     return true;
 }
 
@@ -443,6 +451,9 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
                                  "Leave it out, or give -draws N, too.");
         return;
     }
+    if (common.source.follow)
+        throw UsageError("-draws does not go with -follow: random numbers are those of a pixel's place",
+                         "Leave one of them out.");
     if (s.unmix.method == unmix::Method::ucls)
         throw UsageError("-draws does not go with -method ucls: its abundances are no fractions",
                          "Use nnls, scls or fcls.");
@@ -487,6 +498,7 @@ void run_unmix(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_follow();
     call.input_argument("library", s.library, Content::spectra,
                         "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                         ".mat, GeoJSON ...)");

@@ -178,6 +178,15 @@ RangeWatch::RangeWatch(const CubeSource& from, ValueRange known)
 
 RangeWatch::~RangeWatch() = default;
 
+void RangeWatch::look() const {
+    const CubeShape size = shape();
+    Reader reader(*this);
+    std::vector<float> values(static_cast<size_t>(size.samples * size.bands));
+    const auto line = CubeView<float>::packed(values.data(), size.bands, 1, size.samples);
+    for (int64_t y = m_first; y < size.lines; y += m_step)
+        reader.read({0, y, size.samples, 1}, line);
+}
+
 void RangeWatch::exchange(parallel::Group& ranks) const {
     if (!ranks.several()) return;
     const size_t bands = static_cast<size_t>(shape().bands);

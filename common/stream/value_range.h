@@ -47,6 +47,9 @@ class RangeWatch final : public CubeSource {
     }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
+    /// Looks at the pixels of the grid by itself, line by line: for a scene that is read in another way.
+    void look() const;
+
     /// All ranks together, after the pass, whether they have shared it or not: what they have seen becomes
     /// the whole.
     void exchange(parallel::Group& ranks) const;

@@ -253,6 +253,30 @@ void Call::add_mask(const std::string& what, bool outputs) {
     });
 }
 
+void Call::add_follow() {
+    option(
+        "follow", m_options.source.follow,
+        "src is a raw ENVI file (BIL or BIP) that is still being written: take its lines as they come, until "
+        "nothing has come for so long or all are there that its header tells of")
+        .above(0)
+        .shown_as("SECONDS")
+        .in_unit("seconds")
+        .under(input_group);
+    check([this](const CommonOptions& options) {
+        if (!options.source.follow) return;
+        for (const char* name : {"srcwin", "mask", "mask-exclude", "if-needed", "if", "oo"})
+            if (given(name))
+                throw UsageError("-follow does not go with -" + std::string(name) +
+                                     ": the scene is one that is still being written",
+                                 "Leave one of them out.");
+        if (m_has_destination && raster::RasterSink::is_virtual(options.destination))
+            throw UsageError("-follow does not go with " +
+                                 std::string(raster::RasterSink::virtual_kind(options.destination)) +
+                                 ", which computes when it is read",
+                             "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
+    });
+}
+
 void Call::add_destination(const std::string& summary) {
     const SharedArguments shared(m_shared);
     m_has_destination = true;
@@ -382,6 +406,11 @@ bool Call::given(const std::string& name) const {
 void Call::give(const std::string& name, const std::vector<std::string>& words) {
     auto* argument = const_cast<Argument*>(find(name)); // one of m_arguments, which are not const here
     if (argument == nullptr) throw UsageError("there is no argument '" + name + "'");
+    if (argument->lists && words.size() == 1 && words.front().rfind('@', 0) == 0) {
+        auto all = words;
+        all.resize(static_cast<size_t>(argument->values));
+        return give(name, all);
+    }
     if (static_cast<int>(words.size()) != argument->values)
         throw UsageError(argument->spelling() + ": " + counted(argument->values, "value is", "values are") +
                          " needed, " + std::to_string(words.size()) + worded(words.size(), " was", " were") +
@@ -445,6 +474,7 @@ void Call::resolve() {
     if (given("srcnodata"))
         o.source.nodata = number_of(raw.source_nodata, "-srcnodata", "Give a number or nan.");
     check_pairs(o.destination.creation_options, "-co");
+    o.destination.grows = o.source.follow.has_value();
     o.destination.type = pixel_type(o.destination.type);
     if (given("dstnodata"))
         o.destination.nodata = number_of(raw.nodata, "-dstnodata", "Give a number or nan.");
@@ -588,6 +618,10 @@ Argument& Argument::speaks(Vocabulary of) {
 
 Argument& Argument::or_option(std::string option) {
     option_name = std::move(option);
+    return *this;
+}
+Argument& Argument::or_list() {
+    lists = true;
     return *this;
 }
 std::string Argument::meaning() const {

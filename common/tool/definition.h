@@ -87,6 +87,7 @@ struct Argument {
     bool required = false;
     bool repeatable = false; ///< may be given several times; its values add up
     int values = 1;          ///< words that follow it; 0: a flag
+    bool lists = false;      ///< one word @FILE may stand for them: a file that lists values, line by line
     std::string value_name;  ///< what stands for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
     std::string unit;        ///< "pixels", "degrees"
     std::optional<double> minimum, maximum; ///< of every number of it
@@ -108,6 +109,7 @@ struct Argument {
     Argument& also(std::string alias);             ///< a further spelling
     Argument& speaks(Vocabulary of);               ///< vocabulary
     Argument& or_option(std::string option);       ///< option_name
+    Argument& or_list(); ///< lists; the word comes with empty ones in the others' place
 
     // --- In a run
     std::vector<std::string> words; ///< all that was given, in order
@@ -215,6 +217,9 @@ class Call {
     /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
     /// for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
+    /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
+    /// with follow() (tool/follow.h).
+    void add_follow();
     /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed
     void add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.

@@ -26,33 +26,20 @@ const char* vocabulary_name(Vocabulary vocabulary) {
 
 /// By whatever name a tool has it: drivers and their options, files that are there, features of vector files,
 /// and what is printed or recorded where.
-constexpr std::array about_files{"if",
-                                 "oo",
-                                 "bbl",
-                                 "of",
-                                 "co",
-                                 "dsco",
-                                 "lco",
-                                 "overwrite",
-                                 "report",
-                                 "report-append",
-                                 "dry-run",
-                                 "q",
-                                 "if-needed",
-                                 "ranks",
-                                 "json",
-                                 "table",
-                                 "field",
-                                 "layer",
-                                 "name-field",
-                                 "all-touched",
-                                 "inside-only",
-                                 "min-cover",
-                                 "pixel-coordinates",
-                                 "o",
-                                 "folds",
-                                 "stac",
-                                 "stac-datetime",
+constexpr std::array about_files{"if",          "oo",
+                                 "bbl",         "of",
+                                 "co",          "dsco",
+                                 "lco",         "overwrite",
+                                 "report",      "report-append",
+                                 "dry-run",     "q",
+                                 "if-needed",   "follow",
+                                 "ranks",       "json",
+                                 "table",       "field",
+                                 "layer",       "name-field",
+                                 "all-touched", "inside-only",
+                                 "min-cover",   "pixel-coordinates",
+                                 "o",           "folds",
+                                 "stac",        "stac-datetime",
                                  "with"};
 
 } // namespace
@@ -73,6 +60,7 @@ OrderedJson argument_json(const Argument& argument) {
                      {"required", argument.required},
                      {"repeatable", argument.repeatable},
                      {"values", argument.values}};
+    if (argument.lists) json["lists"] = true;
     if (!argument.option_name.empty()) json["option"] = argument.option_name;
     if (argument.content != Content::none) json["content"] = name_of(argument.content);
     if (argument.values > 0) json["value_name"] = argument.value_name;

@@ -239,7 +239,7 @@ bool take_part(Call& call) {
     parallel::Ranks& ranks = parallel::ranks();
     if (!ranks.several()) return true;
     CommonOptions& options = call.options();
-    if (call.definition().one_process || options.dry_run) {
+    if (call.definition().one_process || options.dry_run || options.source.follow) {
         if (!ranks.root()) return false;
         ranks.work_alone();
         return true;
@@ -386,7 +386,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         options.destination.memory = quarter(options.memory);
         options.destination.threads = options.threads;
         options.destination.run = files;
-        options.destination.cancel = &host.cancel();
+        options.destination.cancel = options.source.cancel = &host.cancel();
 
         auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
         RunAccess::State& state = *made;
@@ -416,8 +416,9 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
                 return {};
             }
         }
-        if (parallel::ranks().job_size() > 1 && call.definition().one_process)
-            run->note("One process is enough for " + run->tool() + ": rank 0 works, the others wait.");
+        if (parallel::ranks().job_size() > 1 && (call.definition().one_process || options.source.follow))
+            run->note("One process is enough for " + run->tool() + (options.source.follow ? " -follow" : "") +
+                      ": rank 0 works, the others wait.");
 
         if (parallel::ranks().job_size() == 1 && options.device.kind != DeviceChoice::Kind::cpu)
             hide_other_cuda_devices(options.device);
@@ -447,6 +448,10 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
                 failure.advice += (failure.advice.empty() ? "" : "\n") + std::string(error.what());
             }
         }
+        // What others have seen growing goes now, however this process ends.
+        call.options().destination.run.reset();
+        if (ending.host != nullptr) std::exchange(ending.host, nullptr)->end();
+        run.reset();
         return failure;
     }
 }

@@ -58,6 +58,8 @@ class RangeCheck {
                const std::vector<int>& matched = {});
     /// What the pass shall read.
     const stream::CubeSource& source() const { return m_watch; }
+    /// In the place of a pass over source(), where what is read is another one: reads some lines.
+    void look() const { m_watch.look(); }
     /// After the pass: the share of pixels far outside of the model's range into the report; a warning from 1
     /// % on.
     void tell(Run& run) const;

@@ -413,6 +413,10 @@ void Run::warn(const std::string& text) { m->warn(text); }
 std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     const auto source = raster::RasterSource::open(m->options.source);
     auto files = raster::files_read_with(source->path());
+    if (source->grows()) {
+        files = source->growing_files();
+        m->files->expect_growth(files);
+    }
     if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
     m->files->reads("src", source->path(), files);
     watch_source(source, precision);
@@ -498,6 +502,13 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
     for (const std::string& text : source->notes())
         warn(text);
     if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);
+}
+
+void Run::source_has_grown(const std::shared_ptr<raster::RasterSource>& source) {
+    for (auto& file : m->watched)
+        if (file->path() == source->path()) file = source;
+    if (!m->source.is_null() && m->source["path"] == source->path())
+        m->source["lines"] = source->shape().lines;
 }
 
 void Run::reserve_cache(uint64_t bytes) {
@@ -588,6 +599,7 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.threads = main.threads;
     side.cancel = main.cancel;
     side.history = main.history;
+    side.grows = main.grows;
     // An extension of its own says the format; one like the destination's, or none, means "as there".
     const std::string extension = raster::extension_of(path);
     const bool alike = equal_names(extension, raster::extension_of(main.path));

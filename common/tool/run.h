@@ -77,6 +77,9 @@ class Run {
     /// does it for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
+    /// A scene that was followed is `source` from now on, for the report and for what watch_source() tells at
+    /// the end.
+    void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.

@@ -231,6 +231,8 @@ std::optional<double> RasterSink::nodata() const {
     return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
 }
 
+void RasterSink::grow(int64_t) {} // an array has its size
+
 void RasterSink::commit() {
     if (m->host.memory.data() != nullptr) arrays::copy_array(m->array.device, m->array, m->host.array);
     const int64_t moved = m->rule.moved();

@@ -369,6 +369,15 @@ std::vector<std::string> RasterSource::notes() const { return m->notes; }
 std::vector<std::string> RasterSource::band_items(const char*) const {
     return std::vector<std::string>(m->bands.size());
 }
+bool RasterSource::grows() const { return false; } // an array is there
+int64_t RasterSource::wait_for_lines(int64_t) const { return m->window.h; }
+std::optional<int64_t> RasterSource::promised_lines() const { return m->window.h; }
+std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t) const {
+    return std::shared_ptr<RasterSource>(new RasterSource(m));
+}
+std::string RasterSource::incomplete_line() const { return {}; }
+std::vector<std::string> RasterSource::growing_files() const { return {}; }
+
 bool RasterSource::met_infinity() const { return m->infinity->load(); }
 
 RasterSource::Beyond RasterSource::count_beyond_float() const {

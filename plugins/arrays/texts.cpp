@@ -39,6 +39,7 @@ RunFiles::RunFiles() = default;
 RunFiles::~RunFiles() = default;
 void RunFiles::reads(const std::string&, const std::string&, const std::vector<std::string>&) {}
 void RunFiles::writes(const std::string&, const std::string&, const std::vector<std::string>&) {}
+void RunFiles::expect_growth(const std::vector<std::string>&) {}
 std::vector<std::string> RunFiles::read() const { return {}; }
 std::vector<std::pair<std::string, std::string>> RunFiles::written() const { return {}; }
 bool RunFiles::clashes(const std::string&, const std::string&) const { return false; }

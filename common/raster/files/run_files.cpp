@@ -212,7 +212,10 @@ std::string called(const std::string& role, const std::string& path, const std::
 } // namespace
 
 RunFiles::RunFiles() = default;
-RunFiles::~RunFiles() = default;
+RunFiles::~RunFiles() {
+    for (auto file = m_shown.rbegin(); file != m_shown.rend(); ++file)
+        (*file)->withdraw();
+}
 
 void RunFiles::check(const Entry& a, const Entry& b) {
     if (!a.written && !b.written) return;
@@ -253,8 +256,9 @@ void RunFiles::reads(const std::string& role, const std::string& path,
         check(m_entries.back(), m_entries[i]);
 }
 
-std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) {
+std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) const {
     struct stat info {};
+    if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
     if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
     // GDAL makes this index of a shapefile anew where it is allowed to (SHAPE_RESTORE_SHX).
     if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
@@ -268,6 +272,10 @@ void RunFiles::check_unchanged() const {
             throw Error("'" + seen.path +
                             "' was changed while this run read it, and its results would be of neither state",
                         "Run it again when nothing else writes the file.");
+}
+
+void RunFiles::expect_growth(const std::vector<std::string>& files) {
+    m_growing.insert(m_growing.end(), files.begin(), files.end());
 }
 
 std::vector<std::pair<std::string, std::string>> RunFiles::written() const {
@@ -359,6 +367,35 @@ void RunFiles::check_targets(const Pending& pending) const {
         }
 }
 
+void RunFiles::keep_what_is_read(AtomicFile& file) const {
+    auto stale = file.stale();
+    stale.erase(std::remove_if(stale.begin(), stale.end(), [&](const auto& old) { return is_read(old); }),
+                stale.end());
+    file.set_stale(std::move(stale));
+}
+
+void RunFiles::publish(const Pending& pending) {
+    size_t published = 0;
+    try {
+        for (; published < pending.size(); ++published)
+            pending[published]->publish();
+    } catch (...) {
+        while (published > 0)
+            pending[--published]->withdraw();
+        throw;
+    }
+}
+
+void RunFiles::show(std::unique_ptr<AtomicFile> file) {
+    Pending one;
+    one.push_back(std::move(file));
+    const FolderLocks locks(one, nullptr, nullptr, [this](const std::string& text) { note(text); });
+    check_targets(one);
+    keep_what_is_read(*one.front());
+    publish(one);
+    m_shown.push_back(std::move(one.front()));
+}
+
 void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
     // Taken out of the register: whatever fails, they are gone afterwards.
     Pending pending = std::exchange(m_pending, {});
@@ -375,23 +412,13 @@ void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
             pending.push_back(std::move(file));
     }
     check_targets(pending);
-    for (const auto& file : pending) {
-        auto stale = file->stale();
-        stale.erase(std::remove_if(stale.begin(), stale.end(), [&](const auto& old) { return is_read(old); }),
-                    stale.end());
-        file->set_stale(std::move(stale));
-    }
-    size_t published = 0;
-    try {
-        for (const auto& [path, text] : streams)
-            write_stream(path, text, cancel);
-        for (; published < pending.size(); ++published)
-            pending[published]->publish();
-    } catch (...) {
-        while (published > 0)
-            pending[--published]->withdraw();
-        throw;
-    }
+    for (const auto& file : pending)
+        keep_what_is_read(*file);
+    for (const auto& [path, text] : streams)
+        write_stream(path, text, cancel);
+    publish(pending);
+    for (auto& file : std::exchange(m_shown, {}))
+        pending.push_back(std::move(file));
     for (const auto& file : pending)
         file->conclude();
     for (const auto& file : pending) {

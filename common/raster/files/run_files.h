@@ -32,6 +32,10 @@ class RunFiles {
     /// for another role.
     void writes(const std::string& role, const std::string& path, const std::vector<std::string>& sides);
 
+    /// These files that the run reads may grow while it reads them: whoever reads them sees what becomes of
+    /// them.
+    void expect_growth(const std::vector<std::string>& files);
+
     /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
     bool clashes(const std::string& role, const std::string& path) const;
 
@@ -43,6 +47,9 @@ class RunFiles {
 
     /// An output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
+    /// An output that others may read while it grows: gets its name at once. commit() leaves it there;
+    /// without that what was there before comes back. Throws Error as commit().
+    void show(std::unique_ptr<AtomicFile> file);
     /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
     /// other output takes its place.
     void add_stream(const std::string& path, std::string text);
@@ -85,7 +92,7 @@ class RunFiles {
         int64_t size, seconds, nanoseconds;
         bool operator==(const Seen&) const = default;
     };
-    static std::optional<Seen> look_at(const std::string& path);
+    std::optional<Seen> look_at(const std::string& path) const;
 
     struct Entry {
         std::string role, path;         ///< as the user wrote it
@@ -97,10 +104,13 @@ class RunFiles {
     bool is_read(const std::string& file) const;
     bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
     void check_targets(const Pending& pending) const;
+    void keep_what_is_read(AtomicFile& file) const; ///< out of what goes when the file comes
+    static void publish(const Pending& pending);    ///< all or none
 
     std::vector<Entry> m_entries;
     std::vector<Seen> m_seen;
-    Pending m_pending;
+    std::vector<std::string> m_growing;
+    Pending m_pending, m_shown;
     Tell m_warn, m_note;
     std::vector<std::pair<std::string, std::string>> m_streams;
 };

@@ -213,23 +213,6 @@ uint64_t size_of(const std::string& path) {
                : 0;
 }
 
-/// Bytes that the header tells of; 0 when it does not.
-uint64_t bytes_told(const EnviHeader& header) {
-    const auto number = [&](const char* key, double otherwise) {
-        const std::string* const text = header.find(key);
-        return text ? CPLAtof(text->c_str()) : otherwise;
-    };
-    static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
-                                                {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
-    const double type = number("data type", 0);
-    const auto* const size =
-        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
-    if (size == std::end(sizes)) return 0;
-    const double bytes = number("samples", 0) * number("lines", 0) * number("bands", 0) * size->second +
-                         number("header offset", 0);
-    return bytes > 0 && bytes < 1e18 ? static_cast<uint64_t>(bytes) : 0;
-}
-
 /// The one file beside the header that is called like it, whatever its extension, and has the size that it
 /// tells.
 std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
@@ -244,15 +227,6 @@ std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
         found = path;
     }
     return found;
-}
-
-/// The header beside a file, of any spelling; empty when there is none.
-std::string header_beside(const std::string& data) {
-    for (const std::string& name :
-         {data + ".hdr", data + ".HDR", std::string(CPLResetExtension(data.c_str(), "hdr")),
-          std::string(CPLResetExtension(data.c_str(), "HDR"))})
-        if (name != data && is_envi_header(name)) return name;
-    return {};
 }
 
 bool has_driver(GDALDataset& dataset, const char* name) {
@@ -300,6 +274,30 @@ DatasetHandle open_shown(const EnviFile& file, const Opening& how) {
 
 } // namespace
 
+uint64_t envi_bytes_told(const EnviHeader& header) {
+    const auto number = [&](const char* key, double otherwise) {
+        const std::string* const text = header.find(key);
+        return text ? CPLAtof(text->c_str()) : otherwise;
+    };
+    static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
+                                                {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
+    const double type = number("data type", 0);
+    const auto* const size =
+        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
+    if (size == std::end(sizes)) return 0;
+    const double bytes = number("samples", 0) * number("lines", 0) * number("bands", 0) * size->second +
+                         number("header offset", 0);
+    return bytes > 0 && bytes < 1e18 ? static_cast<uint64_t>(bytes) : 0;
+}
+
+std::string envi_header_beside(const std::string& data) {
+    for (const std::string& name :
+         {data + ".hdr", data + ".HDR", std::string(CPLResetExtension(data.c_str(), "hdr")),
+          std::string(CPLResetExtension(data.c_str(), "HDR"))})
+        if (name != data && is_envi_header(name)) return name;
+    return {};
+}
+
 std::string envi_header_of(GDALDataset& dataset) {
     if (!has_driver(dataset, "ENVI")) return {};
     const CPLStringList files(dataset.GetFileList());
@@ -310,7 +308,7 @@ std::string envi_header_of(GDALDataset& dataset) {
 
 std::optional<EnviFile> envi_file_of_header(const std::string& path) {
     if (!is_header_name(path) || !is_envi_header(path)) return std::nullopt;
-    const uint64_t wanted = bytes_told(read_envi_header(path));
+    const uint64_t wanted = envi_bytes_told(read_envi_header(path));
     const std::string stem = path.substr(0, path.size() - 4);
     std::vector<std::string> names = {stem};
     for (const char* extension : {"dat", "img", "bsq", "bil", "bip", "raw", "bin", "rfl"}) {
@@ -334,12 +332,12 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
 
 std::optional<EnviFile> all_samples(const std::string& path) {
     if (!is_local(path) || is_header_name(path)) return std::nullopt;
-    const std::string name = header_beside(path);
+    const std::string name = envi_header_beside(path);
     if (name.empty()) return std::nullopt;
     try {
         const EnviHeader header = read_envi_header(name);
         const std::string* const offset = header.find("header offset");
-        const uint64_t bytes = bytes_told(header);
+        const uint64_t bytes = envi_bytes_told(header);
         if (bytes == 0 || bytes != size_of(path) || (offset && CPLAtof(offset->c_str()) != 0))
             return std::nullopt;
     } catch (const Error&) { // opening it says what is wrong
@@ -350,7 +348,7 @@ std::optional<EnviFile> all_samples(const std::string& path) {
 
 bool gdal_sees_pixels(const std::string& path, const std::string& header, bool nodata) {
     const GdalErrors quiet;
-    if (header.empty() && header_beside(path).empty()) return true;
+    if (header.empty() && envi_header_beside(path).empty()) return true;
     const DatasetHandle ours = open_in_gdal({path, header, GDAL_OF_RASTER, {}, {}});
     if (!ours) return true;
     const DatasetHandle plain = open_plainly(path, {}, {});
@@ -385,12 +383,12 @@ DatasetHandle open_in_gdal(const Opening& opening) {
         by_header.header = samples->header;
         return open_in_gdal(by_header);
     }
-    file.header = dataset ? envi_header_of(*dataset) : header_beside(file.data);
+    file.header = dataset ? envi_header_of(*dataset) : envi_header_beside(file.data);
     if (file.header.empty()) return dataset;
     if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);
     // A header that GDAL takes for none, or data that begin as another format's: then their size must tell.
     const EnviHeader header = read_envi_header(file.header);
-    if (size_of(file.data) != bytes_told(header)) return nullptr;
+    if (size_of(file.data) != envi_bytes_told(header)) return nullptr;
     const GdalErrors quiet; // what GDAL said first is the reason
     return open_shown(file, opening);
 }

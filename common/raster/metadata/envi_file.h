@@ -8,6 +8,7 @@
 
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/metadata/envi_header.h"
 
 #include <optional>
 #include <string>
@@ -24,6 +25,11 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path);
 /// HDF5 file or a TIFF among them. Nothing for other files, headers that tell of another size or of something
 /// before the samples, and files behind a network. Never throws.
 std::optional<EnviFile> all_samples(const std::string& path);
+
+/// The header beside a file of data, of any spelling; empty when there is none.
+std::string envi_header_beside(const std::string& data);
+/// Bytes of the file that a header tells of, its offset counted in; 0 when it does not tell.
+uint64_t envi_bytes_told(const EnviHeader& header);
 
 /// What GDAL is asked for.
 struct Opening {

@@ -48,6 +48,23 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     return type;
 }
 
+/// Lines can be added to a raw file in which the bands of a line stand together, and a header tells how many
+/// there are.
+void make_to_grow(Target& target, const OutputOptions& options, int bands) {
+    const std::string name = options.role + " '" + options.path + "'";
+    if (!is(target.driver, "ENVI") || !is_local(options.path))
+        throw UsageError("-follow: " + name + " cannot be read while it grows: its format is " +
+                             target.driver->GetDescription(),
+                         "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
+    if (bands == 1) return;
+    const char* const interleave = target.options.FetchNameValue("INTERLEAVE");
+    if (interleave != nullptr && EQUAL(interleave, "BSQ"))
+        throw UsageError("-follow: " + name + " cannot grow by lines with -co INTERLEAVE=BSQ",
+                         "Leave the option out, or say BIL or BIP.");
+    const bool pixels = equal_names(extension_of(options.path), "bip");
+    if (interleave == nullptr) target.options.SetNameValue("INTERLEAVE", pixels ? "BIP" : "BIL");
+}
+
 } // namespace
 
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
@@ -152,6 +169,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
         if (!GDALValidateCreationOptions(target.driver, target.options.List()))
             throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
     }
+    if (options.grows) make_to_grow(target, options, spec.shape.bands);
     if (!is_virtual) complete_options(target, options, spec.shape);
     return target;
 }

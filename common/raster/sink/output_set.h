@@ -54,6 +54,11 @@ class OutputSet {
             list.push_back(sink.get());
         return list;
     }
+    /// RasterSink::grow() of each.
+    void grow(int64_t lines) {
+        for (const auto& sink : m_made)
+            sink->grow(lines);
+    }
     /// commit() of each in turn. Throws Error: outputs before the one that failed are then in place, it and
     /// those after it as they were before.
     void commit() {

@@ -7,7 +7,9 @@
 #include "core/byte_pack.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/process_limits.h"
+#include "core/text_file.h"
 #include "parallel/group.h"
 #include "raster/files/run_files.h"
 #include "raster/files/side_files.h"
@@ -62,6 +64,7 @@ RasterSink::Impl::~Impl() {
     raw.reset();
     dataset.reset();
     if (!stage.empty() || !streamed.empty()) remove_stage();
+    if (shown && file) file->withdraw();
 }
 
 uint64_t RasterSink::Impl::memory() const { return options.memory ? options.memory : usable_ram() / 4; }
@@ -302,7 +305,7 @@ void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
                           " does not keep " + lost);
 }
 
-void RasterSink::Impl::hand_over() {
+void RasterSink::Impl::set_stale_files() const {
     if (options.path != standard_output) {
         auto stale = old_side_files(file->destination());
         for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
@@ -311,6 +314,10 @@ void RasterSink::Impl::hand_over() {
                 stale.push_back(side);
         file->set_stale(std::move(stale));
     }
+}
+
+void RasterSink::Impl::hand_over() {
+    set_stale_files();
     write_stac_item(file->targets());
     if (options.run) {
         options.run->add(std::move(file));
@@ -318,6 +325,68 @@ void RasterSink::Impl::hand_over() {
     }
     file->publish();
     file->conclude();
+}
+
+void RasterSink::Impl::complete_file(const GdalErrors& errors) {
+    // Into an archive GDAL writes from front to back: there is no reading.
+    const bool closed =
+        !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
+    check(errors);
+    if (!closed) throw failure("not all of it got to the disk");
+    if (copies()) {
+        check_written(stage);
+        check_xml(stage + ".aux.xml");
+        copy_stage(errors);
+        check(errors);
+        remove_stage();
+    }
+    if (!is(target.driver, "ENVI")) return;
+    finish_envi_output(*file, options, scene ? &*scene : nullptr, spec.same_bands);
+    check(errors);
+}
+
+void RasterSink::Impl::show() {
+    const GdalErrors errors;
+    complete_file(errors);
+    Shown one{file->destination(), {}, file->scratch_path("hdr"), {}, {}, file->targets()};
+    std::string made;
+    for (const std::string& path : file->made())
+        if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) made = path;
+    one.header = join_path(folder_of(one.path), name_of(made));
+    const std::string text = read_text_file(made, largest_file::options, FileHolds::bytes);
+    const std::string key = "\nlines";
+    const size_t begin = text.find('=', text.find(key)), end = text.find('\n', begin);
+    if (text.find(key) == std::string::npos || end == std::string::npos)
+        throw failure("its header does not tell how many lines there are");
+    one.before_lines = text.substr(0, begin + 2);
+    one.after_lines = text.substr(end);
+    shown = std::move(one);
+    write_shown_header(made);
+    check_written(file->path());
+    check_side_files();
+    const WrittenRaster written(file->path());
+    warn_of_lost_nodata(written);
+    warn_of_lost_place(written);
+    set_stale_files();
+    if (options.run) return options.run->show(std::move(file));
+    file->publish();
+}
+
+/// Without a flush to the disk, which would wait for all pixels each time.
+void RasterSink::Impl::write_shown_header(const std::string& path) const {
+    const std::string text = shown->before_lines + std::to_string(spec.shape.lines) + shown->after_lines;
+    std::FILE* const to = std::fopen(path.c_str(), "we");
+    const bool written = to != nullptr && std::fwrite(text.data(), 1, text.size(), to) == text.size();
+    const int reason = errno;
+    if ((to == nullptr || std::fclose(to) == 0) && written) return;
+    throw failure("its header: " + std::string(std::strerror(written ? errno : reason)));
+}
+
+void RasterSink::Impl::conclude_shown(int64_t moved) {
+    check_written(shown->path);
+    write_stac_item(shown->files);
+    warn_of_moved_values(moved);
+    if (file) file->conclude(); // the run's other outputs conclude together
 }
 
 /// Described as any output is, but in a dataset that keeps all of it, whatever the format of the output
@@ -422,6 +491,15 @@ std::optional<double> RasterSink::nodata() const {
     return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
 }
 
+void RasterSink::grow(int64_t lines) {
+    m->spec.shape.lines = lines;
+    if (!m->shown) return m->show();
+    // In one step: nobody sees half of it.
+    m->write_shown_header(m->shown->scratch);
+    if (std::rename(m->shown->scratch.c_str(), m->shown->header.c_str()) != 0)
+        throw m->failure("its header cannot be replaced: " + std::string(std::strerror(errno)));
+}
+
 void RasterSink::commit() {
     Impl& s = *m;
     const GdalErrors errors;
@@ -441,22 +519,8 @@ void RasterSink::commit() {
     if (s.elsewhere) return;
     s.blocks.reset();
     s.discard_unwritable_stdout();
-    // Into an archive GDAL writes from front to back: there is no reading.
-    const bool closed =
-        !s.dataset || close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
-    s.check(errors);
-    if (!closed) throw s.failure("not all of it got to the disk");
-    if (s.copies()) {
-        s.check_written(s.stage);
-        s.check_xml(s.stage + ".aux.xml");
-        s.copy_stage(errors);
-        s.check(errors);
-        s.remove_stage();
-    }
-    if (is(s.target.driver, "ENVI")) {
-        finish_envi_output(*s.file, s.options, s.scene ? &*s.scene : nullptr, s.spec.same_bands);
-        s.check(errors);
-    }
+    if (s.shown) return s.conclude_shown(moved);
+    s.complete_file(errors);
     if (!to_stdout) {
         s.check_written(s.file->path());
         s.check_side_files();

@@ -51,6 +51,9 @@ struct OutputOptions {
     bool at_once = false;
     /// Not null: an .hsi goes there and into no file; `path` is what messages call it.
     std::shared_ptr<SceneDocument> document = {};
+    /// Lines are added while others read the file (RasterSink::grow()): raw ENVI alone, BIL where nobody says
+    /// BIP.
+    bool grows = false;
     StacOptions stac = {};
     const CancelFlag* cancel =
         nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
@@ -156,6 +159,11 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
     bool takes_bands() const override;
     void write_band(int band, const Rect& core, const CubeView<float>& src) override;
     uint64_t stored_bytes_per_pixel() const override;
+
+    /// Of an output that grows (OutputOptions::grows): its first `lines` lines have been written. It appears
+    /// under its name, and its header tells of them; whoever reads it sees whole lines. Lines may be written
+    /// beyond those that it was created with. commit() leaves it as it is then. Throws Error.
+    void grow(int64_t lines);
 
     bool raw_access() const;      ///< pwrite instead of RasterIO
     uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants

@@ -44,6 +44,14 @@ struct RasterSink::Impl {
     std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
+    /// Of an output that grows, once it has appeared.
+    struct Shown {
+        std::string path, header, scratch;     ///< the last one: where a header is made
+        std::string before_lines, after_lines; ///< the header's text around their number
+        std::vector<std::string> files;        ///< all of it
+    };
+    std::optional<Shown> shown;
+
     std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
 
     ~Impl();
@@ -72,6 +80,17 @@ struct RasterSink::Impl {
     void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns when the file, opened again, does not say where it lies.
     void warn_of_lost_place(const WrittenRaster& written) const;
+    /// Closes GDAL's dataset, and makes the file what its format wants it to be. `errors`: of all that GDAL
+    /// has done in it.
+    void complete_file(const GdalErrors& errors);
+    /// Side files of an old file at the destination go when the new one comes.
+    void set_stale_files() const;
+    /// An output that grows gets its name.
+    void show();
+    /// The header of one that has it, at `path`: it says how many lines there are.
+    void write_shown_header(const std::string& path) const;
+    /// commit() of one that has it.
+    void conclude_shown(int64_t moved);
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();

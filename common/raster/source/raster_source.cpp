@@ -24,6 +24,7 @@
 #include "raster/source/block_store.h"
 #include "raster/source/chunk_arrays.h"
 #include "raster/source/computed_scene.h"
+#include "raster/source/growing_file.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_checks.h"
 #include "raster/source/source_impl.h"
@@ -350,7 +351,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     s.block_samples = 0;
     s.block_lines = 1;
     check_raw_span(s);
-    if (s.scene.driver == "ENVI") check_raw_end(s);
+    if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
 }
 
 /// What a path leads to that is no raster, and what to do with it; empty: unknown.
@@ -374,6 +375,18 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
     const std::string driver = vector->GetDriver() ? vector->GetDriver()->GetDescription() : "vector";
     return {driver == "CSV" ? "a table of text (CSV)" : "a vector file (" + driver + ")",
             "src is a raster; labels, points and masks may be vector files."};
+}
+
+/// A file that is still being written, once its first line is there.
+std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
+    auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
+    if (file->wait(0) == 0) {
+        const std::string rest = file->rest();
+        throw Error(rest.empty() ? "no line of '" + options.path + "' has come" : rest,
+                    "-follow SECONDS is how long a line may take.");
+    }
+    file->show(1);
+    return file;
 }
 
 } // namespace
@@ -484,7 +497,11 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         choose_computed(*s);
         return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
     }
-    if (options.drivers.empty() && options.open_options.empty()) {
+    if (options.follow) {
+        s->growing = begin_to_follow(options);
+        s->options.path = s->growing->file().data;
+        s->options.header = s->growing->shown_header();
+    } else if (options.drivers.empty() && options.open_options.empty()) {
         SceneFile scene = find_scene(options.path);
         s->options.path = std::move(scene.path);
         s->options.header = std::move(scene.header);
@@ -519,6 +536,9 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     check_band_lists(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
+    if (s->growing && !s->raw)
+        throw Error("-follow: " + s->name() + " is not read as a raw file",
+                    "Leave -follow out when it is complete.");
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
     if (!s->raw) s->pool->give(std::move(dataset));
@@ -568,6 +588,24 @@ std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
             s.parts.push_back(part);
         }
     return make(std::move(s));
+}
+
+bool RasterSource::grows() const { return m->growing != nullptr; }
+int64_t RasterSource::wait_for_lines(int64_t lines) const { return m->growing->wait(lines); }
+std::optional<int64_t> RasterSource::promised_lines() const { return m->growing->promised(); }
+std::string RasterSource::incomplete_line() const { return m->growing ? m->growing->rest() : std::string(); }
+
+std::vector<std::string> RasterSource::growing_files() const {
+    if (!m->growing) return {};
+    return {m->growing->file().data, m->growing->file().header};
+}
+
+std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t lines) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->scene.window.h = s->file_lines = lines;
+    s->growing->show(lines);
+    s->pool = std::make_shared<DatasetPool>(s->options); // its handles know of one line
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
 }
 
 bool RasterSource::exact_in_float() const {

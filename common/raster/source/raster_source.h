@@ -38,6 +38,10 @@ struct OpenOptions {
     std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
     /// Not null: this scene, and `path` is what messages call it.
     std::shared_ptr<const SceneDocument> document = {};
+    /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written; its end is where
+    /// nothing has come for so many seconds.
+    std::optional<double> follow = {};
+    const CancelFlag* cancel = nullptr; ///< ends waits for its lines; must outlive the source
 };
 
 /// What the numbers of the bands mean: number * scale + offset, in `unit`.
@@ -54,7 +58,8 @@ struct SceneMetadata; ///< everything an output inherits (private to this room)
 class RasterSource final : public stream::CubeSource {
   public:
     /// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size),
-    /// and UsageError naming -b or -srcwin when these do not fit the file.
+    /// and UsageError naming -b or -srcwin when these do not fit the file. A scene that is followed is opened
+    /// when its first line is there, and has that one line; Cancelled when OpenOptions::cancel is set before.
     static std::shared_ptr<RasterSource> open(const OpenOptions& options);
     ~RasterSource() override;
 
@@ -117,6 +122,21 @@ class RasterSource final : public stream::CubeSource {
     /// What a user should know of the file: lists of its ENVI header that are left out because their length
     /// is not the number of bands, a range of -exclude-range without a band.
     std::vector<std::string> notes() const;
+    // A scene that is followed (OpenOptions::follow), whatever its shape() is, is read at all lines that are
+    // there. One thread at a time waits for them.
+    bool grows() const;
+    /// Waits until more than `lines` lines are there, and tells how many; `lines` when no more will come.
+    /// \throws Cancelled; Error when the file was replaced, removed or cut off meanwhile.
+    int64_t wait_for_lines(int64_t lines) const;
+    /// Lines that the header tells of; none: it does not tell.
+    std::optional<int64_t> promised_lines() const;
+    /// The same scene at so many lines, which are there: all of it from now on.
+    std::shared_ptr<RasterSource> grown_to(int64_t lines) const;
+    /// Why the last line is none, where the file ended within one; empty: it did not.
+    std::string incomplete_line() const;
+    /// The data and their header; empty for a scene that does not grow.
+    std::vector<std::string> growing_files() const;
+
     /// True when a reader has met an infinite value in a band of doubles: it may be a number that is too
     /// large for single precision, in which all computing is done.
     bool met_infinity() const;

@@ -49,6 +49,7 @@ inline constexpr int64_t largest_block = int64_t{4} << 20;
 enum class MaskKind { none, dataset, band };
 
 struct ComputedScene;
+class GrowingFile;
 struct Product;
 class ChunkArrays;
 class BlockStore;
@@ -82,6 +83,7 @@ struct SourceState {
     BlockStore* store() const;
     /// That readers of the source fetch; null: it is local, or GDAL's.
     RemoteFile* server_file() const;
+    std::shared_ptr<GrowingFile> growing; ///< not null: the file is still being written
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "raster/source/growing_file.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text.h"
+
+#include <cpl_conv.h>
+#include <cpl_vsi.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+namespace hsi::raster {
+namespace {
+
+/// How long a look at the file waits for the next one: a line is seen at most so much after it has come.
+constexpr auto between_looks = std::chrono::milliseconds(5);
+
+/// Fields on which the place of a line hangs.
+constexpr const char* layout_keys[] = {"samples",    "bands",         "data type",
+                                       "interleave", "header offset", "byte order"};
+
+int64_t time_of(const struct stat& info) {
+    return info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
+}
+
+std::string word(const EnviHeader& header, const char* key) {
+    const std::string* const text = header.find(key);
+    return text ? *text : std::string();
+}
+
+EnviFile pair_of(const std::string& path) {
+    if (!is_local(path))
+        throw UsageError("-follow: '" + path + "' is no file on a local file system",
+                         "Follow the file where it is written.");
+    if (const auto named = envi_file_of_header(path)) return *named;
+    const std::string header = envi_header_beside(path);
+    if (header.empty())
+        throw Error("-follow: '" + path + "' has no ENVI header beside it",
+                    "A scene that grows is a raw ENVI file, BIL or BIP. Its header, which must be there when "
+                    "the run begins, may leave out 'lines'.");
+    return {path, header};
+}
+
+void check_layout(const EnviFile& file, const EnviHeader& header) {
+    const std::string name = "-follow: the ENVI header of '" + file.data + "'";
+    for (const char* key : {"samples", "bands", "data type"})
+        if (header.find(key) == nullptr)
+            throw Error(name + " does not tell '" + key + "'", "'lines' alone may be missing.");
+    const std::string interleave = word(header, "interleave");
+    if (!equal_names(interleave, "bil") && !equal_names(interleave, "bip") && word(header, "bands") != "1")
+        throw Error(
+            name + " has interleave = " + (interleave.empty() ? "bsq, unless it says more" : interleave) +
+                ": bands that follow one another do not grow by lines",
+            "Write the scene as BIL or BIP, or leave -follow out when it is complete.");
+    if (const std::string packed = word(header, "file compression"); !packed.empty() && packed != "0")
+        throw Error(name + " has file compression = " + packed + ", whose lines cannot be told apart",
+                    "Write the scene uncompressed.");
+}
+
+} // namespace
+
+GrowingFile::GrowingFile(const std::string& path, double patience, const CancelFlag* cancel)
+    : m_file(pair_of(path)), m_header(read_envi_header(m_file.header)), m_patience(patience),
+      m_cancel(cancel) {
+    check_layout(m_file, m_header);
+    if (const auto offset = envi_number(word(m_header, "header offset")); offset && *offset > 0)
+        m_offset = static_cast<int64_t>(*offset);
+    EnviHeader one = m_header;
+    one.set("lines", "1");
+    m_line_bytes = static_cast<int64_t>(envi_bytes_told(one)) - m_offset;
+    if (m_line_bytes <= 0)
+        throw Error("-follow: the ENVI header of '" + m_file.data + "' does not tell how long a line is",
+                    "Check its samples, bands and data type.");
+    const auto bands = envi_number(word(m_header, "bands"));
+    m_row_bytes = bands && *bands >= 1 ? m_line_bytes / static_cast<int64_t>(*bands) : m_line_bytes;
+    struct stat info {};
+    if (::stat(m_file.data.c_str(), &info) != 0)
+        throw Error("cannot open '" + m_file.data + "': " + std::strerror(errno));
+    m_device = info.st_dev;
+    m_inode = info.st_ino;
+    read_promise();
+    static std::atomic<unsigned> count{0};
+    m_shown = CPLSPrintf("/vsimem/hsi-follow-%d-%u/", static_cast<int>(::getpid()), count.fetch_add(1)) +
+              name_of(m_file.header);
+}
+
+GrowingFile::~GrowingFile() { VSIUnlink(m_shown.c_str()); }
+
+void GrowingFile::show(int64_t lines) const {
+    EnviHeader header = m_header;
+    header.set("lines", std::to_string(lines));
+    const std::string text = header.text();
+    auto* const bytes = static_cast<GByte*>(CPLMalloc(text.size()));
+    std::copy(text.begin(), text.end(), bytes);
+    VSIFCloseL(VSIFileFromMemBuffer(m_shown.c_str(), bytes, text.size(), TRUE));
+}
+
+/// A header in the making is read again at the next look, when it is of another time.
+void GrowingFile::read_promise() {
+    struct stat info {};
+    if (::stat(m_file.header.c_str(), &info) != 0 || time_of(info) == m_header_time) return;
+    m_header_time = time_of(info);
+    const EnviHeader header = read_envi_header(m_file.header);
+    if (header.find("samples") == nullptr || header.find("data type") == nullptr) return;
+    for (const char* key : layout_keys)
+        if (header.find(key) != nullptr && word(header, key) != word(m_header, key))
+            throw Error("the ENVI header of '" + m_file.data +
+                            "' has been changed while the run followed it: '" + key + "' was " +
+                            word(m_header, key) + " and is " + word(header, key),
+                        "Run it again.");
+    const auto lines = envi_number(word(header, "lines"));
+    if (lines && *lines >= 1) m_promised = static_cast<int64_t>(*lines);
+}
+
+void GrowingFile::look() {
+    struct stat info {};
+    const std::string begin = "'" + m_file.data + "'";
+    if (::stat(m_file.data.c_str(), &info) != 0)
+        throw Error(begin + " has been removed or renamed while the run followed it", "Run it again.");
+    if (info.st_dev != m_device || info.st_ino != m_inode)
+        throw Error(begin + " has been replaced by another file while the run followed it", "Run it again.");
+    const int64_t size = info.st_size;
+    if (size < m_size)
+        throw Error(begin + " has shrunk from " + std::to_string(m_size) + " to " + counted(size, "byte") +
+                        " while the run followed it",
+                    "Run it again.");
+    if (size > m_size) m_grown = std::chrono::steady_clock::now();
+    m_size = size;
+}
+
+int64_t GrowingFile::wait(int64_t lines) {
+    for (;;) {
+        if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+        look();
+        read_promise();
+        int64_t there = std::max<int64_t>(0, m_size - m_offset) / m_line_bytes;
+        if (m_promised) there = std::min(there, *m_promised);
+        if (there > lines) return there;
+        if (m_promised && lines >= *m_promised) return lines;
+        if (std::chrono::steady_clock::now() - m_grown >= m_patience) return lines;
+        std::this_thread::sleep_for(between_looks);
+    }
+}
+
+std::string GrowingFile::rest() const {
+    const int64_t data = std::max<int64_t>(0, m_size - m_offset);
+    const int64_t whole = data / m_line_bytes, part = data % m_line_bytes;
+    if (m_promised && whole >= *m_promised) {
+        const int64_t beyond = data - *m_promised * m_line_bytes;
+        if (beyond < m_row_bytes) return {}; // as with a file that is complete
+        return "'" + m_file.data + "' goes on for " + counted(beyond, "byte") + " behind the " +
+               counted(*m_promised, "line") + " that its header tells of";
+    }
+    if (part == 0) return {};
+    return "'" + m_file.data + "' ended within line " + std::to_string(whole) +
+           " (counted from 0): " + std::to_string(part) + " of its " + counted(m_line_bytes, "byte") +
+           " have come";
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A raw ENVI file to which another program adds lines while it is read (-follow).
+#pragma once
+
+#include "core/cancel.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/envi_header.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hsi::raster {
+
+/// Lines count from the beginning of the file, and only when all of their bytes are there. GDAL, which wants
+/// a header that tells how many there are, is shown one in memory. One thread uses it at a time.
+class GrowingFile {
+  public:
+    /// `path`: the data, or their header. \throws UsageError for a file that is not local, Error for one that
+    /// has no ENVI header beside it, whose header tells too little, or whose lines do not lie one after
+    /// another: bands one after another (BSQ), or compressed.
+    GrowingFile(const std::string& path, double patience, const CancelFlag* cancel);
+    GrowingFile(const GrowingFile&) = delete;
+    GrowingFile& operator=(const GrowingFile&) = delete;
+    ~GrowingFile();
+
+    const EnviFile& file() const { return m_file; }             ///< on the disk
+    const std::string& shown_header() const { return m_shown; } ///< in memory, from show() on
+    /// From now on the header in memory tells of so many lines.
+    void show(int64_t lines) const;
+
+    /// Waits until more than `lines` lines are there, and tells how many; `lines` itself when no more will
+    /// come: those that the header tells are there, or nothing has come for `patience` seconds. Where another
+    /// program writes the number of lines into the header on the way, it counts from then on. \throws
+    /// Cancelled; Error when the file was replaced, removed or cut off, or its header tells of another scene
+    /// now.
+    int64_t wait(int64_t lines);
+    /// Lines that the header tells of; none: it does not tell, or 0.
+    std::optional<int64_t> promised() const { return m_promised; }
+    /// What the file holds behind its last whole line, in words, after wait() has found the end; empty:
+    /// nothing.
+    std::string rest() const;
+
+  private:
+    void look();
+    void read_promise();
+    EnviFile m_file;
+    EnviHeader m_header;
+    std::string m_shown;
+    const std::chrono::duration<double> m_patience;
+    const CancelFlag* m_cancel;
+    int64_t m_offset = 0, m_line_bytes = 0, m_row_bytes = 0, m_size = 0, m_header_time = 0;
+    uint64_t m_device = 0, m_inode = 0;
+    std::optional<int64_t> m_promised;
+    std::chrono::steady_clock::time_point m_grown = std::chrono::steady_clock::now(); ///< when it last did
+};
+
+} // namespace hsi::raster

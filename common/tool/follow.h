@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// -follow: a pass over a scene that is still being written, line by line as they come.
+#pragma once
+
+#include "raster/sink/output_set.h"
+#include "raster/source/raster_source.h"
+#include "stream/operation.h"
+#include "stream/pipeline.h"
+#include "tool/run.h"
+
+#include <memory>
+
+namespace hsi::tool {
+
+/// Runs `operation`, without halo, over the lines of `source`, which grows, until its end; `outputs` (null:
+/// there are none) grow with it. What is there is done in passes of some megabytes, so that the first lines
+/// of a piece do not wait for the last; they become one in the report. `options` is what the run gives for
+/// one pass. \return the scene at all of its lines. \throws as RasterSource::wait_for_lines() and run_pass().
+std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSource& source,
+                                             stream::Operation& operation, raster::OutputSet* outputs,
+                                             const stream::PassOptions& options);
+
+/// When the outputs are committed: \throws Error, and keeps them, where `source` grew and ended within a
+/// line.
+void check_last_line(Run& run, const raster::RasterSource& source);
+
+} // namespace hsi::tool

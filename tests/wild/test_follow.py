@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: MIT
+"""-follow: scenes that are still being written. What comes out is what a run over the complete scene gives, line by line
+while the scene grows."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+from conftest import PATIENCE, assert_untouched, cube, envi_header, first_error, run, start, succeed, wait_for, write_scene
+from osgeo import gdal
+
+SAMPLES, LINES, BANDS = 17, 24, 9
+WAVELENGTHS = [450 + 50 * b for b in range(BANDS)]
+FAR = 10 * PATIENCE  # seconds: the end comes in another way
+
+
+class Recorder:
+    """Writes a complete scene anew, line by line, as an instrument does."""
+
+    def __init__(self, scene, path, tells_lines=True):
+        self.path = pathlib.Path(path)
+        self.bytes = pathlib.Path(scene).read_bytes()
+        self.header = pathlib.Path(scene).with_suffix(".hdr").read_text()
+        fields = envi_header(scene)
+        self.offset = int(fields.get("header offset", 0))
+        self.lines = int(fields["lines"])
+        self.line_bytes = (len(self.bytes) - self.offset) // self.lines
+        self.written = 0
+        shown = self.header if tells_lines else "".join(
+            line for line in self.header.splitlines(True) if not line.startswith("lines"))
+        self.path.with_suffix(".hdr").write_text(shown)
+        self.path.write_bytes(self.bytes[:self.offset])
+
+    def write(self, lines):
+        end = self.written + lines
+        with open(self.path, "ab") as file:
+            file.write(self.bytes[self.offset + self.written * self.line_bytes:self.offset + end * self.line_bytes])
+        self.written = end
+
+    def tell_lines(self):
+        """As a recorder that completes its header at the end."""
+        new = self.path.with_suffix(".new")
+        new.write_text(self.header)
+        os.replace(new, self.path.with_suffix(".hdr"))
+
+
+def lines_out(path):
+    """Whole lines that anybody who opens the file sees now."""
+    if not pathlib.Path(path).exists():
+        return 0
+    return int(envi_header(path)["lines"])
+
+
+@pytest.fixture(scope="module", params=["bil-u2", "bip-f4"])
+def line(request, tmp_path_factory):
+    """A flight line, with what the tools need beside it."""
+    interleave, dtype = request.param.split("-")
+    folder = tmp_path_factory.mktemp(request.param)
+    data = np.round(cube(SAMPLES, LINES, BANDS, seed=3, scale=4000.0))
+    data[:, 5, 3:6] = 0  # pixels without a value
+    write_scene(folder / "whole.img", data, dtype=dtype, wavelengths=WAVELENGTHS, options=[f"INTERLEAVE={interleave.upper()}"])
+    write_scene(folder / "other.img", np.round(cube(30, 40, BANDS, seed=4, scale=4000.0)), dtype=dtype, wavelengths=WAVELENGTHS)
+    labels = np.zeros((1, 40, 30))
+    labels[0, ::5, ::3], labels[0, 2::5, 1::4] = 1, 2
+    write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
+    succeed(run("gdal_hsi_statistics", "-q", folder / "other.img", "-o", folder / "other.stat"))
+    succeed(run("gdal_hsi_spectra", "-q", folder / "other.img", folder / "labels.tif", folder / "library.csv"))
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 8, "-gamma", 1, "-probability", folder / "other.img", folder / "labels.tif",
+                folder / "svm.json"))
+    return folder
+
+
+TOOLS = {
+    "ace": ["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "{src}", "{dst}.bil"],
+    "rx": ["gdal_hsi_detect", "-statistics", "other.stat", "-map", "{dst}_map.dat", "-threshold", 20, "{src}", "{dst}.dat"],
+    "sam": ["gdal_hsi_detect", "-method", "sam", "-target", "library.csv", "{src}", "{dst}.bip"],
+    "svm": ["gdal_hsi_svm_classify", "-apply", "svm.json", "-probabilities", "{dst}_p.bil", "{src}", "{dst}.dat"],
+    "unmix": ["gdal_hsi_unmix", "-rmse", "{dst}_e.dat", "{src}", "library.csv", "{dst}.bip"],
+}
+
+
+def command(name, src, dst, folder):
+    words = [str(word).format(src=src, dst=dst) for word in TOOLS[name]]
+    words = [str(folder / word) if word in ("other.stat", "library.csv", "svm.json") else word for word in words]
+    return [words[0], *(["-device", "cpu"] if words[0] != "gdal_hsi_statistics" else []), *words[1:]]
+
+
+def outputs(name, dst):
+    return [word.format(dst=dst) for word in map(str, TOOLS[name]) if "{dst}" in word]
+
+
+def same_as_offline(name, line, dst, source):
+    """Every output has the bytes, and every header the text, that the run over the complete scene gives."""
+    offline = pathlib.Path(dst).parent / "offline"
+    succeed(run(*command(name, source, offline, line)))
+    for live, later in zip(outputs(name, dst), outputs(name, offline)):
+        assert pathlib.Path(live).read_bytes() == pathlib.Path(later).read_bytes(), live
+        texts = [pathlib.Path(path).with_suffix(".hdr").read_text().replace(pathlib.Path(path).name, "") for path in (live, later)]
+        assert [t for t in texts[0].splitlines() if "description" not in t and str(dst) not in t] == [
+            t for t in texts[1].splitlines() if "description" not in t and str(offline) not in t]
+        for path in (live, later):
+            pathlib.Path(path).unlink()
+
+
+@pytest.mark.parametrize("tells_lines", [True, False])
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_line_comes_out_before_the_next_one_is_written(line, tmp_path, name, tells_lines):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img", tells_lines)
+    tool, *words = command(name, recorder.path, tmp_path / "out", line)
+    process = start(tool, "-follow", FAR, *words)
+    main = outputs(name, tmp_path / "out")[-1]
+    seconds = []
+    for k in range(1, LINES + 1):
+        recorder.write(1)
+        begin = time.monotonic()
+        assert wait_for(lambda: lines_out(main) >= k or process.poll() is not None)
+        seconds.append(time.monotonic() - begin)
+        if process.poll() is not None and k < LINES:
+            break
+        assert lines_out(main) == k
+        for path in outputs(name, tmp_path / "out"):
+            dataset = gdal.Open(path)  # anybody reads it meanwhile
+            assert dataset.RasterYSize >= k - 1 and dataset.ReadAsArray() is not None
+    if not tells_lines:
+        recorder.tell_lines()
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err.decode()
+    print(f"{name}: a line is out after {sorted(seconds)[LINES // 2] * 1000:.1f} ms (median), "
+          f"{max(seconds[1:]) * 1000:.1f} ms at most")
+    assert not err, err.decode()
+    same_as_offline(name, line, tmp_path / "out", recorder.path)
+
+
+def test_statistics_of_a_line_that_grows(line, tmp_path):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img", False)
+    process = start("gdal_hsi_statistics", "-follow", FAR, "-report", tmp_path / "r.json", recorder.path, "-o", tmp_path / "live.stat")
+    for count in (1, 7, 0, LINES - 8):
+        recorder.write(count)
+        time.sleep(0.02)
+    recorder.tell_lines()
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    succeed(run("gdal_hsi_statistics", recorder.path, "-o", tmp_path / "later.stat"))
+    assert (tmp_path / "live.stat").read_bytes() == (tmp_path / "later.stat").read_bytes()
+    assert json.loads((tmp_path / "r.json").read_text())["followed"] == {"lines": LINES}
+
+
+@pytest.mark.parametrize("name", ["ace", "svm", "unmix"])
+def test_the_end_is_where_nothing_comes(line, tmp_path, name):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img", False)
+    recorder.write(LINES)
+    tool, *words = command(name, recorder.path, tmp_path / "out", line)
+    result = succeed(run(tool, "-follow", 0.05, *words))
+    assert f"{LINES} lines of" in result.out
+    recorder.tell_lines()
+    same_as_offline(name, line, tmp_path / "out", recorder.path)
+
+
+def test_a_scene_that_ends_before_its_header_says(line, tmp_path):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img")
+    recorder.write(10)
+    tool, *words = command("ace", recorder.path, tmp_path / "out", line)
+    result = succeed(run(tool, "-follow", 0.05, *words))
+    assert f"ended after 10 of the {LINES} lines that its header tells of" in result.err
+    header = recorder.path.with_suffix(".hdr")
+    header.write_text(header.read_text().replace(f"lines   = {LINES}", "lines   = 10"))
+    same_as_offline("ace", line, tmp_path / "out", recorder.path)
+
+
+def test_several_pieces_and_threads(line, tmp_path):
+    """Pieces of some megabytes, cut into tiles for several threads."""
+    big = np.tile(np.round(cube(300, 20, BANDS, seed=5, scale=4000.0)), (1, 200, 1))
+    scene = write_scene(tmp_path / "big.img", big, dtype="f4", wavelengths=WAVELENGTHS, options=["INTERLEAVE=BIL"])
+    recorder = Recorder(scene, tmp_path / "live.img", False)
+    recorder.write(recorder.lines)
+    tool, *words = command("ace", recorder.path, tmp_path / "out", line)
+    report = tmp_path / "r.json"
+    succeed(run(tool, "-follow", 0.05, "-threads", 3, "-report", report, *words))
+    passes = json.loads(report.read_text())["passes"]
+    assert [p["name"] for p in passes] == ["detection"] and passes[0]["bytes_read"] == big.size * 4
+    assert json.loads(report.read_text())["source"]["lines"] == recorder.lines
+    recorder.tell_lines()
+    same_as_offline("ace", line, tmp_path / "out", recorder.path)
+
+
+# Growing files that go wrong
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def begun(line, tmp_path, name="unmix", tells_lines=True, extra=()):
+    """A run whose first five lines are out."""
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img", tells_lines)
+    tool, *words = command(name, recorder.path, tmp_path / "out", line)
+    process = start(tool, "-follow", FAR, *extra, *words)
+    recorder.write(5)
+    main = outputs(name, tmp_path / "out")[-1]
+    assert wait_for(lambda: lines_out(main) == 5 or process.poll() is not None) and process.poll() is None
+    return recorder, process
+
+
+def ended(process):
+    _, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, err.decode()
+
+
+def shrink(recorder):
+    os.truncate(recorder.path, recorder.line_bytes * 4)
+
+
+def replace(recorder):
+    copy = recorder.path.with_suffix(".copy")
+    shutil.copy(recorder.path, copy)
+    os.replace(copy, recorder.path)
+
+
+def remove(recorder):
+    recorder.path.unlink()
+
+
+def other_header(recorder):
+    recorder.path.with_suffix(".hdr").write_text(recorder.header.replace(f"samples = {SAMPLES}", "samples = 3"))
+
+
+@pytest.mark.parametrize("what, message", [
+    (shrink, "has shrunk from"), (replace, "has been replaced by another file"), (remove, "has been removed or renamed"),
+    (other_header, "the ENVI header of .* has been changed")])
+def test_a_file_that_does_something_else_than_grow(line, tmp_path, what, message):
+    recorder, process = begun(line, tmp_path)
+    before = {path.name for path in tmp_path.iterdir() if path.name.startswith("live")}
+    what(recorder)
+    code, err = ended(process)
+    assert code == 1 and pytest.importorskip("re").search(message, err.splitlines()[0]), err
+    assert {path.name for path in tmp_path.iterdir()} <= before
+
+
+def test_what_was_there_comes_back(line, tmp_path):
+    old = tmp_path / "out.bip"
+    write_scene(old, np.ones((2, 3, 4)), options=["INTERLEAVE=BIP"])
+    texts = [(tmp_path / name).read_bytes() for name in ("out.bip", "out.hdr")]
+    recorder, process = begun(line, tmp_path, extra=["-overwrite"])
+    remove(recorder)
+    assert ended(process)[0] == 1
+    assert [(tmp_path / name).read_bytes() for name in ("out.bip", "out.hdr")] == texts
+
+
+def test_a_signal_ends_it_without_a_result(line, tmp_path):
+    recorder, process = begun(line, tmp_path)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["live.hdr", "live.img"]
+
+
+@pytest.mark.parametrize("tells_lines", [True, False])
+def test_whole_lines_stay_where_the_last_one_is_none(line, tmp_path, tells_lines):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img", tells_lines)
+    recorder.write(7)
+    with open(recorder.path, "ab") as file:
+        file.write(b"12345")
+    tool, *words = command("ace", recorder.path, tmp_path / "out", line)
+    result = run(tool, "-follow", 0.05, *words)
+    assert result.code == 1
+    assert "ended within line 7 (counted from 0): 5 of its" in result.err
+    assert "the 7 whole lines before it is complete, and stays" in result.err
+    os.truncate(recorder.path, 7 * recorder.line_bytes)
+    header = recorder.path.with_suffix(".hdr")
+    header.write_text(recorder.header.replace(f"lines   = {LINES}", "lines   = 7"))
+    same_as_offline("ace", line, tmp_path / "out", recorder.path)
+    # The same of statistics.
+    with open(recorder.path, "ab") as file:
+        file.write(b"1")
+    header.write_text("".join(t for t in recorder.header.splitlines(True) if not t.startswith("lines")))
+    assert run("gdal_hsi_statistics", "-follow", 0.05, recorder.path, "-o", tmp_path / "live.stat").code == 1
+    scenes = json.loads((tmp_path / "live.stat").read_text())["scenes"]
+    assert [s["lines"] for s in scenes] == [7]
+
+
+def test_no_line_at_all(line, tmp_path):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img")
+    tool, *words = command("ace", recorder.path, tmp_path / "out", line)
+    with assert_untouched(tmp_path):
+        result = run(tool, "-follow", 0.05, *words)
+    assert result.code == 1 and "no line of" in first_error(result) and "has come" in first_error(result)
+
+
+def test_scenes_that_cannot_grow(line, tmp_path):
+    data = np.round(cube(SAMPLES, LINES, BANDS, seed=3, scale=4000.0))
+    write_scene(tmp_path / "bsq.img", data, dtype="u2", wavelengths=WAVELENGTHS)
+    write_scene(tmp_path / "scene.tif", data, driver="GTiff", dtype="u2", wavelengths=WAVELENGTHS)
+    for src, message in (("bsq.img", "interleave = bsq: bands that follow one another"), ("scene.tif", "has no ENVI header"),
+                         ("none.img", "has no ENVI header")):
+        tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
+        with assert_untouched(tmp_path):
+            result = run(tool, "-follow", 1, *words)
+        assert result.code == 1 and message in first_error(result), result.err
+
+
+@pytest.mark.parametrize("words, message", [
+    (["gdal_hsi_detect", "-target", "library.csv", "live.img", "o.bil"], "needs -statistics FILE"),
+    (["gdal_hsi_detect", "-method", "sam", "-target-pixel", 0, 0, "live.img", "o.bil"], "does not go with -target-pixel"),
+    (["gdal_hsi_detect", "-method", "sam", "-target", "library.csv", "-map", "m.dat", "-threshold", "90%", "live.img", "o.bil"],
+     "a threshold that is found among all scores"),
+    (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "live.img", "o.tif"],
+     "dst 'o.tif' cannot be read while it grows: its format is GTiff"),
+    (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-co", "INTERLEAVE=BSQ", "live.img", "o.dat"],
+     "cannot grow by lines with -co INTERLEAVE=BSQ"),
+    (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-srcwin", 0, 0, 5, 5, "live.img", "o.bil"],
+     "-follow does not go with -srcwin"),
+    (["gdal_hsi_svm_classify", "-if-needed", "-apply", "svm.json", "live.img", "o.bil"], "-follow does not go with -if-needed"),
+    (["gdal_hsi_svm_classify", "-apply", "svm.json", "live.img", "o.vrt"], "-follow does not go with a VRT"),
+    (["gdal_hsi_svm_classify", "-apply", "svm.json", "-probabilities", "p.tif", "live.img", "o.bil"],
+     "-probabilities 'p.tif' cannot be read while it grows"),
+    (["gdal_hsi_unmix", "-draws", 3, "live.img", "library.csv", "o.bil"], "-draws does not go with -follow"),
+    (["gdal_hsi_statistics", "live.img", "other.img", "-o", "s.stat"], "-follow is for one scene"),
+    (["gdal_hsi_unmix", "-follow", 0, "live.img", "library.csv", "o.bil"], "-follow"),
+])
+def test_what_does_not_go_together(line, tmp_path, words, message):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img")
+    recorder.write(LINES)
+    for name in ("library.csv", "other.stat", "other.img", "other.hdr", "svm.json"):
+        shutil.copy(line / name, tmp_path)
+    extra = [] if "-follow" in words else ["-follow", 1]
+    with assert_untouched(tmp_path):
+        result = run(words[0], *extra, *words[1:], cwd=tmp_path)
+    assert result.code == 2 and message in first_error(result), result.err
+
+
+def test_it_goes_with_no_pipeline(line, tmp_path):
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img")
+    recorder.write(LINES)
+    result = run("gdal_hsi_pipeline", "read", recorder.path, "!", "unmix", "-follow", 1, line / "library.csv", "!", "write",
+                 tmp_path / "o.bil")
+    assert result.code == 2 and "-follow is for a tool by itself" in first_error(result)
