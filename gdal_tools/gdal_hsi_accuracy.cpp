@@ -3,12 +3,14 @@
 #include "accuracy/accuracy.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/text.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "shared/folds.h"
+#include "shared/many_scenes.h"
 #include "shared/neighbours.h"
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
@@ -35,7 +37,10 @@ struct Settings {
     raster::LabelOptions map, reference, mask, training;
     std::string csv, unclassified = "ignore";
     bool json = false, overwrite = false;
-    int folds = 0; ///< 0: one map
+    std::vector<std::array<std::string, 2>> with; ///< map, reference
+    int folds = 0;                                ///< 0: one map
+    bool joined = false;                          ///< it is one of several that count together
+    bool several() const { return folds > 0 || joined; }
 };
 
 Json number(double v) { return std::isnan(v) ? Json() : Json(v); }
@@ -356,7 +361,7 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
                           {"judged_pixels", overlap.judged},
                           {"pixels_of_training", overlap.trained},
                           {"pixels_touching_training", overlap.touching}};
-    const std::string of = s.folds > 0 ? "'" + files.reference->path() + "': " : std::string();
+    const std::string of = s.several() ? "'" + files.reference->path() + "': " : std::string();
     if (overlap.trained > 0)
         run.warn(of + std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
                  worded(overlap.trained, " is a training pixel", " are training pixels") +
@@ -410,7 +415,7 @@ void warn_without_training(tool::Run& run, const Settings& s, const raster::Labe
 
 /// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
-    if (s.folds > 0 && !s.reference.leave_out.empty()) {
+    if (s.several() && !s.reference.leave_out.empty()) {
         const auto grid = raster::LabelSource::open(s.map)->grid();
         leave_out_by_name(s.reference, grid, known, true);
         if (!s.training.path.empty()) leave_out_by_name(s.training, grid, known, false);
@@ -436,7 +441,7 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     for (const auto* source : {files.map.get(), files.reference.get()})
         for (const auto& note : source->reading_notes())
             run.warn(note);
-    if (s.folds == 0) files.reference->check_left_out();
+    if (!s.several()) files.reference->check_left_out();
     if (!s.training.path.empty()) compare_with_training(run, s, files, report);
     warn_without_training(run, s, *files.map);
     auto result = confusion.result(s.unclassified == "error");
@@ -540,6 +545,14 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
                      "What is left has the classes: " + joined(list, ", ") + ".");
 }
 
+/// Of `all`, words that every reference so far lacks, those that this one lacks, too.
+void keep_common(bool first, const std::vector<std::string>& lacking, std::vector<std::string>& all) {
+    if (first) all = lacking;
+    std::erase_if(all, [&](const std::string& word) {
+        return std::find(lacking.begin(), lacking.end(), word) == lacking.end();
+    });
+}
+
 std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     std::vector<accuracy::Result> results;
     std::vector<std::string> missing; // from all references so far
@@ -554,13 +567,7 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
         folds.push_back(Json::object());
         auto result = judge(run, own, folds.back(), known);
         if (!result) continue;
-        if (results.empty()) missing = known.missing;
-        missing.erase(std::remove_if(missing.begin(), missing.end(),
-                                     [&](const std::string& word) {
-                                         return std::find(known.missing.begin(), known.missing.end(), word) ==
-                                                known.missing.end();
-                                     }),
-                      missing.end());
+        keep_common(results.empty(), known.missing, missing);
         results.push_back(std::move(*result));
     }
     check_left_out(results, missing);
@@ -573,6 +580,41 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
         run.warn("the folds number their classes differently: classes are matched by name, and numbers are "
                  "those of the first fold that has the class");
     return results;
+}
+
+/// map and reference, and the pairs of -with, as one: the matrices are added. Nothing with -dry-run.
+std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Known& known) {
+    const auto pairs = tools::listed_pairs(run, "-with", s.with);
+    if (pairs.empty()) return judge(run, s, run.report(), known);
+    std::vector<Settings> all{s};
+    for (const auto& pair : pairs) {
+        for (const Settings& other : all)
+            if (same_file(pair[0], other.map.path))
+                throw UsageError("-with " + pair[0] + ": the map is given twice",
+                                 "Its pixels would count twice.");
+        Settings own = s;
+        own.map.path = pair[0];
+        own.reference.path = pair[1];
+        for (const std::string& path : pair)
+            run.files()->reads("-with", path, raster::files_read_with(path));
+        open_files(run, own); // what is not there is refused before any work
+        all.push_back(std::move(own));
+    }
+    std::vector<accuracy::Result> results;
+    std::vector<std::string> missing; // of -leave-out, from all references so far
+    auto& list = run.report()["with"] = Json::array();
+    for (Settings& own : all) {
+        Json facts = Json::object();
+        own.joined = true;
+        auto result = judge(run, own, results.empty() ? run.report() : facts, known);
+        if (!result) continue;
+        if (!results.empty()) list.push_back(facts);
+        keep_common(results.empty(), known.missing, missing);
+        results.push_back(std::move(*result));
+    }
+    if (results.empty()) return {};
+    check_left_out(results, missing);
+    return accuracy::join(std::move(results));
 }
 
 void run_accuracy(tool::Run& run, Settings& s) {
@@ -594,7 +636,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
                     accuracy::text(results, summary));
     }
     Known known;
-    if (const auto result = judge(run, s, run.report(), known)) {
+    if (const auto result = judge_all(run, s, known)) {
         warn_of_few_pixels(run, {*result});
         warn_of_unknown_classes(run, {*result}, left_out_words(s.reference.leave_out));
         give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
@@ -615,6 +657,9 @@ void declare(tool::Call& call) {
         .between(2, tools::most_folds)
         .shown_as("K")
         .default_value.clear();
+    tools::add_pairs_option(
+        call, s.with, "Judge this map against this reference, too, and all pixels together", "MAP REFERENCE");
+    call.exclusive("with", "folds");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     call.output(
         "csv", s.csv, Content::text,

@@ -4,8 +4,10 @@
 // over tiles with a halo.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/host_memory.h"
 #include "links/links.h"
+#include "raster/files/side_files.h"
 #include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
@@ -13,6 +15,7 @@
 #include "sahic/lorsal.h"
 #include "sahic/mrf_scene.h"
 #include "sahic/training_scan.h"
+#include "shared/many_scenes.h"
 #include "shared/mrf.h"
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
@@ -22,6 +25,7 @@
 #include "tool/scene.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -48,6 +52,7 @@ struct Settings : tools::MrfSettings {
     sahic::LorsalOptions lorsal;
     std::string model_file, apply, probabilities, confidence;
     bool no_spatial = false, any_wavelengths = false, any_scale = false;
+    std::vector<std::array<std::string, 2>> with; ///< scene, labels
     bool no_labels() const { return !apply.empty() && labels.path == "none"; }
 };
 
@@ -64,9 +69,52 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
-/// Labels that go with a model: none of another class.
-void check_labels(const Settings& s, const raster::LabelledPixels& labels, const sahic::MlrModel* model) {
-    if (!model && labels.classes.size() < 2)
+/// A further scene of -with, which trains and is not classified.
+struct TrainingScene {
+    std::shared_ptr<raster::RasterSource> scene;
+    raster::LabelledPixels labels; ///< numbered as those of all scenes together
+};
+
+/// Opens the scenes of -with and reads their labels. `classes`: those of src; then of all, by name.
+std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& s,
+                                                const raster::RasterSource& source,
+                                                std::vector<raster::LabelClass>& classes) {
+    std::vector<TrainingScene> scenes;
+    tools::JoinedClasses joined;
+    joined.add(run, source.path(), classes);
+    const Json of_source = run.report()["labels"];
+    Json list = Json::array();
+    for (const auto& [name, path] : tools::listed_pairs(run, "-with", s.with)) {
+        bool twice = same_file(name, source.path());
+        for (const auto& other : scenes)
+            twice = twice || same_file(name, other.scene->path());
+        if (twice)
+            throw UsageError("-with " + name + ": the scene is given twice",
+                             "Its labelled pixels would count twice.");
+        auto options = s.labels;
+        options.path = path;
+        auto scene = tools::open_beside(run, "-with", name, source);
+        run.files()->reads("-with", path, raster::files_read_with(path));
+        auto labels = tools::read_labels(run, options, *scene);
+        const auto number = joined.add(run, name, labels.classes);
+        for (uint16_t& value : labels.value)
+            value = static_cast<uint16_t>(number.at(value));
+        for (auto& c : labels.classes)
+            c.value = number.at(c.value);
+        list.push_back({{"scene", name}, {"labels", run.report()["labels"]}});
+        scenes.push_back({std::move(scene), std::move(labels)});
+    }
+    if (scenes.empty()) return scenes;
+    run.report()["labels"] = of_source;
+    run.report()["with"] = list;
+    classes = joined.all();
+    return scenes;
+}
+
+/// Labels that go with a model: none of another class. `classes`: of all labels.
+void check_labels(const Settings& s, const raster::LabelledPixels& labels,
+                  const std::vector<raster::LabelClass>& classes, const sahic::MlrModel* model) {
+    if (!model && classes.size() < 2)
         throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
     if (!model) return;
     for (const auto& c : labels.classes)
@@ -186,13 +234,50 @@ void report_training(tool::Run& run, const sahic::LorsalOptions& options, const 
     run.note(text);
 }
 
-/// The model of the labelled pixels; what came out goes into the report.
-sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
-                      const raster::RasterSource& scene, const sahic::TrainingScan& found,
-                      const raster::LabelledPixels& labels) {
-    auto set = tools::training_set(run, labels, scene.shape().bands, found.spectra(),
-                                   [&](size_t i) { return found.valid(i); });
+/// The training set of a scene that has been scanned.
+model::TrainingSet training_set_of(tool::Run& run, const raster::LabelledPixels& labels, int bands,
+                                   const sahic::TrainingScan& found) {
+    auto set =
+        tools::training_set(run, labels, bands, found.spectra(), [&](size_t i) { return found.valid(i); });
     set.scale = static_cast<double>(found.largest());
+    return set;
+}
+
+/// Scans a scene of -with and adds its labelled pixels to `set`. `scene`: src, without bands that it has
+/// found empty. \throws Error when the further scene has no value in one of its bands.
+void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const TrainingScene& further,
+                        model::TrainingSet& set) {
+    auto opened = further.scene;
+    if (opened->shape().bands != scene.shape().bands)
+        opened = tools::open_beside(run, "-with", opened->path(), scene);
+    tool::Scene other(run, opened, "");
+    other.read_once();
+    const auto found = scan_for_training(other, further.labels, false);
+    if (other.shape().bands != scene.shape().bands)
+        throw Error(opened->path() + ": bands have no value at any of its pixels",
+                    "Leave these bands out of all scenes (-b, -exclude-range).");
+    const auto one = training_set_of(run, further.labels, scene.shape().bands, *found);
+    set.values.insert(set.values.end(), one.values.begin(), one.values.end());
+    set.label.insert(set.label.end(), one.label.begin(), one.label.end());
+    set.scale = std::max(set.scale, one.scale);
+    for (const auto& c : one.classes) {
+        const auto known = std::find_if(set.classes.begin(), set.classes.end(), [&](const auto& other_class) {
+            return other_class.value == c.value;
+        });
+        if (known == set.classes.end()) {
+            set.classes.push_back(c);
+            continue;
+        }
+        known->pixels += c.pixels;
+        if (known->name.empty()) known->name = c.name;
+    }
+    std::sort(set.classes.begin(), set.classes.end(),
+              [](const auto& a, const auto& b) { return a.value < b.value; });
+}
+
+/// The model of the labelled pixels of all scenes; what came out goes into the report.
+sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
+                      const raster::RasterSource& scene, const model::TrainingSet& set) {
     for (const auto& c : set.classes)
         if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
     tools::warn_of_small_classes(run, set.classes, tools::least_class_pixels,
@@ -287,9 +372,9 @@ using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 /// takes.
 PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
                               const sahic::MrfPlan& plan, const stream::CubeShape& shape, size_t classes,
-                              const raster::LabelledPixels& labels) {
+                              int64_t training_pixels) {
     if (s.no_spatial) return {};
-    const auto features = static_cast<uint64_t>(labels.index.size()) + 1;
+    const auto features = static_cast<uint64_t>(training_pixels) + 1;
     const uint64_t training =
         sahic::training_bytes(features) + features * 4 * static_cast<uint64_t>(shape.bands);
     const stream::CubeShape stored{shape.samples, shape.lines, static_cast<int>(classes) + 1};
@@ -385,9 +470,11 @@ void run_sahic(tool::Run& run, const Settings& s) {
         return write_virtual_map(run, s, *scene.raster(), model.get());
     raster::LabelledPixels labels;
     if (!s.no_labels()) labels = tools::read_labels(run, s.labels, *scene.raster());
-    check_labels(s, labels, model.get());
-    auto outputs = plan_outputs(run, s, *scene.raster(), model ? model->classes : labels.classes);
-    const size_t classes = model ? model->classes.size() : labels.classes.size();
+    auto known = labels.classes;
+    const auto further = open_training_scenes(run, s, *scene.raster(), known);
+    check_labels(s, labels, known, model.get());
+    auto outputs = plan_outputs(run, s, *scene.raster(), model ? model->classes : known);
+    const size_t classes = model ? model->classes.size() : known.size();
     SahicComputing computing(
         run, "sahic", tool::choose_devices(run, "sahic", work_of(s, scene.shape(), classes, !model)),
         sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
@@ -409,10 +496,13 @@ void run_sahic(tool::Run& run, const Settings& s) {
     if (trained) {
         const auto found = scan_for_training(scene, labels, border);
         if (planned_late) plan_mrf(classes);
-        planes = begin_mrf_planes(run, computing, s, plan, scene.shape(), classes, labels);
+        auto set = training_set_of(run, labels, scene.shape().bands, *found);
+        for (const auto& other : further)
+            add_training_scene(run, *scene.raster(), other, set);
+        planes = begin_mrf_planes(run, computing, s, plan, scene.shape(), classes, set.samples());
         if (border) set_border(scene, *found, spectral);
-        model = std::make_shared<const sahic::MlrModel>(train_on_root(
-            run.ranks(), [&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
+        model = std::make_shared<const sahic::MlrModel>(
+            train_on_root(run.ranks(), [&] { return train(run, computing, s, *scene.raster(), set); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
@@ -482,7 +572,10 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
     };
     if (s.no_spatial) contradicts("-no-spatial", {"lambda", "mu", "iterations", "tv", "boundary"});
     if (!s.apply.empty())
-        contradicts("-apply", {"delta", "lambda-c", "beta", "beta-growth", "lorsal-solver", "model"});
+        contradicts("-apply", {"delta", "lambda-c", "beta", "beta-growth", "lorsal-solver", "model", "with"});
+    if (!s.with.empty() && mask.given())
+        throw UsageError("-with does not go with a mask, which is of src alone",
+                         "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta", "beta-growth"});
     if (s.apply.empty() && s.any_wavelengths)
         throw UsageError("-any-wavelengths has a meaning with -apply only");
@@ -513,6 +606,8 @@ void declare(tool::Call& call) {
                "the map");
     tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(call, s.any_scale, "With -apply: ");
+    tools::add_pairs_option(
+        call, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
     tool::add_label_options(call, s.labels);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& o) { check_settings(call, s, o.mask); });

@@ -294,7 +294,8 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-void run_spectra(tool::Run& run, const Settings& s) {
+void run_spectra(tool::Run& run, Settings s) {
+    s.with = tools::listed_pairs(run, "-with", s.with);
     const auto opened = run.open_source(tool::Precision::full);
     std::unique_ptr<tools::ManyScenes> many;
     if (!s.with.empty()) {
@@ -368,8 +369,8 @@ void declare(tool::Call& call) {
     call.option("spectrum", s.spectra,
                 "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
-    call.option("with", s.with, "Also take the labelled pixels of this scene; classes are one by their names")
-        .shown_as("SCENE LABELS");
+    tools::add_pairs_option(call, s.with,
+                            "Also take the labelled pixels of this scene; classes are one by their names");
     tool::add_label_options(call, s.labels);
     call.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
     call.add_compute(false);

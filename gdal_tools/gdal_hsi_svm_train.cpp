@@ -227,7 +227,7 @@ std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
     parts.push_back({source, tools::read_labels(run, s.labels, *source)});
     Json list = Json::array();
     const Json first = run.report()["labels"];
-    for (const auto& [name, path] : s.with) {
+    for (const auto& [name, path] : tools::listed_pairs(run, "-with", s.with)) {
         for (const auto& part : parts)
             if (same_file(name, part.scene->path()))
                 throw UsageError("-with " + name + ": the scene is given twice",
@@ -337,9 +337,8 @@ void declare(tool::Call& call) {
          {"balanced", "balanced", "each class counts alike, however many pixels it has"}});
     call.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
     call.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
-    call.option("with", s.with,
-                "Train with the labelled pixels of this scene, too; classes are one by their names")
-        .shown_as("SCENE LABELS");
+    tools::add_pairs_option(
+        call, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
     tool::add_label_options(call, s.labels);
     call.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
     call.add_compute(false);

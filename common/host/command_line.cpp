@@ -175,6 +175,7 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
         const auto needed = static_cast<size_t>(option->values);
         if (equal != std::string::npos) given.values.push_back(body.substr(equal + 1));
         while (given.values.size() < needed) {
+            if (option->lists && given.values.size() == 1 && given.values.front().rfind('@', 0) == 0) break;
             if (++i == words.size())
                 throw UsageError("-" + name + ": " +
                                  (needed == 1 ? std::string("its value is missing")

@@ -13,7 +13,8 @@ namespace hsi::host {
 /// it.
 struct KnownOption {
     std::vector<std::string> names;
-    int values = 0; ///< 0: a flag
+    int values = 0;     ///< 0: a flag
+    bool lists = false; ///< one word @FILE may stand for the values
 };
 
 /// Replaces every "--optfile FILE" by the words of the file (one or more a line, quotes as GDAL reads them,

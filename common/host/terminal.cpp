@@ -125,7 +125,8 @@ std::vector<KnownOption> known_options(const tool::Call& call) {
     std::vector<KnownOption> known;
     for (const tool::Argument& argument : call.arguments()) {
         if (argument.positional && argument.option_name.empty()) continue;
-        KnownOption one{{argument.positional ? argument.option_name : argument.name}, argument.values};
+        KnownOption one{
+            {argument.positional ? argument.option_name : argument.name}, argument.values, argument.lists};
         one.names.insert(one.names.end(), argument.aliases.begin(), argument.aliases.end());
         known.push_back(std::move(one));
     }

@@ -408,7 +408,7 @@ class Command final : public GDALAlgorithm {
 
     void describe_value(GDALInConstructionAlgorithmArg& arg, const Argument& argument) {
         if (argument.values > 1) {
-            arg.SetMinCount(argument.values);
+            arg.SetMinCount(argument.lists ? 1 : argument.values);
             if (!argument.repeatable) arg.SetMaxCount(argument.values);
             arg.SetDisplayHintAboutRepetition(false);
         } else if (argument.repeatable && argument.type == Type::text) {
@@ -492,10 +492,12 @@ class Command final : public GDALAlgorithm {
             const std::vector<std::string> words = words_of(bound.value);
             if (!bound.argument->repeatable) give(*bound.argument, words);
             const auto each = static_cast<size_t>(bound.argument->values); // the last may be short: refused
-            for (size_t i = 0; bound.argument->repeatable && i < words.size(); i += each)
-                give(*bound.argument,
-                     {words.begin() + static_cast<ptrdiff_t>(i),
-                      words.begin() + static_cast<ptrdiff_t>(std::min(i + each, words.size()))});
+            for (size_t i = 0, n = 0; bound.argument->repeatable && i < words.size(); i += n) {
+                n = bound.argument->lists && words[i].rfind('@', 0) == 0 ? 1
+                                                                         : std::min(each, words.size() - i);
+                give(*bound.argument, {words.begin() + static_cast<ptrdiff_t>(i),
+                                       words.begin() + static_cast<ptrdiff_t>(i + n)});
+            }
         }
         own.insert(own.end(), shared.begin(), shared.end());
         own.insert(own.end(), arguments.begin(), arguments.end());

@@ -115,19 +115,44 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
     a.geotransform = b.geotransform;
     if (!raster::same_grid(a, b))
         throw Error("-with " + scene.path() + " has another SRS (" + scene.srs_name() + ") than " +
-                        source.path() + " (" + source.srs_name() + "), and points have one",
-                    "Warp it before (gdalwarp -t_srs), or search it by itself.");
+                        source.path() + " (" + source.srs_name() + "), and places have one",
+                    "Warp it before (gdalwarp -t_srs), or leave it out.");
 }
 
 } // namespace
 
-void add_with_option(tool::Call& call, std::vector<std::string>& names) {
-    auto& argument =
-        call.option("with", names,
-                    "Search this scene, too, as one with src; @FILE: those that the lines of FILE "
-                    "name");
+void add_with_option(tool::Call& call, std::vector<std::string>& names, const std::string& what) {
+    auto& argument = call.option("with", names, what + "; @FILE: those that the lines of FILE name");
     argument.content = tool::Content::raster;
     argument.value_name = "SCENE";
+}
+
+void add_pairs_option(tool::Call& call, std::vector<std::array<std::string, 2>>& pairs,
+                      const std::string& what, const std::string& names) {
+    call.option("with", pairs, what + "; @FILE: the pairs that the lines of FILE name")
+        .shown_as(names)
+        .or_list();
+}
+
+std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::string& role,
+                                                     const std::vector<std::array<std::string, 2>>& words) {
+    std::vector<std::array<std::string, 2>> pairs;
+    for (const auto& word : words) {
+        if (!word[1].empty() || word[0].rfind('@', 0) != 0) {
+            pairs.push_back(word);
+            continue;
+        }
+        for (const std::string& line : listed_names(run, role, {word[0]})) {
+            const bool tab = line.find('\t') != std::string::npos;
+            const size_t end = line.find_first_of(tab ? "\t" : " "),
+                         next = line.find_first_not_of(tab ? "\t" : " ", end);
+            if (end == std::string::npos || line.find(tab ? '\t' : ' ', next) != std::string::npos)
+                throw Error("'" + word[0].substr(1) + "': '" + line + "' are not two names",
+                            "Write two names on each line, with a tab between them.");
+            pairs.push_back({line.substr(0, end), line.substr(next)});
+        }
+    }
+    return pairs;
 }
 
 std::vector<std::string> listed_names(tool::Run& run, const std::string& role,

@@ -8,6 +8,7 @@
 #include "tool/run.h"
 #include "tool/scene.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,8 +16,18 @@
 
 namespace hsi::tools {
 
-/// -with SCENE, repeated; @FILE: those that the lines of FILE name.
-void add_with_option(tool::Call& call, std::vector<std::string>& names);
+/// -with SCENE, repeated; @FILE: those that the lines of FILE name. `what`: is done with it.
+void add_with_option(tool::Call& call, std::vector<std::string>& names,
+                     const std::string& what = "Search this scene, too, as one with src");
+
+/// -with SCENE LABELS, repeated; @FILE: pairs, one on each line of FILE. `what` is taken of them.
+void add_pairs_option(tool::Call& call, std::vector<std::array<std::string, 2>>& pairs,
+                      const std::string& what, const std::string& names = "SCENE LABELS");
+
+/// The pairs, with the lines of @FILE in the place of that: a tab stands between the two names, or blanks
+/// where neither has one; else listed_names(). \throws Error naming the line that is none.
+std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::string& role,
+                                                     const std::vector<std::array<std::string, 2>>& words);
 
 /// The names, with the lines of @FILE in the place of that; blank lines and those that begin with # are none.
 /// The list is one of the run's files under `role` ("-with"). \throws Error when it lists nothing.

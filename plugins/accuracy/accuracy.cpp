@@ -197,6 +197,54 @@ Confusion::Matching Confusion::match() const {
 
 bool Confusion::renumbered() const { return match().renumbered; }
 
+namespace {
+
+/// What follows from the matrix; `missing`: pixels of each reference class without a class in the map.
+void judge_matrix(Result& r, const std::vector<int64_t>& missing) {
+    const size_t n = r.classes.size();
+    int64_t agreed = 0;
+    double sum = 0;
+    int64_t present = 0;
+    double variance = 0;
+    // With unclassified pixels as errors the matrix gets a column of its own for kappa.
+    const size_t wide = n + (r.unclassified_are_errors ? 1 : 0);
+    std::vector<double> share(wide * wide, 0.0);
+    for (size_t i = 0; i < n; ++i) {
+        ClassAccuracy c;
+        c.of = r.classes[i];
+        for (size_t j = 0; j < n; ++j) {
+            c.reference += r.at(i, j);
+            c.mapped += r.at(j, i);
+            share[i * wide + j] = static_cast<double>(r.at(i, j)) / static_cast<double>(r.pixels);
+        }
+        if (r.unclassified_are_errors) {
+            c.reference += missing[i];
+            share[i * wide + n] = static_cast<double>(missing[i]) / static_cast<double>(r.pixels);
+        }
+        c.correct = r.at(i, i);
+        agreed += c.correct;
+        c.producer = wilson(c.correct, c.reference);
+        c.user = wilson(c.correct, c.mapped);
+        c.f1 = c.reference + c.mapped > 0
+                   ? 2.0 * static_cast<double>(c.correct) / static_cast<double>(c.reference + c.mapped)
+                   : no_value;
+        if (c.reference > 0) {
+            const double p = c.producer.value;
+            sum += p;
+            ++present;
+            variance += p * (1 - p) / static_cast<double>(c.reference);
+        }
+        r.by_class.push_back(c);
+    }
+    r.overall = wilson(agreed, r.pixels);
+    const double average = sum / static_cast<double>(present);
+    const double half = z95 * std::sqrt(variance) / static_cast<double>(present);
+    r.average = {average, std::max(0.0, average - half), std::min(1.0, average + half)};
+    r.kappa = cohen(share, wide, static_cast<double>(r.pixels));
+}
+
+} // namespace
+
 Result Confusion::result(bool unclassified_are_errors) const {
     const Matching matching = match();
     Result r;
@@ -224,46 +272,56 @@ Result Confusion::result(bool unclassified_are_errors) const {
                                                : "no labelled pixel has a class in the map",
                     "Do map and reference lie in the same place? Does the mask leave anything?");
     if (unclassified_are_errors) r.pixels += r.unclassified;
-    int64_t agreed = 0;
-    double sum = 0;
-    int64_t present = 0;
-    double variance = 0;
-    // With unclassified pixels as errors the matrix gets a column of its own for kappa.
-    const size_t wide = n + (unclassified_are_errors ? 1 : 0);
-    std::vector<double> share(wide * wide, 0.0);
-    for (size_t i = 0; i < n; ++i) {
-        ClassAccuracy c;
-        c.of = r.classes[i];
-        for (size_t j = 0; j < n; ++j) {
-            c.reference += r.at(i, j);
-            c.mapped += r.at(j, i);
-            share[i * wide + j] = static_cast<double>(r.at(i, j)) / static_cast<double>(r.pixels);
-        }
-        if (unclassified_are_errors) {
-            c.reference += missing[i];
-            share[i * wide + n] = static_cast<double>(missing[i]) / static_cast<double>(r.pixels);
-        }
-        c.correct = r.at(i, i);
-        agreed += c.correct;
-        c.producer = wilson(c.correct, c.reference);
-        c.user = wilson(c.correct, c.mapped);
-        c.f1 = c.reference + c.mapped > 0
-                   ? 2.0 * static_cast<double>(c.correct) / static_cast<double>(c.reference + c.mapped)
-                   : no_value;
-        if (c.reference > 0) {
-            const double p = c.producer.value;
-            sum += p;
-            ++present;
-            variance += p * (1 - p) / static_cast<double>(c.reference);
-        }
-        r.by_class.push_back(c);
-    }
-    r.overall = wilson(agreed, r.pixels);
-    const double average = sum / static_cast<double>(present);
-    const double half = z95 * std::sqrt(variance) / static_cast<double>(present);
-    r.average = {average, std::max(0.0, average - half), std::min(1.0, average + half)};
-    r.kappa = cohen(share, wide, static_cast<double>(r.pixels));
+    judge_matrix(r, missing);
     return r;
+}
+
+Result join(std::vector<Result> parts) {
+    if (parts.size() == 1) return std::move(parts.front());
+    unite_classes(parts, "map");
+    Result all;
+    all.unclassified_are_errors = parts.front().unclassified_are_errors;
+    const auto add_classes = [&](bool of_reference) { // those of the reference first, as in each of the parts
+        std::map<std::pair<int, std::string>, Class> found;
+        for (const Result& part : parts)
+            for (const ClassAccuracy& c : part.by_class)
+                if ((c.reference > 0) == of_reference) found.try_emplace({c.of.value, c.of.name}, c.of);
+        for (const auto& [key, c] : found)
+            if (std::none_of(all.classes.begin(), all.classes.end(),
+                             [&](const Class& o) { return o.value == c.value && o.name == c.name; }))
+                all.classes.push_back(c);
+    };
+    add_classes(true);
+    add_classes(false);
+    const size_t n = all.classes.size();
+    all.matrix.assign(n * n, 0);
+    std::vector<int64_t> missing(n, 0);
+    for (const Result& part : parts) {
+        std::vector<size_t> row;
+        for (const Class& c : part.classes)
+            row.push_back(static_cast<size_t>(
+                std::find_if(all.classes.begin(), all.classes.end(),
+                             [&](const Class& o) { return o.value == c.value && o.name == c.name; }) -
+                all.classes.begin()));
+        for (size_t i = 0; i < row.size(); ++i) {
+            int64_t mapped = 0;
+            for (size_t k = 0; k < row.size(); ++k) {
+                all.matrix[row[i] * n + row[k]] += part.at(i, k);
+                mapped += part.at(i, k);
+            }
+            missing[row[i]] += part.by_class[i].reference - mapped;
+        }
+        all.pixels += part.pixels;
+        all.unclassified += part.unclassified;
+        all.unlabelled += part.unlabelled;
+        all.masked += part.masked;
+    }
+    for (size_t i = 1; i < n; ++i) // classes of two names keep apart
+        while (std::any_of(all.classes.begin(), all.classes.begin() + static_cast<ptrdiff_t>(i),
+                           [&](const Class& o) { return o.value == all.classes[i].value; }))
+            ++all.classes[i].value;
+    judge_matrix(all, missing);
+    return all;
 }
 
 namespace {
@@ -386,7 +444,7 @@ std::string percent(const Spread& s) {
 
 } // namespace
 
-bool unite_classes(std::vector<Result>& folds) {
+bool unite_classes(std::vector<Result>& folds, const std::string& part) {
     std::map<std::string, int> number;
     std::map<int, std::set<std::string>> names;
     for (const Result& fold : folds) {
@@ -404,10 +462,10 @@ bool unite_classes(std::vector<Result>& folds) {
             Class& c = folds[k].classes[i];
             if (const auto known = names.find(c.value); c.name.empty() && known != names.end()) {
                 if (known->second.size() > 1)
-                    throw Error("class " + std::to_string(c.value) + " has no name in fold " +
+                    throw Error("class " + std::to_string(c.value) + " has no name in " + part + " " +
                                     std::to_string(k + 1) + ", and is called '" + *known->second.begin() +
                                     "' in one of the others and '" + *known->second.rbegin() + "' in another",
-                                "Give the classes of all folds names, or one numbering.");
+                                "Give the classes of all " + part + "s names, or one numbering.");
                 c.name = *known->second.begin();
             }
             if (c.name.empty()) continue;

@@ -95,8 +95,12 @@ struct Summary {
 /// Makes classes of several results one where they have one name: they get the number of the first result
 /// that has it, and a class without a name gets the one that its number has in others. Where a result has a
 /// name twice, names tell nothing, and all stay as they are. Returns true when numbers were changed. Throws
-/// Error when a class without a name might be several.
-bool unite_classes(std::vector<Result>& folds);
+/// Error, calling a result `part`, when a class without a name might be several.
+bool unite_classes(std::vector<Result>& folds, const std::string& part = "fold");
+
+/// The result over the pixels of all parts, which have judged unclassified pixels alike: the matrices are
+/// added. Classes are one as unite_classes() makes them. Throws Error as that.
+Result join(std::vector<Result> parts);
 
 /// `values`: NaN where there is none.
 Spread spread(const std::vector<double>& values);

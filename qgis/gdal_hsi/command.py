@@ -28,6 +28,24 @@ def items_of(parameter, value):
     return [item.strip() for item in items if item.strip()]
 
 
+def several_words_of(parameter, value):
+    """The words of each use of a repeatable option that takes several at a time: uses have | or ends of lines between
+    them, words blanks (or commas, between numbers), and a name with blanks stands in quotes. @FILE may stand for all."""
+    numbers = parameter.argument["type"] in ("integer", "number")
+    uses = []
+    for item in value if isinstance(value, (list, tuple)) else re.split(r"[|\r\n]+", str(value)):
+        words = re.findall(r"[^\s,;]+" if numbers else r'"[^"]*"|\S+', str(item))
+        words = [word.strip('"') for word in words]
+        if not words:
+            continue
+        if len(words) != parameter.words and not (
+                parameter.argument.get("lists") and len(words) == 1 and words[0].startswith("@")):
+            raise WrongValue("%s: %d values are needed (%s), not '%s'" % (
+                parameter.label, parameter.words, parameter.argument.get("value_name", ""), item))
+        uses.append(words)
+    return uses
+
+
 def words_of(parameter, value):
     """The words behind an option that takes several."""
     words = [str(v) for v in value] if isinstance(value, (list, tuple)) else re.split(r"[\s,;]+", str(value).strip())
@@ -55,6 +73,8 @@ def option_words(parameter, value):
         return []
     if parameter.kind == "flag":
         return parameter.argument.get("words", [name])
+    if parameter.kind == "list" and parameter.words > 1:
+        return [word for words in several_words_of(parameter, value) for word in (name, *words)]
     if parameter.kind == "list":
         return [word for item in items_of(parameter, value) for word in (name, item)]
     if parameter.words > 1:

@@ -167,6 +167,8 @@ def help_of(argument, kind, repeated):
         facts.append("Unit: %s." % argument["unit"])
     if argument["values"] > 1:
         facts.append("%d values: %s." % (argument["values"], argument.get("value_name", "")))
+    if argument.get("lists"):
+        facts.append("Or @FILE, which lists them, line by line.")
     if repeated:
         facts.append("Several: with | between them.")
     if argument.get("default_note"):

@@ -206,6 +206,17 @@ def test_options_of_several_words():
         words(tool, srcwin="1 2 30")
 
 
+def test_repeated_options_of_several_words():
+    pairs = tool_of(argument("with", repeatable=True, values=2, lists=True, value_name="SCENE LABELS"))
+    assert words(pairs, **{"with": 'b.img b.gpkg | "c d.img" e.tif\n@rest.txt'}) == [
+        "-with", "b.img", "b.gpkg", "-with", "c d.img", "e.tif", "-with", "@rest.txt"]
+    for wrong in ("b.img", "a b c", "@a.txt b.img c.img"):
+        with pytest.raises(command.WrongValue, match="2 values are needed .SCENE LABELS"):
+            words(pairs, **{"with": wrong})
+    pixels = tool_of(argument("target-pixel", repeatable=True, values=2, type="integer"))
+    assert words(pixels, **{"target_pixel": "3 4|5,6"}) == ["-target-pixel", "3", "4", "-target-pixel", "5", "6"]
+
+
 def test_none_stands_for_labels_where_the_tool_says_so():
     tool = tool_of(positional("l", "input", "labels", summary="Labels; with -apply, none for no labels"), DST)
     assert tool.parameter("l").optional
@@ -457,7 +468,7 @@ def test_the_tools_take_what_the_form_writes(suite, tmp_path):
                               "oo": "NUM_THREADS=2", "size": "20 20 30", "epsg": 32633, "interleave": "bsq",
                               "nan_pixels": 0, "bad_bands": 0, "computed": False, "exclude_range": "1340-1460nm",
                               "srcwin": "0 0 10 10", "tile": "8 8", "nodata_stripe": "3 2",
-                              "stac_datetime": "2022-08-28"}.get(p.name, values[p.name])
+                              "stac_datetime": "2022-08-28", "corner": "", "light": ""}.get(p.name, values[p.name])
         code, _, err = cli(name, *command.arguments_of(suite[name], values))
         assert (code, err.count("none.tif") > 0) == ((0, False) if name == "synth" else (1, True)), err
 
