@@ -39,7 +39,7 @@ constexpr int64_t legend_line = 20; ///< pixels
 constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
 
 struct Settings {
-    std::string beside, points;
+    std::string beside, points, like;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
     double gamma = 0; ///< 0: by what is shown
@@ -253,6 +253,36 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
     return files;
 }
 
+/// The file of -like: a scene at the bands that src is shown with, or a class map.
+std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vector<Shown>& files) {
+    if (s.like.empty()) return {};
+    Shown like;
+    raster::OpenOptions options;
+    options.path = s.like;
+    like.source = raster::RasterSource::open(options);
+    like.classes = class_map(*like.source);
+    const bool wanted = std::any_of(files.begin(), files.end(), [&](const Shown& file) {
+        return (file.classes != nullptr) == (like.classes != nullptr);
+    });
+    if (!wanted)
+        throw Error("-like " + s.like + " is " + (like.classes ? "a class map" : "a scene") + ", and '" +
+                        files[0].source->path() + "' is none",
+                    "Name a picture's raster of the same kind.");
+    if (!like.classes) {
+        const auto scene = std::find_if(files.begin(), files.end(),
+                                        [](const Shown& file) { return file.classes == nullptr; });
+        if (like.source->file_bands() != scene->source->file_bands())
+            throw Error("-like " + s.like + " has " + counted(like.source->file_bands(), "band") + ", '" +
+                            scene->source->path() + "' " + std::to_string(scene->source->file_bands()),
+                        "Name a scene with the same bands.");
+        options.bands = scene->source->bands();
+        like.source = raster::RasterSource::open(options);
+        run.watch_source(like.source, tool::Precision::full);
+    }
+    like.path = like.source->path();
+    return like;
+}
+
 Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
             const std::vector<int>& bands, const Scale& scale, double share) {
     std::vector<int> rising = bands;
@@ -307,6 +337,13 @@ std::vector<Entry> entries_of(const raster::LabelSource& labels) {
         out.push_back({c.name, {colour[0], colour[1], colour[2]}, c.value});
     }
     return out;
+}
+
+/// Classes of `like` lend their colours to those of the same name, or number where neither has a name.
+void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) {
+    for (const Entry& known : entries_of(like))
+        for (Entry& e : entries)
+            if (e.name == known.name && (!e.name.empty() || e.value == known.value)) e.colour = known.colour;
 }
 
 /// A class map; classes without an entry get one.
@@ -593,6 +630,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
     check_options(s, files);
+    const auto like = open_like(run, s, files);
     const auto shape = files[0].source->shape();
     const Scale scale = scale_of(shape, s.size);
     std::vector<Panel> panels;
@@ -636,6 +674,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         const int64_t y0 = static_cast<int64_t>(k) / columns * (scale.panel_lines + gap);
         if (file.classes) {
             auto entries = entries_of(*file.classes);
+            if (like && like->classes) take_colours(*like->classes, entries);
             draw_classes(picture, x0, y0, scale, *file.classes, entries);
             if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
                 run.warn("'" + file.path + "': no pixel that is shown has a class: all are black");
@@ -654,6 +693,12 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             for (const auto& values : picked)
                 limits.push_back(limits_of(values, s.stretch));
             if (like_first) limits = *shared;
+            if (like && !like->classes && file.source->file_bands() == like->source->file_bands()) {
+                limits.clear();
+                const Scale other = scale_of(like->source->shape(), s.size);
+                for (const auto& values : pick(run, like->source, panels[k].bands, other, 0))
+                    limits.push_back(limits_of(values, s.stretch));
+            }
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
             const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma);
@@ -699,6 +744,10 @@ void declare(tool::Call& call) {
     call.input("beside", s.beside, Content::raster,
                "Another raster of src's size, right of it: a scene, stretched as src when it has as many "
                "bands, or a class map");
+    call.input(
+        "like", s.like, Content::raster,
+        "Show src as FILE is shown: with the stretch of its values, or its classes in the colours that "
+        "FILE has for their names, so that pictures of a campaign agree");
     call.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
     call.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by a whole number")
         .between(16, 8000)

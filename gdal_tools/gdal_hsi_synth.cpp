@@ -37,6 +37,8 @@ struct Settings {
     std::string interleave, labels, truth;
     int epsg = 32633;
     double rotation = 0;
+    std::array<double, 2> corner{0, 0}, light{1, 0};
+    bool flown = false; ///< -corner or -light: a line over the landscape
 };
 
 // Types and formats
@@ -121,6 +123,8 @@ raster::OutputSpec frame(const Settings& s, int bands) {
         std::array<double, 6>{degrees ? 15.0 : 500000.0,  pixel * std::cos(angle), pixel * std::sin(angle),
                               degrees ? 52.0 : 5800000.0, pixel * std::sin(angle), -pixel * std::cos(angle)};
     if (s.rotation == 0) (*spec.geotransform)[2] = (*spec.geotransform)[4] = 0;
+    (*spec.geotransform)[0] += pixel * s.corner[0];
+    (*spec.geotransform)[3] -= pixel * s.corner[1];
     return spec;
 }
 
@@ -239,7 +243,12 @@ void make_scene(tool::Run& run, Settings s) {
     }
     const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
     raster::check_text_output(truth_output);
-    const auto painter = synth::make_painter(scene, labels);
+    const double angle = s.rotation * 3.14159265358979323846 / 180;
+    const auto painter = s.flown ? synth::make_line_painter(*scene,
+                                                            {s.corner[0], s.corner[1], std::cos(angle),
+                                                             std::sin(angle), s.light[0], s.light[1]},
+                                                            labels)
+                                 : synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = tool::describe_devices(run, {}, synth::simd_target());
     if (options.dry_run) return tool::print_plan(run, canvas, *painter, run.pass("paint", 1));
@@ -301,6 +310,19 @@ void declare(tool::Call& call) {
     call.option("rotate", s.rotation, "Turn the georeference counter-clockwise about the upper left corner")
         .in_unit("degrees")
         .shown_as("DEGREES");
+    call.option(
+            "corner", s.corner,
+            "The scene is a line over a landscape that goes on in all directions: its upper left corner, in "
+            "pixels east and south of the landscape's, turned by -rotate")
+        .shown_as("X Y")
+        .in_unit("pixels")
+        .defaults_to("the landscape itself");
+    call.option("light", s.light,
+                "With -corner: multiply by FACTOR, and by SLOPE more at the right side of the line and less "
+                "at the "
+                "left")
+        .shown_as("FACTOR SLOPE")
+        .defaults_to("1 0");
     call.option("nodata-stripe", s.stripe,
                 "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata: -dstnodata, else -9999 or what the "
                 "type has "
@@ -313,7 +335,15 @@ void declare(tool::Call& call) {
                 "the bad-band list");
     call.add_destination();
     call.add_compute(false);
-    call.check([&s](const tool::CommonOptions&) {
+    call.check([&s, &call](const tool::CommonOptions&) {
+        s.flown = call.given("corner");
+        if (!s.flown && call.given("light"))
+            throw UsageError("-light is that of a line over a landscape, and there is none",
+                             "Give -corner X Y, too.");
+        for (const double v : {s.corner[0], s.corner[1], s.light[0], s.light[1]})
+            if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light are numbers up to 1000000");
+        if (!(s.light[0] > 0) || !(std::fabs(s.light[1]) < 1))
+            throw UsageError("-light: FACTOR must be above 0, and SLOPE between -1 and 1");
         if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
         if (s.size[2] < 1 || s.size[2] > 65535)
             throw UsageError("-size: " + std::to_string(s.size[2]) + " bands are outside 1..65535");
@@ -341,6 +371,8 @@ extern constinit const tool::Definition synth{
       "A scene like an AVIRIS one, with eight targets and its truth"},
      {"gdal_hsi_synth -size 1000 100000 200 -interleave bil -ot Int16 flightline.dat",
       "40 GB by lines, as a scanner delivers them"},
+     {"gdal_hsi_synth -size 150 400 100 -corner 200 50 -rotate 20 -light 0.8 0.1 line2.bil",
+      "One of several lines over one landscape, with its own heading and light"},
      {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
       "What makes a scene difficult"}},
     "",

@@ -117,6 +117,22 @@ class Canvas final : public stream::CubeSource {
 /// Run over a Canvas: output 0 is the cube, output 1 (when `labels`) the label band.
 std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels);
 
+/// A line that a scanner flies over a landscape: the pixel (line i, sample j) sees the place
+/// column = x + cosine (j + 1/2) + sine (i + 1/2), row = y - sine (j + 1/2) + cosine (i + 1/2) of it.
+struct FlightLine {
+    double x = 0, y = 0, cosine = 1, sine = 0;
+    /// What the landscape reflects times `light`, and `slope` more or less of that on the line's right and
+    /// left side: the sun is seldom behind the scanner.
+    double light = 1, slope = 0;
+};
+
+/// Likewise, for a line over the landscape: that of `scene`, which has the line's size, and goes on beside
+/// it. A pixel is what the landscape has at its place, without its noise, and noise of the line's own, with
+/// the deviations of `scene`'s. \throws UsageError for targets, holes, a stripe or bad bands, which are a
+/// scene's.
+std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, const FlightLine& line,
+                                                     bool labels);
+
 /// Where the SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
