@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from conftest import BIN, PATIENCE, ROOT, cube, write_scene
 
-SCENES, KILLS, JOBS = 12, 4, 2
+SCENES = int(os.environ.get("HSI_TEST_SCENES", 12))  # 200 shows the shares of a campaign
+KILLS, JOBS = 4, 2
 PAGE = ROOT / "docs" / "campaigns.md"
 OUTPUTS = [f"line{k}.stat" for k in range(SCENES)] + ["campaign.stat"] + [f"line{k}.pcs.tif" for k in range(SCENES)]
 
@@ -112,7 +113,10 @@ def check(campaign, undisturbed, command, killed):
         assert (campaign.folder / name).read_bytes() == want, name
     made, _ = campaign.counts()
     # A kill stops as many commands as ran; one may have ended just then, its record not yet written.
-    assert sum(made.values()) <= len(OUTPUTS) + killed * JOBS
+    again = sum(made.values()) - len(OUTPUTS)
+    print(f"{len(OUTPUTS)} outputs of {SCENES} scenes, killed {killed} times: {again} made twice ({100 * again / len(OUTPUTS):.2f} %)")
+    assert again <= killed * JOBS
+    assert SCENES < 200 or again < 0.02 * len(OUTPUTS)
     before = {name: (campaign.folder / name).stat().st_mtime_ns for name in OUTPUTS}
     campaign.log.write_text("")
     assert ends(campaign, command)

@@ -3,11 +3,14 @@
 what the tools make of them."""
 import fractions
 import json
+import os
 import random
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import BIN, assert_untouched, cube, first_error, read, run, succeed, write_scene
 
 BANDS = 9
 WAVELENGTHS = [450 + 40 * b for b in range(BANDS)]
@@ -119,6 +122,64 @@ def test_instruction_sets_agree(tmp_path, lines, monkeypatch):
         if result.code == 0:
             texts.add((tmp_path / f"{name}.stat").read_text())
     assert len(texts) == 1
+
+
+ORDERS = int(os.environ.get("HSI_TEST_ORDERS", 24))  # random orders and cuttings
+MPI = shutil.which("mpirun") is not None and (BIN.parent / "lib/hsi/hsi_mpi.so").exists()
+
+
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
+def test_random_orders_cuttings_ranks_and_instruction_sets(tmp_path, dtype):
+    """Lines of several scenes, cut anywhere and added in any way by any number of processes in any instruction set, with something
+    that comes and goes: the same sums, and the same digest of every scene."""
+    data = data_of() if dtype == "u2" else cube(47, 61, BANDS, seed=3, scale=1.0)
+    data[:, 7, 3] = 0
+    whole = scene(tmp_path / "whole.img", data, dtype, options=["INTERLEAVE=BIL"])
+    stored = open(whole, "rb").read()
+    line_bytes = len(stored) // data.shape[1]
+    header = (tmp_path / "whole.hdr").read_text()
+    statistics(whole, "-o", tmp_path / "whole.stat")
+    want = content(tmp_path / "whole.stat")
+    other = scene(tmp_path / "other.img", data_of(9, 13) if dtype == "u2" else cube(47, 13, BANDS, seed=8, scale=1.0), dtype)
+    statistics(other, "-o", tmp_path / "other.stat")
+    random_numbers = random.Random(11)
+    sets = [name for name in ("avx512", "avx2", "sse2") if run(
+        "gdal_hsi_statistics", "--config", "HSI_SIMD", name, "-dry-run", whole, "-o", tmp_path / "none.stat").code == 0]
+    ways = set()
+    for k in range(ORDERS):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        cuts = sorted(random_numbers.sample(range(1, data.shape[1]), random_numbers.randint(1, 5)))
+        pieces = []
+        for first, end in zip([0, *cuts], [*cuts, data.shape[1]]):
+            pieces.append(folder / f"piece{first}.img")
+            pieces[-1].write_bytes(stored[first * line_bytes:end * line_bytes])
+            pieces[-1].with_suffix(".hdr").write_text(header.replace(f"lines   = {data.shape[1]}", f"lines   = {end - first}"))
+        random_numbers.shuffle(pieces)
+        simd, ranks = random_numbers.choice(sets), random_numbers.choice([1, 1, 1, 2, 3]) if MPI else 1
+        options = ["--config", "HSI_SIMD", simd, "-threads", random_numbers.randint(1, 3), "-tile", 50, random_numbers.randint(1, 30)]
+        out, way = folder / "all.stat", random_numbers.choice(["at once", "appended", "merged", "added and removed"])
+        ways.add((simd, ranks, way))
+        command = ["gdal_hsi_statistics", "-q", *options]
+        if ranks > 1:
+            prefix = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), str(BIN / command[0])]
+            subprocess.run(list(map(str, prefix + command[1:] + [*pieces, "-o", out])), check=True, capture_output=True)
+        elif way == "at once":
+            succeed(run(*command, *pieces, "-o", out))
+        elif way == "appended":
+            for piece in pieces:
+                succeed(run(*command, piece, "-append", "-o", out))
+        elif way == "merged":
+            half = len(pieces) // 2 or 1
+            succeed(run(*command, *pieces[:half], "-o", folder / "a.stat"))
+            succeed(run(*command, *pieces[half:], "-merge", folder / "a.stat", "-o", out))
+        else:
+            succeed(run(*command, *pieces, other, "-remove", tmp_path / "other.stat", "-o", out))
+        found = content(out)
+        for key in "valid_pixels", "invalid_pixels", "pairs", "finite", "sums", "products", "differences":
+            assert found[key] == want[key], (key, ways)
+        shutil.rmtree(folder)
+    print(f"{ORDERS} orders and cuttings of {dtype}: {len({w[0] for w in ways})} instruction sets, ranks {sorted({w[1] for w in ways})}")
 
 
 TOOLS = {
