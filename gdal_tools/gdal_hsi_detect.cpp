@@ -1101,6 +1101,12 @@ std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
     return kept;
 }
 
+/// On a device few lanes with wide tiles: each has buffers there, and many groups at a time keep it busy.
+int column_lanes(const stream::PassOptions& pass, const stream::CubeShape& shape) {
+    const auto worth = static_cast<int>(shape.float_bytes() / std::max<uint64_t>(pass.bytes_worth_a_lane, 1));
+    return std::min(pass.lanes, std::max(pass.least_lanes, worth));
+}
+
 tool::Work work_of_columns(const raster::RasterSource& scene, size_t targets) {
     const auto shape = scene.shape();
     const double values = static_cast<double>(shape.float_bytes()) / 4;
@@ -1138,6 +1144,8 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         };
         const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
                                   auto pass = computing.pass(name, share);
+                                  if (computing.on_devices())
+                                      pass.lanes = column_lanes(pass, source->shape());
                                   if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
                                   pass = without_mask(mask, std::move(pass));
                                   set_column_tiles(s, *cube, *make(decision), pass);
@@ -1557,7 +1565,8 @@ tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene
 void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
                         DetectTargets& targets, const detect::PixelMask* mask) {
     DetectComputing computing(
-        run, "detect", tool::choose_devices(run, "detect", work_of_features(s, *source, targets.names().size())),
+        run, "detect",
+        tool::choose_devices(run, "detect", work_of_features(s, *source, targets.names().size())),
         detect::simd_target(), detect::make_cpu_backend);
     const auto lines = read_features(run, s.features);
     for (const auto& line : lines)
@@ -1570,16 +1579,15 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
         auto outputs = plan_outputs(run, s, scene->shape(), targets.names());
         report_features(run, plan.task);
         detect::Decision decision{!s.map.empty(), s.threshold};
-        const Scoring scoring{
-            *scene,
-            [&](const detect::Decision& d) {
-                auto task = plan.task;
-                task.depths = false;
-                return computing->make_feature_fit(std::move(task), d);
-            },
-            [&](const std::string& name, double share) {
-                return without_mask(mask, computing.pass(name, share));
-            }};
+        const Scoring scoring{*scene,
+                              [&](const detect::Decision& d) {
+                                  auto task = plan.task;
+                                  task.depths = false;
+                                  return computing->make_feature_fit(std::move(task), d);
+                              },
+                              [&](const std::string& name, double share) {
+                                  return without_mask(mask, computing.pass(name, share));
+                              }};
         const double share = again ? 0 : s.share_of_detection();
         auto task = plan.task;
         task.depths = !s.depth.empty();
@@ -1698,7 +1706,8 @@ void detect_among_components(tool::Run& run, const Settings& s,
     const bool scans = s.mnf_model.empty();
     const int components = s.tuned_components > 0 ? s.tuned_components : std::min(source->shape().bands, 20);
     auto work = tools::projection_work(source->shape(), components, scans, tool::cost::noise_and_signal);
-    work.writes = static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
+    work.writes =
+        static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
     if (scans) work.device_reads *= 2; // the filter is not where the statistics have left the scene
     const auto devices = tool::choose_devices(run, "detect", work);
     DetectComputing filter(run, "detect", devices, detect::simd_target(), detect::make_cpu_backend);
@@ -2056,9 +2065,10 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
     if (options.device.kind == DeviceChoice::Kind::cuda && s.grouped() && !s.groups_on_devices())
-        throw UsageError("-device cuda: -background-by computes on the CPU, but for columns with -method mf, a "
-                         "-shrinkage, and no -exclude-share",
-                         "Leave -device out.");
+        throw UsageError(
+            "-device cuda: -background-by computes on the CPU, but for columns with -method mf, a "
+            "-shrinkage, and no -exclude-share",
+            "Leave -device out.");
     check_statistics(call, s, method);
     check_follow(call, s, options, method);
 }

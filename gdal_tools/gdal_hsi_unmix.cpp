@@ -376,7 +376,8 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
 }
 
 /// Roughly: a draw has as many spectra as it would of classes by name.
-tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpectra& library, const Settings& s) {
+tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpectra& library,
+                         const Settings& s) {
     size_t classes = 0, members = 0;
     for (const auto& one : unmix::classes_of(library.names).members) {
         ++classes;
@@ -388,7 +389,8 @@ tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpec
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) * (noise ? 2 : 1);
     work.writes = pixels * 4 * static_cast<double>(classes * (s.deviation.empty() ? 1 : 2));
-    work.add(tool::cost::draw_product, noise ? values * draws * p : values * static_cast<double>(library.names.size()),
+    work.add(tool::cost::draw_product,
+             noise ? values * draws * p : values * static_cast<double>(library.names.size()),
              values * draws * p);
     if (noise) work.add(tool::cost::draw_noise, values * draws);
     work.add(tool::cost::draw_round, pixels * draws * p * p * p);

@@ -24,7 +24,9 @@ struct ColumnTask {
         return has_target(options.method) ? static_cast<int>(options.targets.names.size()) : 1;
     }
     /// Of the scene: those of a group, [first, end).
-    int64_t first_sample(int64_t group) const { return std::max<int64_t>(0, group * columns.width - columns.first); }
+    int64_t first_sample(int64_t group) const {
+        return std::max<int64_t>(0, group * columns.width - columns.first);
+    }
     int64_t end_sample(int64_t group) const {
         return std::min(scene.samples, (group + 1) * columns.width - columns.first);
     }
@@ -38,14 +40,14 @@ struct ColumnTask {
 };
 
 /// \throws Error when its parts do not go together.
-ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
-                            const Decision& decision, const PixelMask* mask);
+ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
+                            const GroupOptions& options, const Decision& decision, const PixelMask* mask);
 
 /// A lane, and what it has found.
 class ColumnLane : public stream::Worker {
   public:
-    /// The groups from `first` to before `last`, of which a part at least lies in the tile's core. in: the tile's
-    /// window, which has all of them.
+    /// The groups from `first` to before `last`, of which a part at least lies in the tile's core. in: the
+    /// tile's window, which has all of them.
     virtual void take_groups(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t last,
                              const std::vector<CubeView<float>>& out) = 0;
     struct Found {
@@ -75,7 +77,9 @@ class ColumnDetection : public GroupedDetection {
 
   protected:
     const ColumnTask& task() const { return m_task; }
-    void take(const ColumnLane& lane);
+    void take(const ColumnLane& lane) { take(lane.valid, lane.invalid, lane.in_bad_groups, lane.found); }
+    void take(int64_t valid, int64_t invalid, int64_t in_bad_groups,
+              const std::vector<ColumnLane::Found>& found);
 
   private:
     const ColumnTask m_task;

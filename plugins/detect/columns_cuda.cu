@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Matched filters against groups of columns on GPUs, all groups of a tile at a time: their pixels side by side, means,
-// products, the shrinkage of each, factors in the place of the products, the targets' rows, scores. All in double
-// precision, in an order that depends on a group's own pixels alone. Groups whose matrix may not bear an inverse, and
-// those that have no scores, are left to the processor.
+// Matched filters against groups of columns on GPUs, all groups of a tile at a time: their pixels side by
+// side, means, products, the shrinkage of each, factors in the place of the products, the targets' rows,
+// scores. All in double precision, in an order that depends on a group's own pixels alone. Groups whose
+// matrix may not bear an inverse, and those that have no scores, are left to the processor.
 #include "core/valid_pixel.h"
 #include "detect/column_task.h"
 #include "detect/columns_cuda.h"
@@ -27,32 +27,36 @@ struct DeviceGroup {
     int background = 0, valid = 0, varying = 0;
     int regular = 0;        ///< the matrix bears an inverse
     int without_target = 0; ///< a target is the mean
-    __host__ __device__ bool scored() const { return regular != 0 && without_target == 0; } ///< else by the processor
+    __host__ __device__ bool scored() const {
+        return regular != 0 && without_target == 0;
+    } ///< else by the processor
     double share = 0;
 };
 
 struct ColumnWork {
-    const float* raw = nullptr; ///< the window: [band][line][sample]
+    const float* raw = nullptr;    ///< the window: [band][line][sample]
     const uint8_t* mask = nullptr; ///< [line][sample]; null: all
     int64_t samples = 0, lines = 0;
     int bands = 0, groups = 0, targets = 0;
     int64_t pitch = 0; ///< pixels that a group has room for
     DeviceGroup* group = nullptr;
-    float* x = nullptr;         ///< [group][band][pixel]
-    uint8_t* state = nullptr;   ///< [group][pixel]
-    double* mean = nullptr;     ///< [group][band]
-    uint8_t* constant = nullptr; ///< [group][band]
-    double* matrix = nullptr;   ///< [group][band][band], lower
-    double* weight = nullptr;   ///< [group][band]
-    double* fourth = nullptr;   ///< [group][pixel]: |z|^4
+    float* x = nullptr;              ///< [group][band][pixel]
+    uint8_t* state = nullptr;        ///< [group][pixel]
+    double* mean = nullptr;          ///< [group][band]
+    uint8_t* constant = nullptr;     ///< [group][band]
+    double* matrix = nullptr;        ///< [group][band][band], lower
+    double* weight = nullptr;        ///< [group][band]
+    double* fourth = nullptr;        ///< [group][pixel]: |z|^4
     const double* spectra = nullptr; ///< [target][band]
-    double* rows = nullptr;     ///< [group][target][band]
-    double* scores = nullptr;   ///< [group][target][pixel]
+    double* rows = nullptr;          ///< [group][target][band]
+    double* scores = nullptr;        ///< [group][target][pixel]
     bool ledoit_wolf = false, absorption = false;
     double share = 0;
     // Of the tile's core.
     int64_t core_first = 0, core_samples = 0; ///< in the window
-    __device__ const float* band(int g, int b) const { return x + (static_cast<int64_t>(g) * bands + b) * pitch; }
+    __device__ const float* band(int g, int b) const {
+        return x + (static_cast<int64_t>(g) * bands + b) * pitch;
+    }
     __device__ double* matrix_of(int g) const { return matrix + static_cast<int64_t>(g) * bands * bands; }
 };
 
@@ -73,7 +77,8 @@ __device__ double block_sum(double v) {
 __global__ void __launch_bounds__(threads) pack_groups(const ColumnWork w, const int* group_of) {
     __shared__ float part[block][block + 1];
     const int b = static_cast<int>(blockIdx.z);
-    const int64_t s0 = static_cast<int64_t>(blockIdx.x) * block, y0 = static_cast<int64_t>(blockIdx.y) * block;
+    const int64_t s0 = static_cast<int64_t>(blockIdx.x) * block,
+                  y0 = static_cast<int64_t>(blockIdx.y) * block;
     const int lane = static_cast<int>(threadIdx.x) % block, row = static_cast<int>(threadIdx.x) / block;
     for (int r = row; r < block; r += threads / block)
         if (s0 + lane < w.samples && y0 + r < w.lines)
@@ -85,7 +90,8 @@ __global__ void __launch_bounds__(threads) pack_groups(const ColumnWork w, const
         const int g = group_of[s];
         if (g < 0) continue;
         const DeviceGroup& group = w.group[g];
-        w.x[(static_cast<int64_t>(g) * w.bands + b) * w.pitch + y * group.width + (s - group.first)] = part[lane][r];
+        w.x[(static_cast<int64_t>(g) * w.bands + b) * w.pitch + y * group.width + (s - group.first)] =
+            part[lane][r];
     }
 }
 
@@ -96,8 +102,9 @@ __global__ void __launch_bounds__(threads) look_at_groups(const ColumnWork w) {
     double valid = 0, counting = 0;
     for (int i = static_cast<int>(threadIdx.x); i < group.pixels; i += threads) {
         const bool good = is_valid_pixel(w.band(g, 0) + i, w.bands, w.pitch);
-        const bool counts = good && (w.mask == nullptr ||
-                                     w.mask[i / group.width * w.samples + group.first + i % group.width] != 0);
+        const bool counts =
+            good &&
+            (w.mask == nullptr || w.mask[i / group.width * w.samples + group.first + i % group.width] != 0);
         w.state[g * w.pitch + i] = static_cast<uint8_t>((good ? is_good : 0) | (counts ? in_background : 0));
         valid += good;
         counting += counts;
@@ -207,8 +214,8 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const ColumnWork w
     w.fourth[g * w.pitch + i] = squared * squared;
 }
 
-/// The share of each group (BandShrinkage), whether its matrix bears an inverse, and the matrix: that of the sums,
-/// shrunk. Bands that are constant have a 1 on the diagonal and nothing else.
+/// The share of each group (BandShrinkage), whether its matrix bears an inverse, and the matrix: that of the
+/// sums, shrunk. Bands that are constant have a 1 on the diagonal and nothing else.
 __global__ void __launch_bounds__(threads) shrink_groups(const ColumnWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     DeviceGroup& group = w.group[g];
@@ -324,7 +331,8 @@ __global__ void __launch_bounds__(threads) factorise_groups(const ColumnWork w) 
                 double sum[2][2] = {};
 #pragma unroll 8
                 for (int k = 0; k < block; ++k) {
-                    const double u0 = row[k][ty], u1 = row[k][ty + 16], v0 = column[k][tx], v1 = column[k][tx + 16];
+                    const double u0 = row[k][ty], u1 = row[k][ty + 16], v0 = column[k][tx],
+                                 v1 = column[k][tx + 16];
                     sum[0][0] = fma(u0, v0, sum[0][0]);
                     sum[0][1] = fma(u0, v1, sum[0][1]);
                     sum[1][0] = fma(u1, v0, sum[1][0]);
@@ -365,8 +373,7 @@ __global__ void __launch_bounds__(threads) find_rows(const ColumnWork w) {
     for (int b = static_cast<int>(threadIdx.x); b < n; b += threads)
         contrast += z[b] * z[b];
     contrast = block_sum(contrast);
-    const bool enough =
-        w.absorption ? contrast > 0 && isfinite(1 / contrast) : contrast >= least_contrast;
+    const bool enough = w.absorption ? contrast > 0 && isfinite(1 / contrast) : contrast >= least_contrast;
     if (!enough) { // the processor says so
         if (threadIdx.x == 0) group.without_target = 1;
         return;
@@ -394,7 +401,8 @@ __device__ float best_target(const double* scores, int count, int64_t pitch, con
     int first = 0;
     while (first < count - 1 && !(scores[first * pitch] >= least))
         ++first;
-    return out.has_threshold && !(scores[first * pitch] >= out.threshold) ? 0.0f : static_cast<float>(first + 1);
+    return out.has_threshold && !(scores[first * pitch] >= out.threshold) ? 0.0f
+                                                                          : static_cast<float>(first + 1);
 }
 
 /// Scores of the pixels of a group, into the tile's core.
@@ -417,7 +425,8 @@ __global__ void __launch_bounds__(threads) score_groups(const ColumnWork w, cons
     if (sample < 0 || sample >= w.core_samples) return;
     const int64_t at = line * w.core_samples + sample;
     for (int t = 0; t < w.targets; ++t)
-        out.scores[t * w.lines * w.core_samples + at] = good ? static_cast<float>(scores[t * w.pitch]) : nanf("");
+        out.scores[t * w.lines * w.core_samples + at] =
+            good ? static_cast<float>(scores[t * w.pitch]) : nanf("");
     if (out.map != nullptr) out.map[at] = good ? best_target(scores, w.targets, w.pitch, out) : nanf("");
 }
 
@@ -431,7 +440,7 @@ class ColumnDeviceLane final : public CudaWorker {
   public:
     ColumnDeviceLane(int ordinal, const ColumnTask& task, const TileLimits& l)
         : CudaWorker(ordinal, task.scene.bands, output_list(task.scores(), task.decision), task.decision, l),
-          processor(make_column_lane(task)), m_task(task), m_pitch((task.pixels() + 31) / 32 * 32),
+          m_task(task), m_pitch((task.pixels() + 31) / 32 * 32),
           m_groups(static_cast<size_t>(most_groups(task, l.window_samples))),
           m_of_sample(static_cast<size_t>(l.window_samples)), m_mask(task.mask ? window_pixels(l) : 0),
           m_x(m_groups.size() * bands() * pitch()), m_state(m_groups.size() * pitch()),
@@ -450,14 +459,17 @@ class ColumnDeviceLane final : public CudaWorker {
     static uint64_t device_bytes(const ColumnTask& task, const TileLimits& l) {
         const auto groups = static_cast<uint64_t>(most_groups(task, l.window_samples)),
                    pixels = static_cast<uint64_t>((task.pixels() + 31) / 32 * 32),
-                   all = static_cast<uint64_t>(task.scene.bands), targets = static_cast<uint64_t>(task.scores());
+                   all = static_cast<uint64_t>(task.scene.bands),
+                   targets = static_cast<uint64_t>(task.scores());
         return common_bytes(task.scene.bands, output_list(task.scores(), task.decision), l) +
                groups * (pixels * (4 * all + 9 + 8 * targets) + 8 * all * (all + 2 + targets) + all +
                          sizeof(DeviceGroup)) +
-               static_cast<uint64_t>(l.window_samples) * 4 + (task.mask ? window_pixels(l) : 0) + 8 * all * targets;
+               static_cast<uint64_t>(l.window_samples) * 4 + (task.mask ? window_pixels(l) : 0) +
+               8 * all * targets;
     }
 
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
         const Columns& c = m_task.columns;
         m_first = c.group(tile.core.x);
         m_count = static_cast<size_t>(c.group(tile.core.right() - 1) - m_first + 1);
@@ -484,7 +496,10 @@ class ColumnDeviceLane final : public CudaWorker {
         tell(tile, in, out);
     }
 
-    const std::unique_ptr<ColumnLane> processor; ///< has all counts
+    /// What devices have found, and the processor, where it had to.
+    std::vector<ColumnLane::Found> found;
+    int64_t valid = 0, invalid = 0;
+    std::unique_ptr<ColumnLane> processor; ///< null: it had nothing to do
 
   private:
     size_t bands() const { return static_cast<size_t>(m_task.scene.bands); }
@@ -519,8 +534,8 @@ class ColumnDeviceLane final : public CudaWorker {
         const auto groups = static_cast<unsigned>(m_count);
         const auto parts = [](int64_t n, int64_t of) { return static_cast<unsigned>((n + of - 1) / of); };
         const unsigned panels = parts(w.bands, block);
-        pack_groups<<<dim3(parts(w.samples, block), parts(w.lines, block), static_cast<unsigned>(w.bands)), threads, 0,
-                      stream>>>(w, m_of_sample.data());
+        pack_groups<<<dim3(parts(w.samples, block), parts(w.lines, block), static_cast<unsigned>(w.bands)),
+                      threads, 0, stream>>>(w, m_of_sample.data());
         HSI_CUDA_LAUNCHED("pack_groups");
         look_at_groups<<<groups, threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("look_at_groups");
@@ -536,7 +551,8 @@ class ColumnDeviceLane final : public CudaWorker {
         HSI_CUDA_LAUNCHED("shrink_groups");
         factorise_groups<<<groups, threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("factorise_groups");
-        find_rows<<<dim3(groups, static_cast<unsigned>(w.targets)), threads, bands() * sizeof(double), stream>>>(w);
+        find_rows<<<dim3(groups, static_cast<unsigned>(w.targets)), threads, bands() * sizeof(double),
+                    stream>>>(w);
         HSI_CUDA_LAUNCHED("find_rows");
         score_groups<<<dim3(groups, parts(m_pitch, threads)), threads, 0, stream>>>(w, to);
         HSI_CUDA_LAUNCHED("score_groups");
@@ -548,21 +564,23 @@ class ColumnDeviceLane final : public CudaWorker {
     void tell(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) {
         for (size_t g = 0; g < m_count; ++g) {
             const int64_t group = m_first + static_cast<int64_t>(g), x = m_task.first_sample(group);
-            const DeviceGroup& found = m_found[g];
-            if (!found.scored()) {
+            const DeviceGroup& one = m_found[g];
+            if (!one.scored()) {
+                if (!processor) processor = make_column_lane(m_task);
                 processor->take_groups(tile, in, group, group + 1, out);
                 continue;
             }
-            const int64_t from = std::max(x, tile.core.x), to = std::min(m_task.end_sample(group), tile.core.right());
+            const int64_t from = std::max(x, tile.core.x),
+                          to = std::min(m_task.end_sample(group), tile.core.right());
             for (int64_t line = 0; line < tile.core.h; ++line)
                 for (int64_t s = from; s < to; ++s)
-                    ++(std::isnan(out[0].row(0, line)[s - tile.core.x]) ? processor->invalid : processor->valid);
+                    ++(std::isnan(out[0].row(0, line)[s - tile.core.x]) ? invalid : valid);
             if (x < tile.core.x) continue;
             GroupRecord record;
             record.state = GroupState::scored;
-            record.pixels = found.background;
-            record.shrinkage = found.share;
-            processor->found.push_back({group - m_task.columns.group(0), record});
+            record.pixels = one.background;
+            record.shrinkage = one.share;
+            found.push_back({group - m_task.columns.group(0), record});
         }
     }
 
@@ -590,10 +608,13 @@ class CudaColumns final : public cuda::LaneOperation<ColumnDetection> {
     uint64_t scratch_bytes(const TileLimits& l) const override {
         return column_lane_bytes(task()) + window_pixels(l);
     }
-    uint64_t device_bytes(const TileLimits& l) const override { return ColumnDeviceLane::device_bytes(task(), l); }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return ColumnDeviceLane::device_bytes(task(), l);
+    }
     void stop(stream::Worker& worker) override {
         const auto& lane = static_cast<const ColumnDeviceLane&>(worker);
-        take(*lane.processor);
+        take(lane.valid, lane.invalid, 0, lane.found);
+        if (lane.processor) take(*lane.processor);
         m_kernel_seconds += lane.kernel_seconds;
     }
 

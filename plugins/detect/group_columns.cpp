@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 namespace hsi::detect {
 namespace {
@@ -53,8 +54,9 @@ class GroupMoments {
         return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + slack);
     }
 
-    /// Adds up one pixel at least.
-    void take(const Pixels& x) {
+    /// Adds up one pixel at least. centred: products of what is left without the mean, else (cem, whose
+    /// matrix is R) of the values, of all bands.
+    void take(const Pixels& x, bool centred) {
         m_count = x.count;
         m_mean.clear();
         m_constant.clear();
@@ -67,11 +69,18 @@ class GroupMoments {
                                       : sum_of(row, x.count) / static_cast<double>(x.count));
             (constant ? m_constant : m_varying).push_back(b);
         }
-        add_products(x, m_mean, m_varying);
+        m_centre = m_mean;
+        m_used = m_varying;
+        if (!centred) {
+            m_centre.assign(m_mean.size(), 0.0);
+            m_used.resize(m_mean.size());
+            std::iota(m_used.begin(), m_used.end(), 0);
+        }
+        add_products(x, m_centre, m_used);
     }
     bool varies() const { return !m_varying.empty(); }
 
-    /// Of what was taken.
+    /// Of what was taken, centred.
     stream::SceneStatistics statistics() const {
         stream::SceneStatistics s;
         s.bands = m_bands;
@@ -90,51 +99,56 @@ class GroupMoments {
         return s;
     }
 
-    /// -shrinkage ledoit-wolf of what was taken, with x as it came; not for cem.
+    /// -shrinkage ledoit-wolf of what was taken, with x as it came.
     double share(const Pixels& x) {
-        const BandShrinkage shrinkage(m_mean, m_varying, m_products.data(), m_pitch, m_count);
+        const BandShrinkage shrinkage(m_centre, m_used, m_products.data(), m_pitch, m_count);
         return shrinkage.share(fourth_powers(x, shrinkage));
     }
 
-    /// Whether matched() can be made: the matrix, shrunk by its own diagonal, surely bears an inverse.
+    /// Whether detector() can be made: the matrix, shrunk by its own diagonal, surely bears an inverse.
     bool is_regular(double share) const {
         double least = std::numeric_limits<double>::infinity(), trace = 0;
-        for (size_t a = 0; a < m_varying.size(); ++a) {
+        for (size_t a = 0; a < m_used.size(); ++a) {
             const double own = m_products[a * static_cast<size_t>(m_pitch + 1)];
             least = std::min(least, own);
             trace += own;
         }
-        return least > 0 && share * least >= 2 * least_share * trace / static_cast<double>(m_varying.size());
+        return least > 0 && share * least >= 2 * least_share * trace / static_cast<double>(m_used.size());
     }
 
-    /// make_detector() of mf with that share, which is_regular(), of finite targets: without the inverse of a
-    /// factor, and in the place of the sums, which are lost. Null where a target is the mean.
-    std::unique_ptr<Detector> matched(const Targets& targets, double share) {
-        const auto n = m_varying.size(), pitch = static_cast<size_t>(m_pitch);
-        auto detector = std::make_unique<Detector>();
-        Detector& d = *detector;
-        d.method = Method::mf;
+    /// make_detector() with that share, which is_regular(), of finite targets: in the place of the sums,
+    /// which are lost. Null where a target is the mean.
+    std::unique_ptr<Detector> detector(Method method, const Targets& targets, double share) {
+        const auto n = m_used.size(), pitch = static_cast<size_t>(m_pitch);
+        auto made = std::make_unique<Detector>();
+        Detector& d = *made;
+        d.method = method;
         d.bands = m_bands;
-        d.used = m_varying;
-        d.constant = m_constant;
+        d.used = m_used;
+        if (method != Method::cem) d.constant = m_constant;
         d.targets = static_cast<int>(targets.spectra.size());
         d.background_pixels = m_count;
         d.shrinkage = share;
         d.least_eigenvalue = d.free_dimensions = std::nan("");
-        const double unbiased = 1 / static_cast<double>(m_count - 1), rest = (1 - share) * unbiased;
+        const bool factor = method == Method::ace || method == Method::rx;
+        const auto count = static_cast<double>(m_count);
+        const double unbiased = 1 / (method == Method::cem ? count : count - 1),
+                     rest = (1 - share) * unbiased;
         for (size_t a = 0; a < n; ++a) {
             double* const row = m_products.data() + a * pitch;
+            if (factor) d.deviation.push_back(std::sqrt(row[a] / count));
             row[a] *= unbiased;
             d.mean_eigenvalue += row[a] / static_cast<double>(n);
             for (size_t b = a + 1; b < n; ++b)
                 row[b] *= rest;
             row[n] = 0; // solve() has a vector there
-            d.centre.push_back(m_mean[static_cast<size_t>(m_varying[a])]);
+            d.centre.push_back(m_centre[static_cast<size_t>(m_used[a])]);
         }
         simd_kernels().solve(m_products.data(), m_pitch, static_cast<int>(n));
         for (const auto& spectrum : targets.spectra)
             if (!add_matched_row(d, spectrum, targets.absorption)) return nullptr;
-        return detector;
+        if (factor) d.factor = inverse_factor(n);
+        return made;
     }
 
     /// sum |z|^4.
@@ -177,6 +191,27 @@ class GroupMoments {
         }
     }
 
+    /// L^-1, lower, of M = LL', where R = L' stands in the place of the products: row by row from those
+    /// above.
+    std::vector<double> inverse_factor(size_t n) const {
+        std::vector<double> inverse(n * n);
+        const auto pitch = static_cast<size_t>(m_pitch);
+        for (size_t a = 0; a < n; ++a) {
+            double* const row = inverse.data() + a * n;
+            for (size_t k = 0; k < a; ++k) {
+                const double l = m_products[k * pitch + a];
+                const double* const above = inverse.data() + k * n;
+                for (size_t b = 0; b <= k; ++b)
+                    row[b] -= l * above[b];
+            }
+            const double over = 1 / m_products[a * pitch + a];
+            for (size_t b = 0; b < a; ++b)
+                row[b] *= over;
+            row[a] = over;
+        }
+        return inverse;
+    }
+
     /// The row of a target, by substitution in the factor R that stands in the place of the products.
     bool add_matched_row(Detector& d, const std::vector<double>& spectrum, bool absorption) {
         const auto n = d.used.size(), pitch = static_cast<size_t>(m_pitch);
@@ -212,7 +247,9 @@ class GroupMoments {
     int64_t m_count = 0;        ///< pixels that were taken
     std::vector<double> m_mean; ///< a band each
     std::vector<int> m_constant, m_varying;
-    std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their mean, at bands that vary
+    std::vector<double> m_centre;   ///< what products are taken from, a band each
+    std::vector<int> m_used;        ///< bands that have products
+    std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their centre, at the bands used
     std::vector<double> m_products; ///< the same bands squared, on and above the diagonal
     std::vector<double> m_squared;  ///< a pixel each
 };
@@ -349,25 +386,23 @@ class ColumnWorker final : public ColumnLane {
         const GroupOptions& o = m_task.options;
         record.state = GroupState::few_pixels;
         if (background.count < 2) return nullptr;
-        m_moments.take(background);
+        const bool centred = o.method != Method::cem;
+        m_moments.take(background, centred);
         record.state = GroupState::no_variance;
         if (!m_moments.varies()) return nullptr;
         auto conditioning = o.conditioning;
         conditioning.by_bands = true;
         conditioning.tell_eigenvalues = false;
-        if (o.ledoit_wolf && o.method != Method::cem) conditioning.shrinkage = m_moments.share(background);
-        if (o.method == Method::mf && m_task.finite && m_moments.is_regular(conditioning.shrinkage)) {
+        if (o.ledoit_wolf) conditioning.shrinkage = m_moments.share(background);
+        if (m_task.finite && m_moments.is_regular(conditioning.shrinkage)) {
             record.shrinkage = conditioning.shrinkage;
             record.regularised = false;
-            auto detector = m_moments.matched(o.targets, conditioning.shrinkage);
+            auto detector = m_moments.detector(o.method, o.targets, conditioning.shrinkage);
             record.state = detector ? GroupState::scored : GroupState::target_is_mean;
             return detector;
         }
+        if (!centred) m_moments.take(background, true);
         const auto moments = m_moments.statistics();
-        if (o.ledoit_wolf && o.method == Method::cem) {
-            const BandShrinkage shrinkage(o.method, moments);
-            conditioning.shrinkage = shrinkage.share(m_moments.fourth_powers(background, shrinkage));
-        }
         record.shrinkage = conditioning.shrinkage;
         try {
             auto detector =
@@ -469,11 +504,12 @@ std::vector<int> ColumnDetection::output_bands() const {
     return bands;
 }
 
-void ColumnDetection::take(const ColumnLane& lane) {
-    m_valid += lane.valid;
-    m_invalid += lane.invalid;
-    m_in_bad_groups += lane.in_bad_groups;
-    for (const auto& one : lane.found) {
+void ColumnDetection::take(int64_t valid, int64_t invalid, int64_t in_bad_groups,
+                           const std::vector<ColumnLane::Found>& found) {
+    m_valid += valid;
+    m_invalid += invalid;
+    m_in_bad_groups += in_bad_groups;
+    for (const auto& one : found) {
         m_groups[static_cast<size_t>(one.group)] = one.record;
         m_mine.push_back(one.group);
     }
@@ -493,8 +529,8 @@ void ColumnDetection::exchange(parallel::Group& ranks) {
         }
 }
 
-ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
-                            const Decision& decision, const PixelMask* mask) {
+ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
+                            const GroupOptions& options, const Decision& decision, const PixelMask* mask) {
     if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
         options.targets.spectra.empty() == has_target(options.method))
         throw Error("internal: columns that make no groups, or the wrong targets");
