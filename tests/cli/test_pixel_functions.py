@@ -52,6 +52,16 @@ def test_names_no_class_of_gdal():
     assert [name for name in names if re.match("_ZT[VISTC]", name) and "@" not in name] == []
 
 
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm (Debian: binutils)")
+def test_modules_bring_all_of_our_own():
+    """What a module lacks of ours nobody gives it: GDAL would not know the format, or end in the middle of a run."""
+    modules = sorted(PLUGINS.glob("*.so"))
+    assert {path.name.split(".")[0] for path in modules} >= {"gdal_HSI", "hsi_driver"}
+    for path in modules:
+        listed = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, check=True)
+        assert [line for line in listed.stdout.splitlines() if "hsi" in line] == [], path.name
+
+
 def holed_scene(folder):
     data = cube(samples=70, lines=60, bands=BANDS)
     data[:, 20:30, 10:25] = -99
