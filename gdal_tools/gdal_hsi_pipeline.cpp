@@ -84,7 +84,7 @@ std::vector<Words> steps_of(const Words& words) {
         else
             steps.back().push_back(word);
     }
-    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed");
+    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed", "']' is a word of its own, too.");
     for (const Words& step : steps)
         if (step.empty())
             throw UsageError("a step of the pipeline is empty",
@@ -118,6 +118,7 @@ const tool::Definition* definition_of(const std::string& name) {
 }
 
 struct Step;
+struct Nested;
 using Steps = std::vector<Step>;
 
 /// A step whose words have been understood, and whose tool has found nothing wrong with them.
@@ -127,16 +128,39 @@ struct Step {
     std::unique_ptr<tool::Call> call; ///< of read, of write, of a tool; null: of `branch` alone
     bool beside = false;              ///< tee: the scene before it goes on behind it
     Steps branch;                     ///< of tee [ ... ]
+    std::vector<Nested> nested;       ///< in the order of its words
     bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
     bool makes_scene() const { return call && call->has_source() && call->has_destination(); }
 };
 
 constexpr const char* no_place = "-";
+/// Ends of names: of a scene that computes, and of one with pixels.
+constexpr const char *computed_name = ".hsi", *file_name = ".dat";
+
+std::string extension_of(const std::string& path) {
+    const size_t dot = path.rfind('.');
+    return dot == std::string::npos ? std::string() : path.substr(dot);
+}
+
+/// A pipeline in brackets, in the place of a file that a step reads beside its scene.
+struct Nested {
+    Steps steps;
+    std::string path; ///< what the step reads in its place: that of `read` alone, or a file of the run's own
+};
 
 bool chooses_source(const tool::Call& call) {
     for (const char* name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo"})
         if (call.given(name)) return true;
     return false;
+}
+
+/// The step has an output that may be there, so that -overwrite has a meaning.
+bool writes(const tool::Call& call) {
+    return call.find("overwrite") != nullptr &&
+           std::any_of(call.arguments().begin(), call.arguments().end(), [](const tool::Argument& one) {
+               return one.count > 0 &&
+                      (one.role == tool::Role::output || one.role == tool::Role::destination);
+           });
 }
 
 void refuse_inner_options(const Step& step) {
@@ -152,18 +176,138 @@ void refuse_inner_options(const Step& step) {
                          "Give it to write, or put tee before the step.");
 }
 
-/// What the user has written of one step; `number` counts from 1.
-Step understood(const tool::Run& run, const Words& words, const std::string& number, const Settings& s);
+/// What follows what. `inner`: of a tee, whose first step takes the scene before it.
+void check_order(const Steps& steps, bool inner);
+/// The same of a pipeline in brackets in the place of a file.
+void check_nested(const Steps& steps, const std::string& within);
 
-Steps understood(const tool::Run& run, const std::vector<Words>& all, const std::string& within,
-                 const Settings& s) {
-    Steps steps;
-    for (const Words& words : all)
-        steps.push_back(understood(run, words, within + std::to_string(steps.size() + 1), s));
-    return steps;
+/// Files of the run's own, gone when it ends: what hangs on a whole scene, and scenes in brackets. All ranks
+/// have the same.
+class Scratch {
+  public:
+    explicit Scratch(parallel::Group& ranks) : m_ranks(ranks) {}
+    ~Scratch() {
+        std::error_code ignored;
+        if (m_ranks.root() && !m_folder.empty()) std::filesystem::remove_all(m_folder, ignored);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    /// A new name in TMPDIR, else /tmp, for all ranks together. Throws Error where no folder can be made.
+    std::string name(const std::string& extension) {
+        if (m_folder.empty()) m_folder = m_ranks.broadcast("temporary folder", made());
+        return join_path(m_folder, std::to_string(++m_files) + extension);
+    }
+
+  private:
+    std::string made() const {
+        if (!m_ranks.root()) return {};
+        const char* const asked = std::getenv("TMPDIR");
+        const std::string place = asked != nullptr && *asked != '\0' ? asked : "/tmp";
+        std::string path = join_path(place, ".gdal_hsi_pipeline_XXXXXX");
+        if (::mkdtemp(path.data()) == nullptr)
+            throw Error("no temporary folder can be made in '" + place + "': " + std::strerror(errno));
+        return path;
+    }
+
+    parallel::Group& m_ranks;
+    std::string m_folder;
+    int m_files = 0;
+};
+
+/// Makes steps of words.
+class Reading {
+  public:
+    Reading(const tool::Run& run, const Settings& settings, Scratch& scratch)
+        : m_run(run), m_settings(settings), m_scratch(scratch) {}
+
+    /// Those of a pipeline; numbers count from `first`, behind `within` ("2.").
+    Steps steps(const std::vector<Words>& all, const std::string& within = "", size_t first = 1) {
+        Steps made;
+        for (const Words& words : all)
+            made.push_back(step(words, within + std::to_string(first + made.size())));
+        return made;
+    }
+
+  private:
+    Step step(const Words& words, const std::string& number);
+    /// Takes the pipelines in brackets out of a step's words, with the names of what they make in their
+    /// places. \return the words
+    Words without_brackets(Step& step, const std::string& number);
+    /// What is wanted of the file in whose place brackets stand, as word `at` of the step.
+    static tool::Content wanted(const Step& step, size_t at);
+    /// Where no brackets may stand is known of arguments alone.
+    static void check_places(const Step& step);
+
+    const tool::Run& m_run;
+    const Settings& m_settings;
+    Scratch& m_scratch;
+};
+
+tool::Content Reading::wanted(const Step& step, size_t at) {
+    const std::string before = at > 0 ? step.words[at - 1] : "";
+    const size_t name = before.find_first_not_of('-');
+    if (name != 0 && name != std::string::npos)
+        if (const tool::Argument* const option = step.call->find(before.substr(name))) return option->content;
+    for (const tool::Argument& one : step.call->arguments())
+        if (one.positional && one.role == tool::Role::input) return one.content;
+    return tool::Content::none;
 }
 
-Step understood(const tool::Run& run, const Words& words, const std::string& number, const Settings& s) {
+Words Reading::without_brackets(Step& step, const std::string& number) {
+    Words words;
+    size_t steps_within = 0;
+    for (size_t i = 0; i < step.words.size(); ++i) {
+        if (step.words[i] != "[") {
+            words.push_back(step.words[i]);
+            continue;
+        }
+        size_t end = i;
+        for (int depth = 0; end < step.words.size(); ++end) {
+            depth += step.words[end] == "[" ? 1 : step.words[end] == "]" ? -1 : 0;
+            if (depth == 0) break;
+        }
+        const Words inner(step.words.begin() + static_cast<ptrdiff_t>(i + 1),
+                          step.words.begin() + static_cast<ptrdiff_t>(end));
+        Nested nested;
+        nested.steps = steps(steps_of(inner), number + ".", steps_within + 1);
+        check_nested(nested.steps, step.title);
+        steps_within += nested.steps.size();
+        const Step& last = nested.steps.back();
+        // Labels are read by GDAL, which may not know what computes.
+        const bool computed =
+            !last.is(read_step) && last.call->computes() && wanted(step, i) == tool::Content::raster;
+        if (last.is(read_step) && !chooses_source(*last.call))
+            nested.path = last.call->options().source.path;
+        else
+            nested.path = m_scratch.name(computed ? computed_name : file_name);
+        words.push_back(nested.path);
+        step.nested.push_back(std::move(nested));
+        i = end;
+    }
+    return words;
+}
+
+void Reading::check_places(const Step& step) {
+    for (const Nested& nested : step.nested) {
+        bool found = false;
+        for (const tool::Argument& argument : step.call->arguments()) {
+            if (std::find(argument.words.begin(), argument.words.end(), nested.path) == argument.words.end())
+                continue;
+            found = true;
+            const bool reads = argument.role == tool::Role::input || argument.role == tool::Role::option;
+            const bool raster =
+                argument.content == tool::Content::raster || argument.content == tool::Content::labels;
+            if (!reads || !raster)
+                throw UsageError("brackets stand in the place of " + argument.spelling() +
+                                     ", which is no raster that the step reads",
+                                 "A pipeline in brackets makes a raster: [ read other.img ! spp ].");
+        }
+        if (!found) throw UsageError("brackets stand where no file is named");
+    }
+}
+
+Step Reading::step(const Words& words, const std::string& number) {
     Step step;
     step.title = "step " + number + " (" + words.front() + ")";
     step.words.assign(words.begin() + 1, words.end());
@@ -174,17 +318,15 @@ Step understood(const tool::Run& run, const Words& words, const std::string& num
             throw UsageError(step.title + " says nothing", "Behind tee stands a step, or [ steps ].");
         if (step.words.front() == "[") {
             if (step.words.back() != "]") throw UsageError(step.title + ": a word stands behind ']'");
-            step.branch =
-                understood(run, steps_of({step.words.begin() + 1, step.words.end() - 1}), number + ".", s);
+            step.branch = steps(steps_of({step.words.begin() + 1, step.words.end() - 1}), number + ".");
             return step;
         }
         name = step.words.front();
         step.title = "step " + number + " (tee " + name + ")";
         step.words.erase(step.words.begin());
     }
-    if (std::find(step.words.begin(), step.words.end(), "[") != step.words.end())
-        throw UsageError(step.title + ": brackets stand behind tee alone");
     step.call = std::make_unique<tool::Call>(*definition_of(name));
+    const Words given = without_brackets(step, number);
     tool::Call& call = *step.call;
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
     if (is_tool && !call.has_source())
@@ -192,9 +334,10 @@ Step understood(const tool::Run& run, const Words& words, const std::string& num
     // Where they come from and go to is said by the steps around; of a tee it is said by its own words.
     if (is_tool) call.give("src", {no_place});
     if (is_tool && call.has_destination() && !step.beside) call.give("dst", {no_place});
-    if (s.overwrite && call.find("overwrite") != nullptr) call.give("overwrite", {});
     try {
-        tool::give_step_words(run, call, step.words);
+        tool::give_step_words(m_run, call, given);
+        check_places(step);
+        if (m_settings.overwrite && writes(call) && !call.given("overwrite")) call.give("overwrite", {});
         call.finish();
         if (is_tool) refuse_inner_options(step);
     } catch (const UsageError& e) {
@@ -203,7 +346,6 @@ Step understood(const tool::Run& run, const Words& words, const std::string& num
     return step;
 }
 
-/// What follows what. `inner`: of a tee, whose first step takes the scene before it.
 void check_order(const Steps& steps, bool inner) {
     for (size_t i = 0; i < steps.size(); ++i) {
         const Step& step = steps[i];
@@ -225,36 +367,36 @@ void check_order(const Steps& steps, bool inner) {
     }
 }
 
+void check_nested(const Steps& steps, const std::string& within) {
+    const std::string inside = within + ", in brackets: ";
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const Step& step = steps[i];
+        if ((i == 0) != step.is(read_step))
+            throw UsageError(inside + (i == 0 ? "it begins with read" : "read is the first step"),
+                             "[ read other.img ! spp -ws 7 ]");
+        if (step.is(write_step) && !step.beside)
+            throw UsageError(inside + "its result goes to the step around, not to write",
+                             "tee write FILE writes it, too.");
+        if (!step.beside && step.call && !step.makes_scene() && !step.is(read_step))
+            throw UsageError(inside + step.title + " makes no scene", "Put tee before it.");
+        if (i > 0 && i + 1 == steps.size() && step.beside)
+            throw UsageError(inside + step.title + " lets the scene go on, and no step follows");
+        if (!step.branch.empty()) check_order(step.branch, true);
+    }
+}
+
 int64_t count_tools(const Steps& steps) {
     int64_t count = 0;
-    for (const Step& step : steps)
+    for (const Step& step : steps) {
         count += count_tools(step.branch) + (step.call && !step.is(read_step) ? 1 : 0);
+        for (const Nested& nested : step.nested)
+            count += count_tools(nested.steps) + (nested.steps.size() == 1 ? 1 : 0);
+    }
     return count;
 }
 
 // The run
 // ----------------------------------------------------------------------------------------------------------
-
-/// A folder for what hangs on a whole scene, with all that is in it as long as this lives.
-class TemporaryFolder {
-  public:
-    /// In the folder `place`. Throws Error.
-    explicit TemporaryFolder(const std::string& place)
-        : m_path(join_path(place, ".gdal_hsi_pipeline_XXXXXX")) {
-        if (::mkdtemp(m_path.data()) == nullptr)
-            throw Error("no temporary folder can be made in '" + place + "': " + std::strerror(errno));
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(m_path, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const std::string& path() const { return m_path; }
-
-  private:
-    std::string m_path;
-};
 
 /// How many steps read the scene that reaches steps[from], each at least once: tees, and behind a step whose
 /// result is computed when it is read those that read that.
@@ -276,29 +418,35 @@ int64_t readers_of(const Steps& steps, size_t from) {
 
 class Pipeline {
   public:
-    Pipeline(tool::Run& run, const Settings& s, const Steps& steps)
-        : m_run(run), m_settings(s),
+    Pipeline(tool::Run& run, const Settings& s, Steps& steps, Scratch& scratch)
+        : m_run(run), m_settings(s), m_scratch(scratch),
           m_share(1.0 / static_cast<double>(std::max<int64_t>(1, count_tools(steps)))) {}
 
-    void work(const Steps& steps, raster::OpenOptions scene = {}) {
+    /// `into`: of a pipeline in brackets, the file that takes its result; else empty.
+    void work(Steps& steps, raster::OpenOptions scene = {}, const std::string& into = "") {
         for (size_t i = 0; i < steps.size(); ++i) {
-            const Step& step = steps[i];
+            Step& step = steps[i];
+            for (Nested& nested : step.nested)
+                make(nested);
+            if (m_ended) return;
+            const bool last = i + 1 == steps.size();
             if (!step.branch.empty()) {
                 work(step.branch, scene);
             } else if (step.is(read_step)) {
                 scene = step.call->options().source;
                 m_run.files()->reads("read", scene.path, raster::files_read_with(scene.path));
+                if (last && !into.empty() && into != scene.path) copy_into(step, scene, into);
             } else if (step.is(write_step)) {
-                copy(step, scene);
+                copy(step, scene, step.call->options().destination);
             } else if (step.beside || !step.makes_scene()) {
                 run_tool(step, scene, nullptr);
             } else if (i + 2 == steps.size() && steps.back().is(write_step) && !steps.back().beside) {
                 run_tool(step, scene, &steps.back().call->options().destination);
                 return;
             } else {
-                scene = made_by(step, scene, readers_of(steps, i + 1) > 1);
-                if (m_ended) return;
+                scene = made_by(step, scene, readers_of(steps, i + 1) > 1, last ? into : "");
             }
+            if (m_ended) return;
         }
     }
 
@@ -337,7 +485,9 @@ class Pipeline {
     void run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
         tool::Call& call = *step.call;
         take_shared_options(call);
-        if (to != nullptr && to->document) call.options().dry_run = false;
+        if (to != nullptr && to->format == "HSI" && (to->document || to->at_once))
+            call.options().dry_run = false; // the plan of what follows hangs on what this step finds
+
         call.options().source = source_of(step, scene);
         if (to != nullptr) call.options().destination = *to;
         tool::run_step(m_run, call, step.title, call.definition().executable() + shown(step.words), m_share);
@@ -350,51 +500,76 @@ class Pipeline {
         return text;
     }
 
+    /// The scene that stands in brackets in the place of a file.
+    void make(Nested& nested) { work(nested.steps, {}, nested.path); }
+
+    /// It is there for all ranks.
+    void share_file(const std::string& path) { m_run.ranks().broadcast("file " + path, ""); }
+
+    /// Bands, a window or the like that `read` has chosen: no name says them.
+    void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
+        raster::OutputOptions to;
+        to.path = path;
+        to.format = "ENVI";
+        to.at_once = true;
+        copy(step, scene, to);
+        if (m_run.options().dry_run) return end_plan(step);
+        share_file(path);
+        m_run.note(step.title + ": what it has chosen of the scene is copied to a temporary file");
+    }
+
+    void end_plan(const Step& step) {
+        m_run.print(step.title + " makes a temporary file: what follows is planned when it is there");
+        m_ended = true;
+    }
+
     /// What the next step takes: computed when it is read, where the tool can say so, else a temporary file.
-    /// again: it is read by more than one step.
-    raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again) {
+    /// again: it is read by more than one step. `into`: the name that it must have; empty: any.
+    raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again,
+                                const std::string& into) {
         raster::OutputOptions to;
         raster::OpenOptions result;
-        if (step.call->computes()) {
+        if (step.call->computes() && extension_of(into) == computed_name) {
+            to.path = result.path = into;
+            to.format = "HSI";
+            to.at_once = true;
+            run_tool(step, scene, &to);
+            share_file(into);
+            return result;
+        }
+        if (step.call->computes() && into.empty()) {
             to.path = result.path = "the result of " + step.title;
             to.format = "HSI";
             to.document = std::make_shared<raster::SceneDocument>();
-            // Even -dry-run makes it: the plan of what follows hangs on what this step finds of the scene.
             run_tool(step, scene, &to);
             if (again) to.document->store = std::make_shared<stream::LinkStore>();
             result.document = to.document;
             return result;
         }
-        if (m_run.options().dry_run) {
-            run_tool(step, scene, &to);
-            m_run.print(step.title + " makes a temporary file: what follows is planned when it is there");
-            m_ended = true;
-            return {};
-        }
-        if (!m_folder) m_folder.emplace(place_for_files());
-        to.path = result.path = join_path(m_folder->path(), std::to_string(++m_files) + ".dat");
+        to.path = result.path = into.empty() ? m_scratch.name(file_name) : into;
         to.format = "ENVI";
         to.at_once = true;
         run_tool(step, scene, &to);
-        m_run.note(step.title + ": its result hangs on the whole scene, and is kept in a temporary file");
+        if (m_run.options().dry_run) {
+            end_plan(step);
+            return {};
+        }
+        share_file(to.path);
+        m_run.note(step.title +
+                   (step.call->computes() ? ": its result" : ": its result hangs on the whole scene, and") +
+                   " is kept in a temporary file");
         return result;
     }
 
-    std::string place_for_files() const {
-        const char* const asked = std::getenv("TMPDIR");
-        return asked != nullptr && *asked != '\0' ? asked : "/tmp";
-    }
-
     /// tee write, and write behind read or a tee: the scene as it comes.
-    void copy(const Step& step, const raster::OpenOptions& scene) {
+    void copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
         const auto source = raster::RasterSource::open(scene);
-        raster::OutputOptions to = step.call->options().destination;
         const raster::OutputOptions& frame = m_run.options().destination;
         to.history = frame.history;
         to.stac.version = frame.stac.version;
         to.memory = tool::quarter(m_run.options().memory);
         to.threads = m_run.options().threads;
-        to.run = m_run.files();
+        if (!to.at_once) to.run = m_run.files();
         to.cancel = &m_run.cancel();
         to.overwrite |= m_settings.overwrite;
         raster::OutputSpec spec;
@@ -421,9 +596,8 @@ class Pipeline {
 
     tool::Run& m_run;
     const Settings& m_settings;
+    Scratch& m_scratch;
     const double m_share; ///< of the progress, a tool each
-    std::optional<TemporaryFolder> m_folder;
-    int m_files = 0;
     bool m_ended = false; ///< -dry-run: no more is known
 };
 
@@ -431,6 +605,8 @@ class Pipeline {
 void each_step(const Steps& steps, const std::function<void(const Step&)>& visit) {
     for (const Step& step : steps) {
         each_step(step.branch, visit);
+        for (const Nested& nested : step.nested)
+            each_step(nested.steps, visit);
         if (step.call) visit(step);
     }
 }
@@ -445,11 +621,12 @@ void check_files(const Steps& steps) {
     each_step(steps, [&](const Step& step) {
         for (const tool::Argument& argument : step.call->arguments()) {
             if (argument.count == 0 || argument.content == tool::Content::none ||
-                argument.role == tool::Role::source)
+                (argument.role == tool::Role::source && !step.is(read_step)))
                 continue;
             const std::string& path = argument.words.front();
             if (path == no_place) continue;
-            const bool writes = argument.role != tool::Role::input;
+            const bool writes =
+                argument.role == tool::Role::output || argument.role == tool::Role::destination;
             for (const File& other : written)
                 if (same_file(other.path, path))
                     throw UsageError(step.title + (writes ? " and " : " reads '" + path + "', which ") +
@@ -462,8 +639,12 @@ void check_files(const Steps& steps) {
     });
 }
 
-/// One word: from a form, or a shell's quotes.
-Words words_of(const Settings& s) { return s.words.size() == 1 ? parted(s.words.front()) : s.words; }
+/// One word: from a form, or a shell's quotes. A '!' may stand before the first step, too.
+Words words_of(const Settings& s) {
+    Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
+    if (words.size() > 1 && words.front() == "!") words.erase(words.begin());
+    return words;
+}
 
 /// The file of the last 'write'; empty when there is none.
 std::string file_of_write(const Settings& s) {
@@ -481,11 +662,12 @@ std::string file_of_write(const Settings& s) {
 }
 
 void run_pipeline(tool::Run& run, const Settings& s) {
-    const Steps steps = understood(run, steps_of(words_of(s)), "", s);
+    Scratch scratch(run.ranks());
+    Steps steps = Reading(run, s, scratch).steps(steps_of(words_of(s)));
     check_order(steps, false);
     check_files(steps);
     run.report()["steps"] = Json::array();
-    Pipeline(run, s, steps).work(steps);
+    Pipeline(run, s, steps, scratch).work(steps);
 }
 
 void declare(tool::Call& call) {

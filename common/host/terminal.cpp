@@ -327,16 +327,47 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(call) : option_table(call));
 }
 
+/// The step that a word of a pipeline stands in.
+class StepAtHand {
+  public:
+    void pass(const std::string& word) {
+        Step& step = m_around.back();
+        if (word == "[") {
+            m_around.push_back({true, {}});
+        } else if (word == "]" && m_around.size() > 1) {
+            m_around.pop_back();
+            m_around.back().words.push_back(word); // in the place of a file, or of what stands behind tee
+        } else if (word == "!") {
+            step = {true, {}};
+        } else if ((step.begun && (word != "tee" || !step.words.empty())) || word == "read") {
+            step.begun = true;
+            step.words.push_back(word);
+        }
+    }
+    bool begun() const { return m_around.back().begun; } ///< false: among the options of the whole
+    /// Its name first; empty: the name is to come.
+    const std::vector<std::string>& words() const { return m_around.back().words; }
+
+  private:
+    struct Step {
+        bool begun = false;
+        std::vector<std::string> words;
+    };
+    std::vector<Step> m_around = std::vector<Step>(1); ///< each within brackets of the one before
+};
+
 /// The tool whose step a word for help stands in; in a step that is no tool that of the steps; null: there is
 /// no such word.
 const tool::Definition* step_with_help(const Tools& tools, const tool::Definition& called,
                                        const std::vector<char*>& words) {
-    const tool::Definition* step = nullptr;
-    for (size_t i = 0; i < words.size(); ++i) {
-        const std::string word = words[i];
-        if (word == "--help" || word == "-h") return step != nullptr ? step : &called;
-        const std::string before = i > 0 ? words[i - 1] : "";
-        if (before == "!" || before == "[" || before == "tee") step = step_named(tools, word);
+    StepAtHand at;
+    for (const char* const text : words) {
+        const std::string word = text;
+        if (word == "--help" || word == "-h") {
+            const auto* const step = at.words().empty() ? nullptr : step_named(tools, at.words().front());
+            return step != nullptr ? step : &called;
+        }
+        at.pass(word);
     }
     return nullptr;
 }
@@ -352,16 +383,11 @@ int run_tool(const Tools& tools, const tool::Definition& called, int argc, char*
 
 /// "--complete" of steps: at the beginning of one the names of steps, within one what its tool completes.
 int complete_steps(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
-    size_t first = words.size(); // of the step that the last word is in
-    for (size_t i = 0; i + 1 < words.size(); ++i) {
-        const std::string word = words[i];
-        if (word == "!" || word == "[" || word == "tee") first = i + 1;
-        if (word == "read" && first == words.size()) first = i;
-    }
-    std::vector<char*> line;
-    std::string name = pipeline.executable(), complete = "--complete";
-    if (first + 1 == words.size()) {
-        std::string names;
+    StepAtHand at;
+    for (size_t i = 0; i + 1 < words.size(); ++i)
+        at.pass(words[i]);
+    std::string names;
+    if (at.begun() && at.words().empty()) {
         std::vector<std::string> all{"read", "tee", "write"};
         for (const tool::Definition* one : tools)
             if (one != &pipeline) all.push_back(one->name);
@@ -369,11 +395,17 @@ int complete_steps(const Tools& tools, const tool::Definition& pipeline, const s
             if (one.rfind(words.back(), 0) == 0) names += one + "\n";
         return print(names);
     }
-    const tool::Definition* step = first < words.size() ? step_named(tools, words[first]) : &pipeline;
+    const tool::Definition* step = at.begun() ? step_named(tools, at.words().front()) : &pipeline;
     if (step == nullptr) return print("FILES\n"); // read and write
-    line = {name.data(), complete.data()};
-    line.insert(line.end(), words.begin() + static_cast<ptrdiff_t>(step == &pipeline ? 0 : first + 1),
-                words.end());
+    std::vector<std::string> given{pipeline.executable(), "--complete"};
+    if (at.begun())
+        given.insert(given.end(), at.words().begin() + 1, at.words().end());
+    else
+        given.insert(given.end(), words.begin(), words.end() - 1);
+    given.emplace_back(words.back());
+    std::vector<char*> line;
+    for (std::string& word : given)
+        line.push_back(word.data());
     return run_in_terminal(*step, static_cast<int>(line.size()), line.data());
 }
 

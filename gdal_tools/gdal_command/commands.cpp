@@ -364,7 +364,33 @@ class Command final : public GDALAlgorithm {
             exclude(pair);
     }
 
+    /// Steps have options of their own tools, which GDAL does not know: from the first step on all is one
+    /// value, in which a '!' may come first.
+    bool ParseCommandLineArguments(const std::vector<std::string>& words) override {
+        if (!m_call.definition().steps) return GDALAlgorithm::ParseCommandLineArguments(words);
+        const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+            return word == "read" || word == "!";
+        });
+        if (words.end() - first < 2) return GDALAlgorithm::ParseCommandLineArguments(words);
+        std::vector<std::string> whole(words.begin(), first);
+        whole.emplace_back();
+        for (auto word = first; word != words.end(); ++word)
+            whole.back() += (word == first ? "" : " ") + quoted(*word);
+        return GDALAlgorithm::ParseCommandLineArguments(whole);
+    }
+
   private:
+    /// A word of the steps as they are parted again.
+    static std::string quoted(const std::string& word) {
+        if (word.find_first_of(" \t\n\"'\\") == std::string::npos && !word.empty()) return word;
+        std::string text = "\"";
+        for (const char c : word) {
+            if (c == '"' || c == '\\') text += '\\';
+            text += c;
+        }
+        return text + '"';
+    }
+
     struct Bound {
         const Argument* argument = nullptr;
         Value value;

@@ -480,6 +480,29 @@ def test_executable_as_a_step_of_a_pipeline(scene, out):
     assert gdal.Open(str(out / "y.tif")).ReadAsArray().tobytes() == gdal.Open(str(out / "ours.tif")).ReadAsArray().tobytes()
 
 
+@commands
+def test_pipeline(scene, out):
+    """Steps with the options of their tools, in the grammar of GDAL's own pipelines, from the shell and as one text."""
+    (out / "a b").mkdir()
+    steps = ("read", scene, "!", "spp", "-ws", 7, "!", "tee", "compare", "-metric", "maxabs", "[", "read", scene, "!", "spp", "-ws",
+             "7", "]", "!", "pca", "--nc", 3, "!", "write")
+    for number, first in enumerate(((), ("!",))):
+        done(command("pipeline", "-q", *CPU, "--report", out / "r.json", *first, *steps, out / "a b" / f"{number}.tif",
+                     "-overwrite"))
+        assert json.loads((out / "r.json").read_text())["steps"][1]["result"]["metrics"]["maxabs"]["maximum"] == 0
+    text = " ".join(map(str, steps[:-1]))
+    done(command("pipeline", "-q", *CPU, f"{text} write {out / 'one.tif'}"))
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-ws", 7, scene, out / "y.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 3, out / "y.tif", out / "c.tif"))
+    expected = gdal.Open(str(out / "c.tif")).ReadAsArray().tobytes()
+    for name in ("a b/0.tif", "a b/1.tif", "one.tif"):
+        assert gdal.Open(str(out / name)).ReadAsArray().tobytes() == expected, name
+    for words, told in (((*steps[:-2], "!", "sqq"), "no step 'sqq'"), (("read", scene), "goes nowhere"),
+                        (("read", scene, "!", "compare", "[", "read", scene), "not closed")):
+        failed = command("pipeline", "-q", *words)
+        assert failed.returncode == 1 and told in failed.stderr, failed.stderr
+
+
 # --- With other versions of GDAL: none of these needs commands
 
 

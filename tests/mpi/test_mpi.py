@@ -186,6 +186,8 @@ def test_a_chain_of_several_ranks(ranks, large, tmp_path):
         if count:
             work("pipeline", "read", scene, "!", "spp", "-ws", 5, "!", "tee", "atdca", "-t", 4, "t.csv", "!", "tee", "write",
                  "y.dat", "!", "pca", "-nc", 3, "!", "tee", "mnf", "-nc", 2, "m.dat", "!", "write", "c.dat")
+            work("pipeline", "read", scene, "!", "eadp", "-nc", 2, "!", "pca", "-nc", 2, "!", "write", "e.dat")
+            work("pipeline", "read", "y.dat", "!", "compare", "-max-rmse", 0, "[", "read", scene, "!", "spp", "-ws", 5, "]")
             work("spp", "-ws", 5, scene, "y.hsi")
             work("pca", "-nc", 3, "y.hsi", "of_hsi.dat")
             work("mnf", "-nc", 2, "y.hsi", "m.hsi")
@@ -198,7 +200,9 @@ def test_a_chain_of_several_ranks(ranks, large, tmp_path):
             work("mnf", "-nc", 2, "y.dat", "m_of_y.dat")
             work("pca", "-nc", 2, "m_of_y.dat", "of_two.dat")
             shutil.copy(place / "c.dat", place / "of_hsi.dat")
-    for name in ("y.dat", "c.dat", "m.dat", "of_hsi.dat", "of_two.dat"):
+            work("eadp", "-nc", 2, scene, "eadp.dat")
+            work("pca", "-nc", 2, "eadp.dat", "e.dat")
+    for name in ("y.dat", "c.dat", "m.dat", "e.dat", "of_hsi.dat", "of_two.dat"):
         assert (many / name).read_bytes() == (one / name).read_bytes(), name
     assert (many / "t.csv").read_text() == (one / "t.csv").read_text()
 

@@ -103,6 +103,74 @@ def test_the_plan(folder, out):
     assert "scene.img ! spp (halo 3; " in text and "Pass covariance" in text and "Pass projection" in text
 
 
+SPP = ("[", "read", "{scene}", "!", "spp", "-ws", 7, "]")
+
+
+def in_place(words, **names):
+    return [word.format(**names) if isinstance(word, str) else word for word in words]
+
+
+def largest_difference(report):
+    """Of the last step, which is compare."""
+    return json.loads(report.read_text())["steps"][-1]["result"]["metrics"]["maxabs"]["maximum"]
+
+
+def test_a_scene_in_brackets(folder, out, tmp_path):
+    """Computed, kept as a file where it hangs on the whole scene, within one another, and the file itself where read is all:
+    what the tool makes of the file of such a scene."""
+    temporary = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    (tmp_path / "temporary").mkdir()
+    scene, eadp = folder / "scene.img", folder / "eadp.tif"
+    for first, words in ((folder / "spp.tif", SPP),
+                         (folder / "mnf.tif", (*SPP[:-1], "!", "pca", "-nc", 4, "!", "mnf", "-nc", 3, "]")),
+                         (eadp, (*SPP[:-1], "!", "eadp", "-nc", 3, "]")),
+                         (eadp, ("[", "read", eadp, "]"))):
+        succeed(pipeline("-q", "-overwrite", "-report", out / "r.json", "read", first, "!", "compare", "-metric", "maxabs",
+                         *in_place(words, scene=scene), env=temporary))
+        assert largest_difference(out / "r.json") == 0, words
+        assert list((tmp_path / "temporary").iterdir()) == []
+    mask = (*SPP[:-1], "!", "pca", "-nc", 4, "!", "svm_classify", "-apply", folder / "pca.json", "]")
+    for text in (("-mask", folder / "pca_map.tif"), ("-mask", *in_place(mask, scene=scene))):
+        succeed(pipeline("-q", "-overwrite", "read", scene, "!", "spp", "-ws", 5, *text, "!", "pca", "-nc", 2, *text, "!",
+                         "write", out / f"{len(text)}.tif", env=temporary))
+    assert stored_bytes(out / "2.tif") == stored_bytes(out / f"{1 + len(mask)}.tif")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_what_read_chooses_in_brackets(folder, out):
+    """Bands and a window of the scene in brackets, which a name alone does not say; several of them, and one in another."""
+    scene = folder / "scene.img"
+    chosen = ("read", scene, "-b", "2-7", "-srcwin", 3, 4, 40, 30)
+    succeed(pipeline("-q", *chosen, "!", "write", out / "chosen.img"))
+    result = succeed(pipeline("-report", out / "r.json", "read", out / "chosen.img", "!", "compare", "-metric", "maxabs", "[",
+                              *chosen, "]"))
+    assert largest_difference(out / "r.json") == 0 and "copied to a temporary file" in result.out
+    inner = ("[", "read", folder / "pca_map.tif", "-b", 1, "]")
+    succeed(pipeline("-q", "read", scene, "!", "pca", "-nc", 2, "-mask", *inner, "!", "tee", "compare", "[", "read", scene, "!",
+                     "pca", "-nc", 2, "-mask", *inner, "]", "!", "write", out / "a.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-mask", folder / "pca_map.tif", scene, out / "b.tif"))
+    assert stored_bytes(out / "a.tif") == stored_bytes(out / "b.tif")
+
+
+def test_the_plan_with_brackets(folder, out, tmp_path):
+    """Scenes that compute are made, so that the plan goes on; where a file would be it ends."""
+    (tmp_path / "temporary").mkdir()
+    temporary = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    steps = ("-dry-run", "read", folder / "spp.tif", "!", "tee", "compare", "-metric", "maxabs")
+    end = ("!", "pca", "-nc", 2, "!", "write", out / "a.tif")
+    with assert_untouched(out):
+        told = succeed(pipeline(*steps, *in_place(SPP, scene=folder / "scene.img"), *end, env=temporary)).out
+        assert "Pass covariance" in told and "Pass projection" in told
+        told = succeed(pipeline(*steps, "[", "read", folder / "scene.img", "!", "eadp", "-nc", 3, "]", *end, env=temporary)).out
+        assert "step 2.2 (eadp) makes a temporary file" in told and "covariance" not in told.split("temporary file")[1]
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_pipeline_may_begin_as_gdals_do(folder, out):
+    succeed(pipeline("-q", "!", "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "write", out / "a.tif"))
+    assert stored_bytes(out / "a.tif") == stored_bytes(folder / "spp.tif")
+
+
 WRONG = [
     (["spp", "!", "write", "{out}/a.tif"], "begins with read"),
     (["read", "{scene}", "!", "spp"], "goes nowhere"),
@@ -124,6 +192,23 @@ WRONG = [
     (["read", "{scene}", "-b", "1-5", "!", "spp", "-b", "1-3", "!", "write", "{out}/a.tif"], "has chosen bands"),
     (["read", "{scene}", "!", "spp", "!", "write", "{scene}"], "overwrite"),
     (["read 'x"], "a quote that does not end"),
+    (["read", "{scene}", "!", "compare", "[", "spp", "]"], "begins with read"),
+    (["read", "{scene}", "!", "compare", "[", "]"], "empty"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "spp"], "not closed"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "write", "{out}/a.tif", "]"], "not to write"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "atdca", "{out}/t.gpkg", "]"], "makes no scene"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "tee", "spp", "{out}/s.tif", "]"], "no step follows"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "read", "{scene}", "]"], "read is the first step"),
+    (["read", "{scene}", "!", "spp", "-ws", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"], "in the place of -ws"),
+    (["read", "{scene}", "!", "spp", "-alpha", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"], "in the place of -alpha"),
+    (["read", "{scene}", "!", "svm_classify", "-apply", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"],
+     "in the place of model"),
+    (["read", "[", "read", "{scene}", "]", "!", "spp", "!", "write", "{out}/a.tif"], "in the place of src"),
+    (["read", "{scene}", "!", "spp", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"], "unexpected argument"),
+    (["read", "{scene}", "!", "tee", "[", "pca", "!", "write", "{out}/a.tif", "]", "more", "!", "spp", "!", "write",
+      "{out}/b.tif"], "a word stands behind ']'"),
+    (["read", "{scene}", "!", "tee", "write", "{out}/a.tif", "!", "compare", "[", "read", "{out}/a.tif", "!", "spp", "]"],
+     "which step 2"),
 ]
 
 
@@ -148,6 +233,9 @@ def test_a_step_that_fails_leaves_nothing(folder, out):
     (["read", "x.img", "!", "tee", "at"], {"atdca"}),
     (["read", "x.img", "!", "spp", "-w"], {"-ws"}),
     (["-dry"], {"-dry-run"}),
+    (["read", "x.img", "!", "compare", "[", "r"], {"read", "resample", "regularize"}),
+    (["read", "x.img", "!", "compare", "[", "read", "y.img", "!", "spp", "-w"], {"-ws"}),
+    (["read", "x.img", "!", "compare", "[", "read", "y.img", "]", "-max-n"], {"-max-nrmse"}),
 ])
 def test_completion(words, among):
     for called in (["gdal_hsi_pipeline", "--complete"], ["gdal_hsi", "--complete", "pipeline"]):
@@ -161,6 +249,8 @@ def test_completion(words, among):
     (("read", "x.img", "!", "tee", "svm-classify", "-apply", "m", "-h"), "svm_classify"),
     (("read", "x.img", "!", "tee", "[", "pca", "--help"), "pca"),
     (("--help",), "pipeline"),
+    (("!", "read", "x.img", "!", "compare", "[", "read", "y.img", "!", "pca", "--help"), "pca"),
+    (("read", "x.img", "!", "compare", "[", "read", "y.img", "!", "pca", "]", "--help"), "compare"),
     (("read", "--help"), "pipeline"),
 ])
 def test_help_of_a_step(called, words, tool):
