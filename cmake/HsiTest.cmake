@@ -14,6 +14,11 @@ function(hsi_test path)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
   hsi_optimise_lightly(${name})
   hsi_precompile(${name})
+  # What knows no GDAL can be built with another C++ standard library than GDAL's (the preset libcxx).
+  if(NOT ARG_LABELS AND NOT "${ARG_DEPENDS}" MATCHES "GDAL::GDAL|hsi_(raster|tool|host|catalogue|gdal_plugin)")
+    set_property(GLOBAL APPEND PROPERTY HSI_TESTS_WITHOUT_GDAL ${name})
+    set(ARG_LABELS without-gdal)
+  endif()
   # Against tests that hang: whatever ends takes less on the busiest machine.
   set(properties TIMEOUT 1800)
   if(ARG_LABELS)

@@ -11,6 +11,10 @@ target_compile_options(hsi_warnings INTERFACE
 # What is fused says so: no bit may depend on what a compiler finds to fuse, on the instruction set or on a pixel's place in
 # a vector.
 target_compile_options(hsi_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+# A char is signed on x86-64; so it is elsewhere.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  target_compile_options(hsi_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsigned-char>)
+endif()
 if(HSI_SANITIZE)
   # GCC says of itself that these warn of correct code when sanitizers are on; the other builds take them for errors.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/endmembers.h"
+#include "math/elementary.h"
 #include "math/exact_sum.h"
 #include "pca/pca.h"
 #include "raster/sink/library_output.h"
@@ -351,7 +352,7 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
         Step step;
         step.t = t;
         step.height = heights[static_cast<size_t>(t) - 1];
-        log_volume += std::log10(step.height / (t - 1)); // of t vertices: heights over (t - 1)!
+        log_volume += math::log10(step.height / (t - 1)); // of t vertices: heights over (t - 1)!
         step.log_volume = log_volume;
         if (t < s.first) continue;
         unmix::Endmembers some;

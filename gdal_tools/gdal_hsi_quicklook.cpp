@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "math/elementary.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/source/raster_source.h"
@@ -161,7 +162,7 @@ uint8_t shade(float value, const Limits& limits, double gamma) {
     const double t = range > 0           ? std::clamp((value - limits[0]) / range, 0.0, 1.0)
                      : value > limits[0] ? 1.0
                                          : 0.0;
-    return static_cast<uint8_t>(std::lround(255 * std::pow(t, gamma)));
+    return static_cast<uint8_t>(std::lround(255 * math::pow(t, gamma)));
 }
 
 // What a panel shows

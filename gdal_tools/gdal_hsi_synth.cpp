@@ -3,6 +3,7 @@
 // tile.
 #include "core/error.h"
 #include "core/json.h"
+#include "math/elementary.h"
 #include "raster/sink/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
@@ -119,9 +120,9 @@ raster::OutputSpec frame(const Settings& s, int bands) {
     const double pixel = degrees ? degrees_per_pixel : metres_per_pixel;
     const double angle = s.rotation * 3.14159265358979323846 / 180;
     // Counter-clockwise about the upper left corner.
-    spec.geotransform =
-        std::array<double, 6>{degrees ? 15.0 : 500000.0,  pixel * std::cos(angle), pixel * std::sin(angle),
-                              degrees ? 52.0 : 5800000.0, pixel * std::sin(angle), -pixel * std::cos(angle)};
+    spec.geotransform = std::array<double, 6>{degrees ? 15.0 : 500000.0, pixel * math::cos(angle),
+                                              pixel * math::sin(angle),  degrees ? 52.0 : 5800000.0,
+                                              pixel * math::sin(angle),  -pixel * math::cos(angle)};
     if (s.rotation == 0) (*spec.geotransform)[2] = (*spec.geotransform)[4] = 0;
     (*spec.geotransform)[0] += pixel * s.corner[0];
     (*spec.geotransform)[3] -= pixel * s.corner[1];

@@ -9,16 +9,17 @@ own_mounts() {
     if [ -z "${HSI_OWN_MOUNTS:-}" ]; then exec env HSI_OWN_MOUNTS=yes unshare --mount "$@"; fi
 }
 
-# bootstrap_debian NAME, bootstrap_ubuntu NAME: that distribution into target.
+# bootstrap_debian NAME [options of debootstrap], bootstrap_ubuntu NAME: that distribution into target.
 bootstrap_debian() {
-    local mirror steps
+    local mirror steps distribution=$1
+    shift
     mirror=${HSI_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(LABEL)' 'Created-By: Packages' 'Origin: Debian' |
         awk '$2 == "Debian" { print $1; exit }')}
     [ -n "$mirror" ] || die "apt knows no mirror of Debian here" "Name one in HSI_DEBIAN_MIRROR."
     # A debootstrap that is older than the distribution has no steps of its name; all are made as unstable is.
-    steps=/usr/share/debootstrap/scripts/$1
+    steps=/usr/share/debootstrap/scripts/$distribution
     [ -e "$steps" ] || steps=/usr/share/debootstrap/scripts/sid
-    debootstrap --variant=minbase "$1" "$target" "$mirror" "$steps"
+    debootstrap --variant=minbase "$@" "$distribution" "$target" "$mirror" "$steps"
 }
 
 bootstrap_ubuntu() {
@@ -67,6 +68,56 @@ make_distribution() {
     ln -sf pts/ptmx "$target/dev/ptmx"
     cp -L /etc/resolv.conf "$target/etc/resolv.conf"
     inside apt-get -q update
+}
+
+# emulate_arm64: from here on this kernel runs programs for 64-bit ARM, in target's qemu-user, until the script ends; where the
+# machine does so already, that stays.
+emulate_arm64() {
+    local registry=$target/proc/sys/fs/binfmt_misc
+    inside apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install qemu-user
+    mountpoint -q "$registry" || mount -t binfmt_misc binfmt_misc "$registry" ||
+        die "this kernel takes no emulators (binfmt_misc)" "modprobe binfmt_misc"
+    if compgen -G "$registry/*aarch64*" >/dev/null; then return 0; fi
+    # An ELF file of 64 bits for the machine 183. The kernel opens the emulator now, so it is found in any root (F), and gives
+    # it the name that a program is called by (P).
+    # shellcheck disable=SC2016  # the shell inside writes, for the kernel looks for the emulator in its root
+    inside sh -c 'printf "%s" "$1" >/proc/sys/fs/binfmt_misc/register' sh \
+        ':hsi-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64:PF'
+    # shellcheck disable=SC2064  # this registry
+    trap "echo -1 >'$registry/hsi-aarch64'" EXIT
+}
+
+# make_arm64 NAME PACKAGE...: the same distribution for 64-bit ARM in target/arm64, made when it is not there, with these
+# packages. What is compiled for it finds headers and libraries there; what runs in target finds the libraries, too, for
+# these lie in folders that bear the architecture's name. (Two architectures in one root would do but for packages that were
+# built once more for one of them: dpkg takes no two versions of one.)
+make_arm64() {
+    local distribution=$1 outer=$target arm=$target/arm64 libraries=usr/lib/aarch64-linux-gnu link name
+    shift
+    emulate_arm64
+    if [ ! -e "$arm/etc/distribution-is-complete" ]; then
+        say "$distribution for arm64 in $arm"
+        rm -rf --one-file-system "$arm"
+        mkdir -p "$arm"
+        target=$arm bootstrap_debian "$distribution" --arch=arm64
+        touch "$arm/etc/distribution-is-complete"
+    fi
+    mount -t proc proc "$arm/proc"
+    cp -L /etc/resolv.conf "$arm/etc/resolv.conf"
+    if [ -e "$outer/etc/apt/apt.conf.d/90mirror-may-lag" ]; then cp "$outer/etc/apt/apt.conf.d/90mirror-may-lag" "$arm/etc/apt/apt.conf.d/"; fi
+    target=$arm inside apt-get -q update
+    target=$arm inside apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install "$@"
+    target=$arm inside apt-get clean
+    for link in "$arm"/usr/lib/*.so.*; do # those that lie in no such folder
+        if [ -e "$link" ] && [ ! -e "$arm/$libraries/${link##*/}" ]; then cp -a "$link" "$arm/$libraries/"; fi
+    done
+    mkdir -p "$outer/$libraries"
+    mount --bind "$arm/$libraries" "$outer/$libraries"
+    ln -sfn aarch64-linux-gnu/ld-linux-aarch64.so.1 "$outer/usr/lib/ld-linux-aarch64.so.1"
+    for link in "$arm"/etc/alternatives/*-aarch64-linux-gnu; do
+        name=${link##*/}
+        ln -sfn "$(readlink "$link")" "$outer/etc/alternatives/$name"
+    done
 }
 
 # inside COMMAND...: runs it in the distribution, as root.

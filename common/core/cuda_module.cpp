@@ -115,11 +115,9 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
                     "Install the package gdal-hsi-cuda, or build with nvcc, or set HSI_MODULE_PATH; or use "
                     "-device cpu.");
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        const char* why = dlerror();
-        throw Error("cannot load the CUDA module: " + std::string(why ? why : "unknown reason"),
+    if (!handle)
+        throw Error("cannot load the CUDA module: " + why_not_loaded(file),
                     "Put the CUDA libraries on LD_LIBRARY_PATH, or use -device cpu.");
-    }
     check_module(handle, file);
     void* address = dlsym(handle, symbol);
     if (!address) throw Error("internal: " + file + " has no " + symbol);

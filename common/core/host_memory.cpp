@@ -2,16 +2,14 @@
 #include "core/host_memory.h"
 
 #include "core/error.h"
+#include "core/system.h"
 
-#include <malloc.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 namespace hsi {
 
@@ -26,7 +24,7 @@ class PagedAllocator final : public HostAllocator {
         if (p == MAP_FAILED)
             throw Error("cannot allocate " + format_byte_size(bytes) + " of memory",
                         "Use a smaller -memory or -tile.");
-        madvise(p, bytes, MADV_HUGEPAGE);
+        system::want_huge_pages(p, bytes);
         return p;
     }
     void release(void* p, size_t bytes) noexcept override { munmap(p, bytes); }
@@ -35,31 +33,22 @@ class PagedAllocator final : public HostAllocator {
 } // namespace
 
 void keep_heap_small() noexcept {
-#ifdef __GLIBC__
     g_small = true;
     // Blocks of GDAL's cache come and go in the order of their use: on the heap they would leave holes,
     // several times the size of the cache (246 MB for one of 24 MB while overviews of 224 bands are made; 31
     // MB with a mapping for each).
-    mallopt(M_MMAP_THRESHOLD, 64 << 10);
-    mallopt(M_TRIM_THRESHOLD, 2 << 20);
-#endif
+    system::set_heap(64 << 10, 2 << 20);
 }
 
 void keep_buffers_of(uint64_t bytes) noexcept {
-#ifdef __GLIBC__
     constexpr uint64_t largest = uint64_t{32} << 20; // glibc's own limit for what is no mapping of its own
     if (!g_small || bytes >= largest) return;
-    mallopt(M_MMAP_THRESHOLD, static_cast<int>(std::max<uint64_t>(bytes + (64 << 10), 64 << 10)));
-    mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * bytes + (2 << 20)));
-#else
-    (void)bytes;
-#endif
+    system::set_heap(static_cast<int>(std::max<uint64_t>(bytes + (64 << 10), 64 << 10)),
+                     static_cast<int>(2 * bytes + (2 << 20)));
 }
 
 void share_one_heap() noexcept {
-#ifdef __GLIBC__
-    if (g_small) mallopt(M_ARENA_MAX, 1);
-#endif
+    if (g_small) system::share_heap();
 }
 
 std::shared_ptr<HostAllocator> paged_allocator() {
@@ -108,15 +97,6 @@ std::string format_byte_size(uint64_t bytes) {
     return buffer;
 }
 
-uint64_t peak_resident() {
-    // Not ru_maxrss, where it can be helped: Linux counts into it what the parent held when it forked this
-    // process.
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.rfind("VmHWM:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
+uint64_t peak_resident() { return system::peak_resident(); }
 
 } // namespace hsi

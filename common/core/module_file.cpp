@@ -3,12 +3,15 @@
 
 #include "core/error.h"
 #include "core/process_owner.h"
+#include "core/system.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -21,12 +24,26 @@ extern "C" const char* hsi_interface_id(); // made from all headers, see cmake/H
 namespace hsi {
 namespace {
 
+/// ELF's numbers of processors; 0 for one that is not known here.
+constexpr int x86_64 = 62, aarch64 = 183;
+#if defined(__x86_64__)
+constexpr int own_machine = x86_64;
+#elif defined(__aarch64__)
+constexpr int own_machine = aarch64;
+#else
+constexpr int own_machine = 0;
+#endif
+
+std::string processor_name(int machine) {
+    if (machine == x86_64) return "x86-64";
+    if (machine == aarch64) return "64-bit ARM";
+    return "another processor (ELF's number " + std::to_string(machine) + ")";
+}
+
 std::vector<std::filesystem::path> module_folders() {
     std::vector<std::filesystem::path> folders;
     if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
-    char exe[4096];
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = 0;
+    const std::filesystem::path exe = system::executable();
     // This code inside a library: modules lie beside it, or in lib/hsi where it is in lib (libhsi) or in
     // lib/gdalplugins (GDAL's plugin); what program has loaded it says nothing.
     Dl_info here;
@@ -39,8 +56,8 @@ std::vector<std::filesystem::path> module_folders() {
             folders.push_back(file.parent_path().parent_path() / "hsi");
         }
     }
-    if (*exe) {
-        const auto bin = std::filesystem::path(exe).parent_path();
+    if (!exe.empty()) {
+        const auto bin = exe.parent_path();
         folders.push_back(bin.parent_path() / "lib" / "hsi");
         folders.push_back(bin / "lib" / "hsi");
     }
@@ -70,6 +87,21 @@ void check_module(void* handle, const std::string& file) {
     if (!process_is_ours())
         if (const auto share = reinterpret_cast<void (*)()>(dlsym(handle, "hsi_module_share_process")))
             share();
+}
+
+std::string why_not_loaded(const std::string& file) {
+    const char* const why = dlerror();
+    // An ELF file, whose bytes 18 and 19 name the processor, low byte first on all of these.
+    std::ifstream in(file, std::ios::binary);
+    std::array<char, 20> head{};
+    if (in.read(head.data(), head.size()) && std::string_view(head.data(), 4) == "\x7f"
+                                                                                 "ELF") {
+        const int machine = static_cast<unsigned char>(head[18]) + 256 * static_cast<unsigned char>(head[19]);
+        if (own_machine != 0 && machine != own_machine)
+            return file + " is for " + processor_name(machine) + ", and this program for " +
+                   processor_name(own_machine) + ": install tools and modules of one architecture";
+    }
+    return why != nullptr ? why : "unknown reason";
 }
 
 std::string module_places() {

@@ -15,6 +15,9 @@ std::string module_file(const std::string& name);
 /// dlopen(). \throws Error when the module is from other ones.
 void check_module(void* handle, const std::string& file);
 
+/// Why dlopen() has just refused a module; of a file for another processor more than "No such file".
+std::string why_not_loaded(const std::string& file);
+
 /// The folders in which module_file() looks, for messages: "a, b".
 std::string module_places();
 

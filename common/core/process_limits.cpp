@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/process_limits.h"
 
-#include <sched.h>
+#include "core/system.h"
+
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -74,6 +74,7 @@ struct Mount {
 
 std::vector<Mount> mounts(const std::string& root) {
     std::vector<Mount> all;
+    if (root.empty() && !system::has_control_groups()) return all;
     std::ifstream file(root + "/proc/self/mountinfo");
     for (std::string line; std::getline(file, line);) {
         // 36 35 98:0 /top /folder options [optional fields] - type source super-options
@@ -198,22 +199,10 @@ bool has_addresses_for(uint64_t bytes) {
     };
     if (!limited(RLIMIT_AS) && !limited(RLIMIT_DATA)) return true;
     if (bytes == 0) return true;
-    void* const at =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return false;
     munmap(at, bytes);
     return true;
-}
-
-std::string processor_set() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
-    std::string text;
-    for (int i = 0; i < CPU_SETSIZE; ++i)
-        text += CPU_ISSET(i, &set) ? '1' : '0';
-    text.erase(text.find_last_of('1') + 1);
-    return text;
 }
 
 void share_machine(int memory, int processors) {
@@ -222,8 +211,7 @@ void share_machine(int memory, int processors) {
 }
 
 uint64_t usable_ram() {
-    uint64_t ram =
-        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+    uint64_t ram = system::physical_memory();
     ram = std::min(ram, cgroup_memory_limit().value_or(ram));
     ram = std::min(ram, slurm_memory().value_or(ram));
     return ram / static_cast<uint64_t>(g_memory_sharers.load());
@@ -231,9 +219,9 @@ uint64_t usable_ram() {
 
 int usable_processors() {
     int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) count = CPU_COUNT(&set);
+    const std::string set = system::processor_set();
+    if (const auto allowed = std::count(set.begin(), set.end(), '1'); allowed > 0)
+        count = static_cast<int>(allowed);
     count = std::max(1, count / g_processor_sharers.load());
     // A control group holds all processes of the job on this machine.
     if (const auto limit = cgroup_processor_limit()) {

@@ -30,9 +30,6 @@ uint64_t usable_ram();
 /// than SLURM_CPUS_PER_TASK. At least 1.
 int usable_processors();
 
-/// The processors that this process may run on, as a '0' or '1' each.
-std::string processor_set();
-
 /// Whether this process can have so many bytes of addresses more, under its limits (ulimit -v, ulimit -d):
 /// takes them for a moment. True when it has no limit.
 bool has_addresses_for(uint64_t bytes);

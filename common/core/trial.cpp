@@ -2,8 +2,8 @@
 #include "core/trial.h"
 
 #include "core/process_owner.h"
+#include "core/system.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,15 +23,7 @@ using namespace std::chrono_literals;
 
 bool g_in_trial = false;
 
-bool is_alone() {
-    DIR* const threads = ::opendir("/proc/self/task");
-    if (threads == nullptr) return false;
-    int count = 0;
-    while (const dirent* const entry = ::readdir(threads))
-        count += entry->d_name[0] != '.' ? 1 : 0;
-    ::closedir(threads);
-    return count == 1;
-}
+bool is_alone() { return system::threads() == 1; }
 
 /// Never returns. What the child would say, and a dump of its memory, nobody wants.
 [[noreturn]] void run_in_child(const std::function<void()>& work) {

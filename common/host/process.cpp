@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/process_limits.h"
+#include "core/system.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -98,10 +99,11 @@ void open_standard_descriptors() {
 
 void keep_to_own_data() {
     std::error_code ec;
-    const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
+    const std::filesystem::path exe = system::executable();
     const auto own = exe.parent_path().parent_path() / "share" / "hsi";
     const std::string gdal = own / "gdal", proj = own / "proj";
-    if (ec || !std::filesystem::is_directory(gdal, ec) || !std::filesystem::is_directory(proj, ec)) return;
+    if (exe.empty() || !std::filesystem::is_directory(gdal, ec) || !std::filesystem::is_directory(proj, ec))
+        return;
     CPLSetConfigOption("GDAL_DATA", gdal.c_str());
     CPLSetConfigOption("GDAL_DRIVER_PATH", "disable");
     const std::array<const char*, 2> folders{proj.c_str(), nullptr};
@@ -214,7 +216,7 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     // What they have taken already is asked for once more: who has so little left is better off with one.
     if (has_addresses_for(static_cast<uint64_t>(count() - 1) * blas_buffer_bytes)) return;
     setenv(threads_variable, "1", 1);
-    execv("/proc/self/exe", argv);
+    system::restart(argv);
 }
 
 } // namespace hsi::host

@@ -233,7 +233,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
             check_standard_output();
             return 0;
         }
-        if (const char* const simd = CPLGetConfigOption("HSI_SIMD", nullptr)) math::select_simd(simd);
+        math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
         if (std::none_of(words.begin(), words.end(), [](const std::string& word) {
                 return equal_names(word, "--help") || equal_names(word, "-h") || word == "--json-usage";
             }))

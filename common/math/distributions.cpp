@@ -2,6 +2,7 @@
 #include "math/distributions.h"
 
 #include "core/error.h"
+#include "math/elementary.h"
 
 #include <cmath>
 #include <limits>
@@ -33,9 +34,8 @@ double fraction(double x, double a, double b) {
 
 /// I_x(a, b) for an x where its own fraction converges; y = 1 - x.
 double lower_part(double x, double y, double a, double b) {
-    const double log_front =
-        std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log(y);
-    return std::exp(log_front) * fraction(x, a, b) / a;
+    const double log_front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y);
+    return exp(log_front) * fraction(x, a, b) / a;
 }
 
 } // namespace

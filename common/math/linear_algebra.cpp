@@ -3,6 +3,9 @@
 
 #include "core/error.h"
 
+// Eigen's code for one instruction set fuses and orders its sums in another way than that for the next;
+// without any it is the same everywhere.
+#define EIGEN_DONT_VECTORIZE
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"

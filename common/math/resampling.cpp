@@ -2,6 +2,7 @@
 #include "math/resampling.h"
 
 #include "math/continuum.h"
+#include "math/elementary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +26,8 @@ bool is_told(double width) { return std::isfinite(width) && width > 0; }
 struct Response {
     double centre, deviation;
     double z(double x) const { return std::clamp((x - centre) / deviation, -cut_at, cut_at); }
-    static double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
-    static double below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+    static double density(double z) { return exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
+    static double below(double z) { return erfc(-z / std::numbers::sqrt2) / 2; }
     /// Its integral.
     double share(double a, double b) const {
         const double za = z(a), zb = z(b);

@@ -23,6 +23,8 @@ std::string lower(std::string text) {
 std::string name_of(int64_t target) {
     const std::string name = lower(hwy::TargetName(target));
     if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
+    for (const char* family : {"neon", "sve"}) // likewise
+        if (name.rfind(family, 0) == 0) return family;
     return name == "scalar" || name == "emu128" ? "portable" : name;
 }
 
@@ -56,10 +58,14 @@ std::vector<std::string> simd_names() {
 }
 
 void select_simd(const std::string& name) {
+    // Asked before anything is computed; what this build takes for granted would end in a signal.
+    if (constexpr int64_t least = HWY_STATIC_TARGET; (of_processor() & least) == 0)
+        throw Error("this build is for processors with " + name_of(least) + ", which this one lacks",
+                    "Install the packages of the distribution, or build without -march.");
     if (name.empty()) return;
     const std::string wanted = lower(name);
     // Known names that this build does not hold deserve another message than misspelt ones.
-    static const char* const known[] = {"avx512", "avx2", "sse4", "ssse3", "sse2", "portable"};
+    static const char* const known[] = {"avx512", "avx2", "sse4", "ssse3", "sse2", "neon", "sve", "portable"};
     const int64_t built = targets_of(wanted);
     const int64_t usable = built & of_processor();
     if (usable == 0) {

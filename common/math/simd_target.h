@@ -9,14 +9,16 @@
 namespace hsi::math {
 
 /// Names of the instruction sets that this build holds and this processor runs, best first, as select_simd()
-/// takes them: avx512, avx2, sse4, ssse3, sse2 on x86-64, and portable, which every processor of the
-/// architecture runs (Highway's scalar or emulated target; SSE2 where Highway counts it as the baseline).
+/// takes them: avx512, avx2, sse4, ssse3, sse2 on x86-64, neon on 64-bit ARM, and portable, which every
+/// processor of the architecture runs (Highway's scalar or emulated target; SSE2 or NEON where Highway counts
+/// it as the baseline).
 std::vector<std::string> simd_names();
 
 /// From here on kernels run in the instruction set of this name, in any case of letters; empty changes
 /// nothing. For the whole process, and to be called before any kernel is: tables of kernels are filled once.
 /// Safe to call from several threads. Throws UsageError, which lists what is possible, for an unknown name
-/// and for one that this build or processor does not have.
+/// and for one that this build or processor does not have; Error on a
+/// processor that lacks what this build was compiled for (-march), whatever the name.
 void select_simd(const std::string& name);
 
 /// Highway's name of the instruction set that kernels run in, "AVX2".

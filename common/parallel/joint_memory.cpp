@@ -4,31 +4,28 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/system.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <climits>
-#include <ctime>
 #include <random>
 #include <thread>
 
 namespace hsi::parallel {
 namespace {
 
-constexpr uint64_t page = 4096, huge_page = uint64_t{2} << 20;
+constexpr uint64_t huge_page = uint64_t{2} << 20;
 constexpr char name[] = "hsi_joint";
 
-uint64_t round_up(uint64_t bytes, uint64_t unit = page) { return (bytes + unit - 1) / unit * unit; }
+uint64_t round_up(uint64_t bytes, uint64_t unit = system::page_size()) {
+    return (bytes + unit - 1) / unit * unit;
+}
 
 /// What the root has made, for those that look for it.
 struct Offer {
@@ -42,15 +39,13 @@ struct Offer {
 int make_file(uint64_t size) {
     rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1; // else a signal
-    const int file = memfd_create(name, MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) == 0) return file;
-    if (file >= 0) close(file);
-    return -1;
+    return system::file_in_memory(name, size);
 }
 
 /// At a huge page's border where it holds some.
 void* map_file(int file, uint64_t size) {
-    const uint64_t border = size >= huge_page ? huge_page : page;
+    const uint64_t border =
+        size >= huge_page ? std::max(huge_page, system::page_size()) : system::page_size();
     void* const room = mmap(nullptr, size + border, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return nullptr;
     const auto begin = reinterpret_cast<uintptr_t>(room);
@@ -69,32 +64,21 @@ void* map_file(int file, uint64_t size) {
 
 /// What is not there yet, and what is there into this process: one fault a page would take three times as
 /// long. Older systems refuse it.
-void map_pages([[maybe_unused]] char* memory, [[maybe_unused]] uint64_t size) {
-#ifdef MADV_POPULATE_WRITE
-    madvise(memory, size, MADV_POPULATE_WRITE);
-#endif
-}
+void map_pages(char* memory, uint64_t size) { system::make_pages(memory, size); }
 
 /// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is
 /// there and of holes. Systems that cannot refuse, and put pages where they are touched.
 void make_pages(char* memory, uint64_t size) {
-#ifdef MADV_COLLAPSE
     const uint64_t whole = size / huge_page * huge_page;
     for (uint64_t at = 0; at < whole; at += huge_page)
         reinterpret_cast<std::atomic<char>*>(memory + at)->fetch_or(0, std::memory_order_relaxed);
-    if (whole > 0) madvise(memory, whole, MADV_COLLAPSE);
-#endif
+    if (whole > 0) system::join_pages(memory, whole);
     map_pages(memory, size);
 }
 
 /// The root's file. In another container its number may be that of another process.
 void* map_offered(const Offer& offer) {
-    const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.file);
-    char link[64] = {};
-    const std::string wanted = std::string("/memfd:") + name;
-    if (readlink(path.c_str(), link, sizeof link - 1) < 0 || std::string(link).rfind(wanted, 0) != 0)
-        return nullptr;
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = system::file_in_memory_of(offer.process, offer.file, name);
     if (file < 0) return nullptr;
     struct stat status {};
     const bool same = fstat(file, &status) == 0 && static_cast<uint64_t>(status.st_size) == offer.size;
@@ -114,8 +98,8 @@ struct JointMemory::Head {
 };
 
 JointMemory::JointMemory(void* memory, uint64_t size, const CancelFlag* cancel)
-    : m_head(static_cast<Head*>(memory)), m_size(size), m_used(page), m_cancel(cancel) {
-    static_assert(sizeof(Head) <= page && std::atomic<int64_t>::is_always_lock_free);
+    : m_head(static_cast<Head*>(memory)), m_size(size), m_used(system::page_size()), m_cancel(cancel) {
+    static_assert(sizeof(Head) <= 4096 && std::atomic<int64_t>::is_always_lock_free);
 }
 
 JointMemory::~JointMemory() { munmap(m_head, m_size); }
@@ -130,7 +114,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Group& ranks, const std::string& 
         if (memory != nullptr) made.reset(new JointMemory(memory, offer.size, ranks.cancel()));
     };
     if (ranks.root()) {
-        offer.size = page + round_up(bytes);
+        offer.size = system::page_size() + round_up(bytes);
         file = make_file(offer.size);
         if (file >= 0) hold(map_file(file, offer.size));
         if (made) {
@@ -179,12 +163,11 @@ int64_t JointMemory::take() { return m_head->next.fetch_add(1, std::memory_order
 void JointMemory::meet() {
     using namespace std::chrono_literals;
     const uint32_t round = m_head->round.load(std::memory_order_acquire);
-    auto* const word = reinterpret_cast<uint32_t*>(&m_head->round);
     if (m_head->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == m_processes) {
         m_head->arrived.store(0, std::memory_order_relaxed);
         m_head->next.store(0, std::memory_order_relaxed);
         m_head->round.store(round + 1, std::memory_order_release);
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+        system::wake(m_head->round);
         return;
     }
     // The others are about to come: their last units are no longer than the one that was done here.
@@ -194,8 +177,7 @@ void JointMemory::meet() {
         std::this_thread::yield();
     while (!changed()) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
-        const timespec most{0, 5'000'000}; // between two looks at the flag
-        syscall(SYS_futex, word, FUTEX_WAIT, round, &most, nullptr, 0);
+        system::wait(m_head->round, round, 5ms); // between two looks at the flag
     }
 }
 

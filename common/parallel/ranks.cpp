@@ -6,6 +6,7 @@
 #include "core/host_memory.h"
 #include "core/module_file.h"
 #include "core/process_limits.h"
+#include "core/system.h"
 #include "parallel/thread_job.h"
 
 #include <dlfcn.h>
@@ -101,7 +102,7 @@ Ranks::~Ranks() { stop_watching(); }
 
 int Ranks::threads_of_host(int threads) const {
     if (!several()) return threads;
-    const std::string processors = processor_set();
+    const std::string processors = system::processor_set();
     const auto count = std::count(processors.begin(), processors.end(), '1');
     return std::max(threads, static_cast<int>(std::min<int64_t>(int64_t{threads} * local_size(), count)));
 }
@@ -652,12 +653,10 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
                         advice_alone);
     // MPI loads modules of its own, which look for MPI's names.
     void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (handle == nullptr) {
-        const char* why = dlerror();
-        throw Error(started + ", and the module of MPI does not load: " + (why ? why : "unknown reason"),
+    if (handle == nullptr)
+        throw Error(started + ", and the module of MPI does not load: " + why_not_loaded(file),
                     std::string("Put the MPI library that it was built with on LD_LIBRARY_PATH. ") +
                         advice_alone);
-    }
     check_module(handle, file);
     using Make = Transport* (*)(std::string * fault);
     const auto make = reinterpret_cast<Make>(dlsym(handle, "hsi_mpi_transport"));

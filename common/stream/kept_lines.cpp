@@ -2,8 +2,8 @@
 #include "stream/kept_lines.h"
 
 #include "core/error.h"
+#include "core/system.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,12 +29,7 @@ class SmallPages final : public HostAllocator {
 
 /// A file of `bytes` that no folder lists.
 int nameless_file(const std::string& folder) {
-    int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file < 0) { // the file system knows no such files
-        std::string name = folder + "/.gdal_hsi_kept_XXXXXX";
-        file = ::mkostemp(name.data(), O_CLOEXEC);
-        if (file >= 0) ::unlink(name.c_str());
-    }
+    const int file = system::nameless_file(folder);
     if (file < 0)
         throw Error("no temporary file can be made in '" + folder + "': " + std::strerror(errno),
                     "Set TMPDIR to a folder that can be written.");

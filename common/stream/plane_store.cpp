@@ -3,10 +3,10 @@
 
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "core/system.h"
 #include "parallel/group.h"
 #include "parallel/joint_memory.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,10 +102,8 @@ PlaneStore::PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> al
 }
 
 PlaneStore::PlaneStore(const CubeShape& shape, const std::string& folder) : m_shape(shape) {
-    std::string name = (folder.empty() ? std::string(".") : folder) + "/.hsi_planes_XXXXXX";
-    m_file = ::mkostemp(name.data(), O_CLOEXEC);
+    m_file = system::nameless_file(folder.empty() ? std::string(".") : folder);
     if (m_file < 0) fail("make");
-    ::unlink(name.c_str());
 }
 
 std::unique_ptr<PlaneStore> PlaneStore::in_memory_of(parallel::Group& ranks, const CubeShape& shape) {

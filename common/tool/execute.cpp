@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/process_limits.h"
+#include "core/system.h"
 #include "core/text.h"
 #include "core/text_file.h"
 #include "math/simd_target.h"
@@ -467,7 +468,7 @@ std::string arithmetic() {
 /// Ranks of one node share its memory; its processors, too, unless each was given its own.
 void divide_node(parallel::Ranks& ranks) {
     const std::string here = ranks.host(ranks.rank());
-    const std::string mine = processor_set();
+    const std::string mine = system::processor_set();
     const auto sets = ranks.all("processors", mine);
     int sharing = 0;
     for (int r = 0; r < ranks.size(); ++r) {

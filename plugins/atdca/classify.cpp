@@ -3,6 +3,7 @@
 #include "atdca/atdca_simd.h"
 #include "core/cube_view.h"
 #include "core/error.h"
+#include "math/elementary.h"
 #include "math/linear_algebra.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace hsi::atdca {
 namespace {
 
-double degrees(double cosine) { return std::acos(std::clamp(cosine, -1.0, 1.0)) * degrees_per_radian; }
+double degrees(double cosine) { return math::acos(std::clamp(cosine, -1.0, 1.0)) * degrees_per_radian; }
 
 class ClassifyWorker final : public stream::Worker {
   public:
@@ -182,7 +183,7 @@ double spectral_angle(const double* a, const double* b, size_t n) {
         together += (u + v) * (u + v);
     }
     // Unlike acos of the product this keeps its digits for near-parallel spectra.
-    return 2.0 * std::atan2(std::sqrt(apart), std::sqrt(together)) * (180.0 / std::numbers::pi);
+    return 2.0 * math::atan2(std::sqrt(apart), std::sqrt(together)) * (180.0 / std::numbers::pi);
 }
 
 } // namespace hsi::atdca

@@ -6,6 +6,7 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "math/elementary.h"
 #include "math/exact_sum.h"
 #include "parallel/group.h"
 
@@ -32,7 +33,7 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
         return ratio(bands * r.largest[i], r.absolute[i]);
     case Metric::sad: // good for angles near 0 and 180 degrees too, where the arc cosine of the dot product
                       // is not
-        return 2 * std::atan2(std::sqrt(r.minus[i]), std::sqrt(r.plus[i])) * degrees;
+        return 2 * math::atan2(std::sqrt(r.minus[i]), std::sqrt(r.plus[i])) * degrees;
     case Metric::rmse:
         return std::sqrt(r.difference[i] / bands);
     case Metric::maxabs:
@@ -119,7 +120,7 @@ class SsimTile {
         for (auto& p : m_filtered)
             p.resize(static_cast<size_t>(t.core_samples));
         for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2/(2 1.5^2))
-            m_taps[static_cast<size_t>(k + ssim_radius)] = std::exp(-k * k / 4.5);
+            m_taps[static_cast<size_t>(k + ssim_radius)] = math::exp(-k * k / 4.5);
     }
 
     /// valid(x, y): whether the pixel (scene coordinates, inside the window) takes part.

@@ -7,6 +7,7 @@
 #include "detect/feature_fit.h"
 #include "detect/groups.h"
 #include "detect/tuned_filter.h"
+#include "math/elementary.h"
 #include "parallel/group.h"
 
 #include <algorithm>
@@ -107,7 +108,8 @@ class DetectWorker final : public stream::Worker {
         case Method::sam: {
             // |u - v|^2 = 2 - 2 u'v, |u + v|^2 = 2 + 2 u'v
             const double cosine = m_products[at] / std::sqrt(m_squared[i]);
-            return 2 * std::atan2(std::sqrt(std::max(0.0, 1 - cosine)), std::sqrt(std::max(0.0, 1 + cosine)));
+            return 2 *
+                   math::atan2(std::sqrt(std::max(0.0, 1 - cosine)), std::sqrt(std::max(0.0, 1 + cosine)));
         }
         case Method::sid: // the logarithms of the sums cancel
             return std::max(0.0,

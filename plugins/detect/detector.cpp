@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "detect/detect.h"
 #include "detect/groups.h"
+#include "math/elementary.h"
 #include "math/linear_algebra.h"
 
 #include <algorithm>
@@ -274,9 +275,9 @@ Detector make_detector(Method method, const Targets& targets) {
         const Vector q = distribution(targets.spectra[k], targets.names[k]);
         double entropy = 0;
         for (double v : q) {
-            d.rows.push_back(std::log(v));
+            d.rows.push_back(math::log(v));
             d.log_rows.push_back(v);
-            entropy += v * std::log(v);
+            entropy += v * math::log(v);
         }
         d.constants.push_back(entropy);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "eadp/eadp_simd.h"
+#include "math/elementary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -175,7 +176,7 @@ void diffusivity(const double* HWY_RESTRICT squared, double k2, Diffusivity kind
     switch (kind) {
     case Diffusivity::g1:
         for (int64_t i = 0; i < count; ++i)
-            g[i] = std::exp(-(squared[i] / k2));
+            g[i] = math::exp(-(squared[i] / k2));
         break;
     case Diffusivity::g2:
         for (int64_t i = 0; i < count; ++i)
@@ -184,7 +185,7 @@ void diffusivity(const double* HWY_RESTRICT squared, double k2, Diffusivity kind
     case Diffusivity::g3:
         for (int64_t i = 0; i < count; ++i) {
             const double q = squared[i] / k2, q4 = (q * q) * (q * q);
-            g[i] = q4 > 0 ? 1.0 - std::exp(-3.31488 / q4) : 1.0;
+            g[i] = q4 > 0 ? 1.0 - math::exp(-3.31488 / q4) : 1.0;
         }
         break;
     }

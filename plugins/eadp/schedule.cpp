@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "eadp/eadp.h"
+#include "math/elementary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ std::vector<double> leja_order(const std::vector<double>& taus) {
         used[best] = 1;
         ordered.push_back(taus[best]);
         for (size_t i = 0; i < taus.size(); ++i)
-            if (!used[i]) log_product[i] += std::log(std::fabs(z[i] - z[best]));
+            if (!used[i]) log_product[i] += math::log(std::fabs(z[i] - z[best]));
     }
     return ordered;
 }
@@ -76,7 +77,7 @@ std::vector<double> fed_taus(double time, int cycles) {
     const int n = fed_steps(time, cycles);
     std::vector<double> taus;
     for (int j = 0; j < n; ++j) {
-        const double c = std::cos(std::numbers::pi * (2 * j + 1) / (4.0 * n + 2));
+        const double c = math::cos(std::numbers::pi * (2 * j + 1) / (4.0 * n + 2));
         taus.push_back(tau_max / (2 * c * c));
     }
     const double s = time / (cycles * std::accumulate(taus.begin(), taus.end(), 0.0));
@@ -90,25 +91,28 @@ std::vector<double> fed_coefficients(double time, int cycles) {
     const int degree = static_cast<int>(taus.size()) * cycles, nodes = degree + 1;
     std::vector<double> values;
     for (int i = 0; i < nodes; ++i) {
-        const double x = std::cos(std::numbers::pi * (i + 0.5) / nodes); // of I + tau_max A
-        long double cycle = 1, product = 1;
+        const double x = math::cos(std::numbers::pi * (i + 0.5) / nodes); // of I + tau_max A
+        double cycle = 1, product = 1;
         for (double t : taus)
-            cycle *= 1 + static_cast<long double>(t / tau_max) * (static_cast<long double>(x) - 1);
+            cycle *= 1 + t / tau_max * (x - 1);
         for (int c = 0; c < cycles; ++c)
             product *= cycle;
-        values.push_back(static_cast<double>(product));
+        values.push_back(product);
     }
     std::vector<double> a;
     for (int k = 0; k < nodes; ++k) {
-        long double sum = 0;
-        for (int i = 0; i < nodes; ++i)
-            sum += static_cast<long double>(values[static_cast<size_t>(i)]) *
-                   // the angle reduced in integers, so that cos keeps its digits for high k
-                   static_cast<long double>(
-                       std::cos(std::numbers::pi *
-                                static_cast<double>((static_cast<int64_t>(k) * (2 * i + 1)) % (4 * nodes)) /
-                                (2.0 * nodes)));
-        a.push_back(static_cast<double>(sum * (k == 0 ? 1 : 2) / nodes));
+        // Neumaier's sum: what each addition rounds off is added at the end.
+        double sum = 0, rest = 0;
+        for (int i = 0; i < nodes; ++i) {
+            // The angle reduced in integers, so that cos keeps its digits for high k.
+            const auto turn = static_cast<double>((static_cast<int64_t>(k) * (2 * i + 1)) % (4 * nodes));
+            const double term =
+                values[static_cast<size_t>(i)] * math::cos(std::numbers::pi * turn / (2.0 * nodes));
+            const double next = sum + term;
+            rest += std::fabs(sum) >= std::fabs(term) ? (sum - next) + term : (term - next) + sum;
+            sum = next;
+        }
+        a.push_back((sum + rest) * (k == 0 ? 1 : 2) / nodes);
     }
     return a;
 }
@@ -171,7 +175,7 @@ std::vector<double> gaussian_weights(double sigma) {
     std::vector<double> w{1.0};
     double sum = 1;
     for (int i = 1; i <= radius; ++i) {
-        w.push_back(std::exp(-0.5 * i * i / (sigma * sigma)));
+        w.push_back(math::exp(-0.5 * i * i / (sigma * sigma)));
         sum += 2 * w.back();
     }
     for (auto& x : w)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "endmembers/endmembers.h"
+#include "math/elementary.h"
 
 #include <cmath>
 
@@ -18,9 +19,9 @@ std::vector<double> RandomVectors::normal_numbers(int count) {
     const auto uniform = [&] { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; };
     std::vector<double> numbers;
     while (static_cast<int>(numbers.size()) < count) {
-        const double r = std::sqrt(-2 * std::log(uniform())), angle = two_pi * uniform();
-        numbers.push_back(r * std::cos(angle));
-        numbers.push_back(r * std::sin(angle));
+        const double r = std::sqrt(-2 * math::log(uniform())), angle = two_pi * uniform();
+        numbers.push_back(r * math::cos(angle));
+        numbers.push_back(r * math::sin(angle));
     }
     numbers.resize(static_cast<size_t>(count));
     return numbers;

@@ -2,6 +2,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"
+#include "math/elementary.h"
 #include "math/linear_algebra.h"
 
 #include <cmath>
@@ -25,7 +26,7 @@ double snr_of(const stream::SceneStatistics& moments, const math::SymmetricEigen
     if (all - inside <= 1e-12 * all) return std::numeric_limits<double>::infinity();
     const double signal = inside - static_cast<double>(t) / moments.bands * all;
     if (signal <= 0) return -std::numeric_limits<double>::infinity();
-    return 10 * std::log10(signal / (all - inside));
+    return 10 * math::log10(signal / (all - inside));
 }
 
 /// Rows: the first `count` eigenvectors, applied to x less `centre`.
@@ -48,7 +49,7 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
     const int t = options.count;
     const auto eigen = math::eigen_symmetric(moments.covariance, moments.bands);
     found.snr = snr_of(moments, eigen, t);
-    found.projective = !(found.snr < 15 + 10 * std::log10(static_cast<double>(t)));
+    found.projective = !(found.snr < 15 + 10 * math::log10(static_cast<double>(t)));
 
     Frame frame;
     if (found.projective) {

@@ -5,6 +5,7 @@
 #include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
+#include "math/elementary.h"
 #include "parallel/team.h"
 #include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
@@ -154,7 +155,7 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
             const double distance = i == j ? 0.0
                                            : std::max(0.0, square[static_cast<size_t>(i)] +
                                                                square[static_cast<size_t>(j)] - 2 * dot);
-            kernel[static_cast<size_t>(j * samples + i)] = std::exp(-gamma * distance);
+            kernel[static_cast<size_t>(j * samples + i)] = math::exp(-gamma * distance);
         }
     });
     for (int64_t j = 0; j < samples; ++j)
@@ -168,14 +169,14 @@ double Problem::residual(double* z) const {
         double top = 0;
         for (int k = 0; k < m; ++k)
             top = std::max(top, z[k * samples + i]);
-        double sum = std::exp(-top);
+        double sum = math::exp(-top);
         const int mine = label[static_cast<size_t>(i)];
         loss += top - (mine < m ? z[mine * samples + i] : 0.0);
         for (int k = 0; k < m; ++k) {
-            z[k * samples + i] = std::exp(z[k * samples + i] - top);
+            z[k * samples + i] = math::exp(z[k * samples + i] - top);
             sum += z[k * samples + i];
         }
-        loss += std::log(sum);
+        loss += math::log(sum);
         for (int k = 0; k < m; ++k)
             z[k * samples + i] = z[k * samples + i] / sum - (k == mine ? 1.0 : 0.0);
     }

@@ -15,6 +15,7 @@
 // and (1 - s) Y + s P(w), s = min(1, lambda / |H (Y - P(w))|_inf), is a point of it for any w.
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "math/elementary.h"
 #include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 
@@ -69,7 +70,7 @@ class Solver {
     Optimum run() {
         Optimum best;
         start();
-        m_null = static_cast<double>(m_p.samples) * std::log(static_cast<double>(m_p.classes));
+        m_null = static_cast<double>(m_p.samples) * math::log(static_cast<double>(m_p.classes));
         double least = INFINITY, tolerance = 1e-2;
         const double finest = 0.1 * m_o.gap;
         for (int round = 0; round < 100; ++round) {
@@ -86,7 +87,7 @@ class Solver {
                 best.gap = gap;
             }
             if (m_o.progress)
-                m_o.progress(std::clamp(std::log(least / f) / std::log(m_o.gap / 2), 0.0, 0.99));
+                m_o.progress(std::clamp(math::log(least / f) / math::log(m_o.gap / 2), 0.0, 0.99));
             if (least <= 0.5 * m_o.gap * f) break;
             const bool fine = tolerance <= finest, grown = renew(g);
             if (fine && !grown) break; // nothing violates: as good as arithmetic allows
@@ -194,7 +195,7 @@ class Solver {
         const double s = most > m_o.lambda_c ? m_o.lambda_c / most : 1.0;
         double entropy = 0;
         const auto add = [&](double p) {
-            if (p > 0) entropy -= p * std::log(p);
+            if (p > 0) entropy -= p * math::log(p);
         };
         for (int64_t i = 0; i < m_p.samples; ++i) {
             const int mine = m_p.label[static_cast<size_t>(i)];
@@ -305,7 +306,7 @@ class Solver {
             const auto barrier = [&](const std::vector<double>& x, const std::vector<double>& above) {
                 double sum = 0;
                 for (size_t i = 0; i < n; ++i)
-                    sum += lambda * above[i] - (std::log(above[i] + x[i]) + std::log(above[i] - x[i])) / t;
+                    sum += lambda * above[i] - (math::log(above[i] + x[i]) + math::log(above[i] - x[i])) / t;
                 return sum;
             };
             const double before = m_loss + barrier(m_w, u);

@@ -4,6 +4,7 @@
 // spectrum in the same place. Between steps there is a recursion over blocks.
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "math/elementary.h"
 #include "parallel/team.h"
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
@@ -168,7 +169,7 @@ class CpuSolver final : public MrfSolver {
         for (int64_t i = 0; i < m_plan.row(); ++i) {
             const auto at = static_cast<size_t>(i % (m_plan.row() / 2) / m_plan.lanes);
             const auto z = static_cast<double>(m_plan.pole[at]);
-            const auto power = [&](int64_t count) { return std::pow(z, static_cast<double>(count)); };
+            const auto power = [&](int64_t count) { return math::pow(z, static_cast<double>(count)); };
             m_z_block.push_back(static_cast<float>(power(block_lines)));
             m_z_last.push_back(static_cast<float>(power(last)));
             m_z_all.push_back(static_cast<float>(power(m_lines)));

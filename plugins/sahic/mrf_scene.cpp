@@ -4,6 +4,7 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/system.h"
 #include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/team.h"
@@ -231,11 +232,11 @@ MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPl
     by.allocator = by.of_q = backend.allocator();
     if (ranks.several() && plan.whole && backend.joins()) {
         // The solver's buffers begin at pages of their own, and so does q.
-        constexpr uint64_t most_buffers = 64, page = 4096;
+        constexpr uint64_t most_buffers = 64;
         const uint64_t q =
             static_cast<uint64_t>(request.shape.pixels()) * 4 * static_cast<uint64_t>(plan.limits.classes);
         const auto memory = parallel::JointMemory::make(
-            ranks, "field", backend.mrf_host_bytes(plan.limits) + q + most_buffers * page);
+            ranks, "field", backend.mrf_host_bytes(plan.limits) + q + most_buffers * system::page_size());
         if (memory) {
             by.solver = backend.make_joint_mrf_solver(request.mrf, plan.limits, memory);
             by.of_q = memory;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/mrf_spectrum.h"
+#include "math/elementary.h"
 
 #include <algorithm>
 #include <array>
@@ -387,8 +388,8 @@ void SpectrumPlan::prepare() {
             for (int j = 1; j < st.radix; ++j) {
                 const double angle =
                     -2.0 * std::numbers::pi * static_cast<double>(p * j) / static_cast<double>(rest);
-                st.re.push_back(static_cast<float>(std::cos(angle)));
-                st.im.push_back(static_cast<float>(std::sin(angle)));
+                st.re.push_back(static_cast<float>(math::cos(angle)));
+                st.im.push_back(static_cast<float>(math::sin(angle)));
             }
         blocks *= st.radix;
         rest = st.m;
@@ -399,7 +400,7 @@ void SpectrumPlan::prepare() {
     tail.clear();
     for (const int64_t k : frequencies(steps, n)) {
         const double d =
-            5.0 - 2.0 * std::cos(2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
+            5.0 - 2.0 * math::cos(2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
         const double z = (d - std::sqrt(d * d - 4.0)) / 2.0;
         pole.push_back(static_cast<float>(z));
         gain.push_back(static_cast<float>(z / static_cast<double>(n)));

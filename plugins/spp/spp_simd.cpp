@@ -2,6 +2,7 @@
 #include "spp/spp_simd.h"
 
 #include "core/valid_pixel.h"
+#include "math/elementary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -241,7 +242,7 @@ void exact_pixels(D dd, const ExactWindow& w, int64_t i, double* alpha) {
             hn::StoreU(sum[k], dd, square[k]);
             for (int64_t j = 0; j < lanes; ++j)
                 if (inverse[k][j] > 0) {
-                    num[j] += beta[k] * (2.0 * std::asin(std::min(1.0, 0.5 * std::sqrt(square[k][j]))));
+                    num[j] += beta[k] * (2.0 * math::asin(std::min(1.0, 0.5 * std::sqrt(square[k][j]))));
                     den[j] += beta[k];
                 }
         }

@@ -151,7 +151,7 @@ class ClassifyWorker final : public stream::Worker {
                 return a < b ? m_decision[q] : 1 - m_decision[q];
             };
             for (size_t q = 0; q < m_decision.size(); ++q)
-                m_decision[q] = pairwise_probability(m_decision[q], model.prob_a[q], model.prob_b[q]);
+                m_decision[q] = probability_of(m_decision[q], model.prob_a[q], model.prob_b[q]);
             couple(m_k, r, m_p.data(), m_q.data(), m_qp.data(), 1);
         }
         ++by_class[static_cast<size_t>(label)];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "math/elementary.h"
 #include "svm/svm.h"
 #include "svm/svm_math.h"
 
@@ -6,6 +7,11 @@
 #include <cmath>
 
 namespace hsi::svm {
+
+double probability_of(double decision, double a, double b) {
+    const double t = decision * a + b, e = math::exp(-std::fabs(t));
+    return std::clamp((t >= 0 ? e : 1.0) / (1.0 + e), 1e-7, 1 - 1e-7);
+}
 
 Prediction predict_exactly(const Model& model, const float* features) {
     const int n = model.features(), k = model.class_count();
@@ -18,7 +24,7 @@ Prediction predict_exactly(const Model& model, const float* features) {
             const double d = static_cast<double>(features[f]) - static_cast<double>(s[f]);
             sum += d * d;
         }
-        kernel[v] = std::exp(-model.gamma * sum);
+        kernel[v] = std::exp(-model.gamma * sum); // LIBSVM's own, whose decisions these are to be
     }
     std::vector<size_t> start(static_cast<size_t>(k) + 1, 0);
     for (size_t i = 0; i < static_cast<size_t>(k); ++i)
@@ -45,7 +51,7 @@ Prediction predict_exactly(const Model& model, const float* features) {
     const auto r = [&](int i, int j) {
         const bool turned = i > j;
         const auto p = static_cast<size_t>(turned ? pair_index(j, i, k) : pair_index(i, j, k));
-        const double x = pairwise_probability(result.decision[p], model.prob_a[p], model.prob_b[p]);
+        const double x = probability_of(result.decision[p], model.prob_a[p], model.prob_b[p]);
         return turned ? 1 - x : x;
     };
     result.probabilities.resize(static_cast<size_t>(k));

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "math/elementary.h"
 #include "parallel/group.h"
 #include "parallel/threads.h"
 
@@ -163,7 +164,7 @@ class GridSearch {
             Node* row = m_kernel.data() + i * (n + 2);
             row[0] = {0, static_cast<double>(i + 1)}; // LIBSVM: the sample's own number, counted from 1
             for (size_t j = 0; j < n; ++j)
-                row[j + 1] = {static_cast<int>(j + 1), std::exp(-gamma * m_distance[i * n + j])};
+                row[j + 1] = {static_cast<int>(j + 1), math::exp(-gamma * m_distance[i * n + j])};
             row[n + 1] = {-1, 0};
             m_kernel_rows[i] = row;
         });

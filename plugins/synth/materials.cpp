@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "synth/materials.h"
 
+#include "math/elementary.h"
 #include "synth/hash.h"
 
 #include <algorithm>
@@ -322,7 +323,7 @@ double material_reflectance(int k, double wavelength, double width, uint64_t see
         double v = continuum_at(m.continuum, x) * brightness * (1 + tilt * (x - 1450) / 1050);
         for (const Feature& f : m.features) {
             const double z = (x - f.nm) / f.sigma;
-            v *= 1 - f.depth * depth * std::exp(-0.5 * z * z);
+            v *= 1 - f.depth * depth * math::exp(-0.5 * z * z);
         }
         sum += v;
     }

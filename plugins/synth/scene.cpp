@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/counted.h"
 #include "core/error.h"
+#include "math/elementary.h"
 #include "synth/hash.h"
 #include "synth/landscape.h"
 #include "synth/materials.h"
@@ -167,7 +168,7 @@ void MadeScene::Impl::set_noise() {
                     moment[i * k_count + j] +=
                         double{scratch.abundance[i].v[0]} * double{scratch.abundance[j].v[0]};
         }
-    const double ratio = std::isinf(o.snr) ? 0.0 : std::pow(10.0, -o.snr / 20);
+    const double ratio = std::isinf(o.snr) ? 0.0 : math::pow(10.0, -o.snr / 20);
     const uint64_t key = substream(o.seed, bands_stream);
     const auto n = static_cast<size_t>(o.bands);
     for (size_t b = 0; b < n; ++b) {

@@ -2,6 +2,7 @@
 #include "vd/vd.h"
 
 #include "core/error.h"
+#include "math/elementary.h"
 #include "math/linear_algebra.h"
 
 #include <cmath>
@@ -16,7 +17,7 @@ double upper_quantile(double p) {
     double low = -40, high = 40;
     for (int i = 0; i < 200; ++i) {
         const double middle = 0.5 * (low + high);
-        (0.5 * std::erfc(middle / std::sqrt(2.0)) > p ? low : high) = middle;
+        (0.5 * math::erfc(middle / std::sqrt(2.0)) > p ? low : high) = middle;
     }
     return 0.5 * (low + high);
 }

@@ -14,7 +14,8 @@ The rules, also told in docs/architecture.md:
   plugins/arrays is the tools on arrays: it sees tool, and implements headers of raster once more.
   GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests, and what stands for GDAL's functions in plugins/arrays. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
-  job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). Every source starts with its licence; nothing is fetched while building. Every tool has a page
+  job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). What Linux has and POSIX has not is called in
+  common/core/system.cpp alone. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A function has at most 100 lines, one of a kernel 150,
 unless "Long because" stands in the comment before it. What other headers of the standard library bring along by
@@ -75,6 +76,12 @@ TOP = {"common", "plugins", "gdal_tools", "tests", "benchmarks", "python", "qgis
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GDAL = re.compile(r"^(gdal|ogr|cpl_|vrtdataset|memdataset|rawdataset)[^/]*\.h$")
 CUDA = re.compile(r"^(cuda|cu[a-z]+(Lt|Dn|Sp|_v2|Xt)?\.h|cub/|thrust/|cooperative_groups|nvtx|nvrtc|device_launch|mma\.h)")
+# What Linux or glibc has and POSIX has not: common/core/system.cpp calls it, for all.
+LINUX = re.compile(r"\b(memfd_create|renameat2|fallocate|posix_fallocate|posix_fadvise|madvise|mincore|mallopt|malloc_trim|O_TMPFILE|"
+                   r"O_DIRECT|SYS_\w+|sched_[gs]etaffinity|_SC_PAGE_?SIZE|_SC_PHYS_PAGES|MAP_NORESERVE|MAP_POPULATE|mkostemp|pipe2|"
+                   r"eventfd|signalfd|epoll_\w+|prctl)\b|\"/proc/self/(?!mountinfo|cgroup)")
+LINUX_HEADER = re.compile(r"^(linux/.*|malloc\.h|sched\.h|sys/(syscall|prctl|eventfd|epoll|inotify|sendfile)\.h)$")
+SYSTEM = "common/core/system.cpp"
 FETCH = re.compile(r"FetchContent|ExternalProject|file\s*\(\s*DOWNLOAD|https?://", re.IGNORECASE)
 
 
@@ -86,6 +93,15 @@ def spdx_missing(lines):
 def outside_text(line):
     """The line without its comment and what its strings say."""
     return re.sub(r'"(\\.|[^"\\])*"|//.*', '""', line)
+
+
+def check_system(path, line):
+    """The breach of a call that is Linux's alone, or None."""
+    if path.parts[0] not in {"common", "plugins", "gdal_tools"} or path.suffix not in SOURCES or path.as_posix() == SYSTEM:
+        return None
+    match, include = LINUX.search(re.sub(r"//.*", "", line)), INCLUDE.match(line)
+    found = match[0] if match else include[2] if include and LINUX_HEADER.match(include[2]) else None
+    return "%s is not POSIX's: ask core/system.h" % found.strip('"') if found else None
 
 
 def check_raster(path, name):
@@ -343,6 +359,7 @@ def check_tree(root):
                 found.append((path, number, "nothing is fetched while building"))
             match = INCLUDE.match(line) if source else None
             breach = check_include(root, path, *match.groups()) if match else None
+            breach = breach or check_system(path, line)
             if breach:
                 found.append((path, number, breach))
     return found, seen
@@ -358,6 +375,8 @@ def self_test():
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
         "common/parallel/mpi_transport.cpp": "#include <mpi.h>\n",
         "common/parallel/group.h": "#pragma once\n",
+        "common/core/system.cpp": '#include <sched.h>\nint a = memfd_create("", 0);\n',
+        "common/core/process_limits.cpp": 'int a = open("/proc/self/cgroup"); // fallocate\n',
         "common/parallel/ranks.h": '#pragma once\n#include "parallel/group.h"\n',
         "common/stream/pipeline.cpp": '#include "parallel/ranks.h"\n',
         "plugins/spp/spp_cpu.cpp": '#include "parallel/group.h"\n',
@@ -438,6 +457,9 @@ def self_test():
         "a long method": {"plugins/spp/a.cpp": "struct A {\n    void f() {\n%s    }\n};\n" % ("        ++a;\n" * 101)},
         "a long kernel": {"plugins/spp/a.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 151)},
         "a standard name without its header": {"common/core/a.cpp": "#include <vector>\nint a = std::max(1, 2);\n"},
+        "a call of Linux": {"common/stream/a.cpp": "int a = ::fallocate(1, 0, 0, 9);\n"},
+        "a file of Linux": {"plugins/spp/a.cpp": 'int a = open("/proc/self/exe");\n'},
+        "a header of Linux": {"common/raster/gdal/a.cpp": "#include <linux/mman.h>\n"},
         "a fetch": {"cmake/X.cmake": "include(FetchContent)\n"},
     }
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import first_error, read, run, stored_bytes, succeed
 
-FUSED = ("avx512", "avx2")
+FUSED = ("avx512", "avx2", "neon")
 
 
 def possible():
@@ -163,7 +163,7 @@ def test_report_names_what_ran(tool, simd, scene, out):
     dst = out / ("dst.csv" if tool[0] == "endmembers" else "dst.tif")
     succeed(run("gdal_hsi_" + tool[0], *tool[1:], "-q", "--config", "HSI_SIMD", simd.upper(), "-report", report, scene, dst))
     facts = json.loads(report.read_text())
-    expected = {"avx512": ("AVX3", "AVX10"), "portable": ("SCALAR", "EMU128", "SSE2")}.get(simd, (simd.upper(),))
+    expected = {"avx512": ("AVX3", "AVX10"), "portable": ("SCALAR", "EMU128", "SSE2", "NEON")}.get(simd, (simd.upper(),))
     assert facts["simd"].startswith(expected)
     assert facts["device"].endswith(facts["simd"])
 
@@ -173,7 +173,7 @@ def test_environment_and_command_line(scene, out):
     report = out / "report.json"
     environment = {**os.environ, "HSI_SIMD": "portable"}
     succeed(run("gdal_hsi_vd", "-q", "-report", report, scene, env=environment))
-    assert json.loads(report.read_text())["simd"] in ("SCALAR", "EMU128", "SSE2")
+    assert json.loads(report.read_text())["simd"] in ("SCALAR", "EMU128", "SSE2", "NEON_WITHOUT_AES")
     succeed(run("gdal_hsi_vd", "-q", "--config", "HSI_SIMD=" + TARGETS[0], "-report", out / "2.json", scene,
                 env=environment))
     assert json.loads((out / "2.json").read_text())["simd"].lower().replace("avx3", "avx512").startswith(TARGETS[0])
@@ -191,7 +191,7 @@ def test_unknown_name(tool, name, out):
 
 def test_name_that_cannot_run(scene, out):
     """At least one of these is always beyond reach: a build holds sse2 or a target without SIMD, not both."""
-    missing = [name for name in ("avx512", "avx2", "sse4", "ssse3", "sse2") if name not in TARGETS]
+    missing = [name for name in ("avx512", "avx2", "sse4", "ssse3", "sse2", "neon", "sve") if name not in TARGETS]
     if not missing:
         pytest.skip("this machine and build have every instruction set")
     for name in missing:

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 
 namespace {
 
@@ -69,6 +70,35 @@ TEST_F(LibraryModules, OneThatIsNotThereLeadsToItsPackage) {
     EXPECT_NE(text.find("\nInstall the package gdal-hsi-cuda"), std::string::npos) << text;
     touch(m_folder / "lib" / "hsi" / "hsi_cuda_damaged.so");
     EXPECT_EQ(error("damaged").find("cannot load the CUDA module: "), 0u) << error("damaged");
+}
+
+/// The loader of glibc calls it "No such file".
+TEST_F(LibraryModules, OneOfAnotherProcessorIsNamed) {
+    load(library());
+    for (const auto& [name, machine, called] :
+         {std::tuple("x86", 62, "x86-64"), std::tuple("arm", 183, "64-bit ARM"),
+          std::tuple("power", 21, "another processor (ELF's number 21)")}) {
+        const fs::path file = m_folder / "lib" / "hsi" / ("hsi_cuda_" + std::string(name) + ".so");
+        std::string head = "\x7f"
+                           "ELF\x02\x01\x01";
+        head.resize(18, 0);
+        head += {static_cast<char>(machine), 0};
+        head.resize(64, 0);
+        std::ofstream(file, std::ios::binary) << head;
+        const auto text = error(name);
+        EXPECT_EQ(text.find("cannot load the CUDA module: "), 0u) << text;
+#if defined(__x86_64__)
+        const bool own = machine == 62;
+#elif defined(__aarch64__)
+        const bool own = machine == 183;
+#else
+        const bool own = true;
+#endif
+        EXPECT_EQ(text.find(file.string() + " is for " + called + ", and this program for ") ==
+                      std::string::npos,
+                  own)
+            << text;
+    }
 }
 
 TEST_F(LibraryModules, OneOfAnotherBuildIsRefused) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The limits of control groups, read below a folder that stands for the whole machine.
 #include "core/process_limits.h"
+#include "core/system.h"
 
 #include <gtest/gtest.h>
 
@@ -190,7 +191,7 @@ TEST_F(Slurm, RanksShareTheMachine) {
 }
 
 TEST(ThisMachine, GrantsSomething) {
-    EXPECT_EQ(processor_set().back(), '1');
+    EXPECT_EQ(system::processor_set().back(), '1');
     EXPECT_GT(usable_ram(), MB);
     EXPECT_GE(usable_processors(), 1);
 }

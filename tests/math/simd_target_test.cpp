@@ -23,7 +23,7 @@ TEST(SimdTarget, EveryNameSelectsWhatItNames) {
             std::string lower = target;
             std::transform(lower.begin(), lower.end(), lower.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-            EXPECT_EQ(lower, name);
+            EXPECT_EQ(lower.substr(0, name == "neon" ? 4 : std::string::npos), name);
         }
     });
     EXPECT_GE(targets.size() + 1, simd_names().size()); // portable may be another's second name
@@ -57,7 +57,7 @@ TEST(SimdTarget, WhatIsNotThereIsToldWithWhatIs) {
         }
     }
     const auto names = simd_names();
-    for (const std::string name : {"avx512", "avx2", "sse4", "ssse3", "sse2"})
+    for (const std::string name : {"avx512", "avx2", "sse4", "ssse3", "sse2", "neon", "sve"})
         if (std::find(names.begin(), names.end(), name) == names.end()) {
             EXPECT_THROW(select_simd(name), UsageError);
         }

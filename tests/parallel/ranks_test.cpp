@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/process_limits.h"
+#include "core/system.h"
 #include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(Ranks, OneProcessIsItsOwnRoot) {
 
 TEST(Ranks, WhoWorksWhileOthersWaitHasTheThreadsOfItsHost) {
     EXPECT_EQ(Ranks().threads_of_host(3), 3);
-    const std::string set = processor_set();
+    const std::string set = system::processor_set();
     const auto processors = static_cast<int>(std::count(set.begin(), set.end(), '1'));
     for (const int hosts : {1, 2})
         on_ranks(

@@ -2,6 +2,7 @@
 #include "raster/files/atomic_file.h"
 
 #include "core/error.h"
+#include "core/system.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -87,19 +88,7 @@ void rename_inside(const std::string& path, const std::string& from, const std::
         throw Error("cannot write '" + path + "': " + std::strerror(errno));
 }
 
-enum class Renamed { done, taken, unsupported, failed };
-
-/// renameat2() with its flags, which not every file system has.
-Renamed rename_with(const std::string& from, const std::string& to, unsigned flags) {
-    int result;
-    do
-        result = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
-    while (result != 0 && errno == EINTR);
-    if (result == 0) return Renamed::done;
-    if (errno == EEXIST || errno == ENOTEMPTY) return Renamed::taken;
-    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return Renamed::unsupported;
-    return Renamed::failed;
-}
+using system::Renamed;
 
 bool plain_rename(const std::string& from, const std::string& to) {
     if (!is_local(to)) return VSIRename(from.c_str(), to.c_str()) == 0;
@@ -122,7 +111,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
         if (exists(to)) return Renamed::taken;
         return VSIRename(from.c_str(), to.c_str()) == 0 ? Renamed::done : Renamed::failed;
     }
-    const Renamed result = rename_with(from, to, RENAME_NOREPLACE);
+    const Renamed result = system::rename_to_free(from.c_str(), to.c_str());
     if (result != Renamed::unsupported) return result;
     // The name is taken first, exclusively, and then replaced.
     struct stat info {};
@@ -369,8 +358,9 @@ void AtomicFile::publish() {
                     throw Error("File '" + move.to +
                                     "' already exists: it appeared while this run was working.",
                                 "Specify -overwrite to replace it.");
-                const Renamed swapped = is_local(move.to) ? rename_with(move.from, move.to, RENAME_EXCHANGE)
-                                                          : Renamed::unsupported;
+                const Renamed swapped = is_local(move.to)
+                                            ? system::exchange(move.from.c_str(), move.to.c_str())
+                                            : Renamed::unsupported;
                 if (swapped == Renamed::done) {
                     move.exchanged = true;
                     break;
@@ -411,7 +401,7 @@ bool AtomicFile::withdraw() noexcept {
             if (move->exchanged) {
                 undone = false;
                 for (int i = 0; i < tries && !undone; ++i)
-                    undone = rename_with(move->from, move->to, RENAME_EXCHANGE) == Renamed::done;
+                    undone = system::exchange(move->from.c_str(), move->to.c_str()) == Renamed::done;
             } else {
                 if (!move->removal) undone = surely_rename(move->to, move->from);
                 if (undone && !move->kept.empty()) undone = surely_rename(move->kept, move->to);

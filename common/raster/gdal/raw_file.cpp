@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/system.h"
 #include "raster/gdal/sample_convert.h"
 
 #include <cpl_conv.h>
@@ -46,15 +47,15 @@ FileHandle::~FileHandle() {
 bool FileHandle::held_by_system(size_t probes) const {
     struct stat info {};
     if (m_fd < 0 || ::fstat(m_fd, &info) != 0 || info.st_size <= 0) return false;
-    const auto bytes = static_cast<size_t>(info.st_size), page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const auto bytes = static_cast<size_t>(info.st_size), page = system::page_size();
     const size_t pages = (bytes + page - 1) / page;
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never looked into
     if (at == MAP_FAILED) return false;
     if (probes >= pages) probes = 0;
-    std::vector<unsigned char> held(probes == 0 ? pages : 1);
+    const size_t at_once = probes == 0 ? pages : 1;
     const auto holds = [&](size_t first) {
-        return ::mincore(static_cast<char*>(at) + first * page, held.size() * page, held.data()) == 0 &&
-               std::all_of(held.begin(), held.end(), [](unsigned char p) { return (p & 1) != 0; });
+        return system::in_memory(static_cast<char*>(at) + first * page,
+                                 std::min(at_once * page, bytes - first * page));
     };
     bool all = true;
     for (size_t k = 0; all && k < std::max<size_t>(probes, 1); ++k)

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/system.h"
 #include "parallel/threads.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
@@ -94,9 +95,8 @@ void look_for_neighbours(const std::string& path, bool tiff) {
 
 /// A file in memory, of `bytes` that are not there yet.
 FileHandle file_in_memory(uint64_t bytes) {
-    FileHandle file(::memfd_create("remote", MFD_CLOEXEC));
-    if (!file || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-        throw Error(std::string("cannot make a file in memory: ") + std::strerror(errno));
+    FileHandle file(system::file_in_memory("remote", bytes));
+    if (!file) throw Error(std::string("cannot make a file in memory: ") + std::strerror(errno));
     return file;
 }
 
@@ -104,7 +104,7 @@ FileHandle file_in_memory(uint64_t bytes) {
 class Mapped {
   public:
     Mapped(int file, uint64_t begin, uint64_t end) {
-        const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+        const uint64_t page = system::page_size();
         const uint64_t from = begin / page * page;
         m_bytes = end - from;
         m_at = ::mmap(nullptr, m_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(from));
@@ -270,12 +270,11 @@ void RemoteFile::drop(Pieces::iterator at) {
     if (piece.state == State::ready) {
         m_held -= piece.end - at->first;
         // The pages that it shares with nobody.
-        const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+        const uint64_t page = system::page_size();
         uint64_t begin = at->first / page * page, end = (piece.end + page - 1) / page * page;
         if (at != m_pieces.begin() && std::prev(at)->second.end > begin) begin = at->first;
         if (const auto next = std::next(at); next != m_pieces.end() && next->first < end) end = piece.end;
-        (void)::fallocate(m_local.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                          static_cast<off_t>(begin), static_cast<off_t>(end - begin));
+        system::give_back(m_local.get(), begin, end);
     }
     m_pieces.erase(at);
 }

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/system.h"
 
 #include <cpl_conv.h>
 
@@ -171,11 +172,10 @@ void TurnedFile::turn() {
     const std::string folder = folder_of_scratch();
     const auto width = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_variable.type));
     const int64_t bytes = m_variable.count() * static_cast<int64_t>(width);
-    std::string name = folder + "/.hsi_matlab_XXXXXX";
-    FileHandle file(::mkostemp(name.data(), O_CLOEXEC));
+    FileHandle file(system::nameless_file(folder));
     if (!file) fail(folder, bytes, errno);
-    ::unlink(name.c_str());
-    if (const int reason = ::posix_fallocate(file.get(), 0, bytes); reason != 0 && reason != EOPNOTSUPP)
+    // Where space cannot be claimed a full disk shows while writing.
+    if (const int reason = system::claim(file.get(), bytes); reason != 0 && reason != EOPNOTSUPP)
         fail(folder, bytes, reason);
     RunWriter writer(file.get(), folder, bytes);
     Turner turner(m_shape, width, m_memory, writer);

@@ -2,6 +2,7 @@
 #include "raster/sink/compressed_writer.h"
 
 #include "core/error.h"
+#include "core/system.h"
 #include "parallel/threads.h"
 #include "raster/gdal/sample_convert.h"
 
@@ -256,8 +257,8 @@ void CompressedWriter::give_back(int64_t row, const HostBuffer<char>& bytes) {
         std::memset(bytes.data(), 0, bytes.size());
     } else {
         // Where a file system cannot give the space back, the file keeps it until the end.
-        (void)::fallocate(scratch_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                          row * static_cast<int64_t>(row_bytes()), static_cast<off_t>(row_bytes()));
+        const auto begin = static_cast<uint64_t>(row) * row_bytes();
+        system::give_back(scratch_file(), begin, begin + row_bytes());
     }
 }
 

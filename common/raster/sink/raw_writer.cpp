@@ -2,6 +2,7 @@
 #include "raster/sink/raw_writer.h"
 
 #include "core/error.h"
+#include "core/system.h"
 #include "raster/gdal/sample_convert.h"
 
 #include <fcntl.h>
@@ -47,15 +48,11 @@ RawWriter::RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed
       m_file(::open(m_raw.path.c_str(), O_WRONLY | O_CLOEXEC)) {
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
     if (claimed) return;
-    int result;
-    do
-        result = ::fallocate(m_file.get(), 0, 0, m_raw.bytes);
-    while (result != 0 && errno == EINTR);
+    int result = system::claim(m_file.get(), m_raw.bytes);
     // Not every file system can claim space; the length is set anyway, and a full disk then shows while
     // writing.
-    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-        result = ::ftruncate(m_file.get(), m_raw.bytes);
-    if (result != 0) throw Error(reason());
+    if (result == EOPNOTSUPP) result = ::ftruncate(m_file.get(), m_raw.bytes) == 0 ? 0 : errno;
+    if (result != 0) throw Error(std::strerror(result));
 }
 
 void RawWriter::close(bool flush) {

@@ -3,6 +3,7 @@
 // and interleaves pass through a scratch that stays in the second-level cache.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/system.h"
 #include "raster/source/source_impl.h"
 
 #include <fcntl.h>
@@ -74,7 +75,7 @@ class RawReader final : public stream::CubeReader {
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
             const int64_t end = m_raw.at(last_band, y + window.h - 1, x + window.w - 1) + m_raw.sample_bytes;
-            ::posix_fadvise(m_source->file->get(), begin, end - begin, POSIX_FADV_WILLNEED);
+            system::read_ahead(m_source->file->get(), begin, end);
         };
         // Only a band-sequential file is far apart; elsewhere the window is one stretch.
         if (m_raw.band_step > m_raw.line_step) {

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# Toolchain: programs for 64-bit ARM, made on another processor with Debian's g++-aarch64-linux-gnu.
+#   cmake --preset cpu-only -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DCMAKE_SYSROOT=FOLDER
+# FOLDER: a Debian of that architecture with the libraries and their headers (scripts/test_distribution makes one). What a
+# build runs of its own programs, and its tests, run in qemu-user.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+find_program(HSI_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
+if(HSI_QEMU_AARCH64)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${HSI_QEMU_AARCH64})
+  if(CMAKE_SYSROOT)
+    list(APPEND CMAKE_CROSSCOMPILING_EMULATOR -L ${CMAKE_SYSROOT})
+  endif()
+endif()
+# Programs are those of the machine that builds, what is linked those of the other.
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# CMake asks the MPI's own compiler where it lies, which tells of the machine that builds.
+set(MPI_CXX_COMPILER /usr/bin/aarch64-linux-gnu-g++ CACHE FILEPATH "Not MPI's own")
+set(MPI_CXX_LIB_NAMES mpi CACHE STRING "Libraries of MPI")
+set(MPI_mpi_LIBRARY ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libmpi.so CACHE FILEPATH "MPI")
+set(MPI_CXX_HEADER_DIR ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include CACHE PATH "Headers of MPI")
