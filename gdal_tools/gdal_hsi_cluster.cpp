@@ -216,8 +216,8 @@ bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computin
     return true;
 }
 
-/// Iterations are as many as they usually are, unless fewer are allowed. The ranks of a job cluster on the CPU:
-/// each has its own part of the scene there.
+/// Iterations are as many as they usually are, unless fewer are allowed. The ranks of a job cluster on the
+/// CPU: each has its own part of the scene there.
 std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
                                       int clusters) {
     if (run.ranks().several()) {

@@ -1113,7 +1113,7 @@ tool::Work work_of_columns(const raster::RasterSource& scene, size_t targets) {
     tool::Work work;
     work.cpu_reads = work.device_reads = 4 * values;
     work.writes = 4 * static_cast<double>(shape.pixels()) * static_cast<double>(targets);
-    work.add(tool::cost::column_background, values * shape.bands);
+    work.add(tool::cost::column_filter, values * shape.bands);
     work.add(tool::cost::score, values * static_cast<double>(targets));
     return work;
 }

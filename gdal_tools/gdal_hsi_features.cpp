@@ -198,9 +198,10 @@ tool::Work work_of(const Settings& s, const Plan& plan, const raster::RasterSour
         values += static_cast<double>(range.x.size());
     tool::Work work;
     work.cpu_reads = work.device_reads = 4 * pixels * static_cast<double>(plan.bands.size());
-    work.writes = 4 * pixels * (s.output == features::Output::removed
-                                    ? static_cast<double>(plan.bands.size())
-                                    : static_cast<double>(features::measures * plan.ranges.size()));
+    work.writes = 4 * pixels *
+                  (s.output == features::Output::removed
+                       ? static_cast<double>(plan.bands.size())
+                       : static_cast<double>(features::measures * plan.ranges.size()));
     work.add(tool::cost::continuum, pixels * values);
     return work;
 }
@@ -252,9 +253,9 @@ void run_features(tool::Run& run, const Settings& s) {
         report_ranges(run, plan);
         return write_virtual(run, s, *scene, plan);
     }
-    FeatureComputing computing(
-        run, "features", tool::choose_devices(run, "features", work_of(s, plan_of(s, *scene), *scene)), nullptr,
-        features::make_cpu_backend);
+    FeatureComputing computing(run, "features",
+                               tool::choose_devices(run, "features", work_of(s, plan_of(s, *scene), *scene)),
+                               nullptr, features::make_cpu_backend);
     const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
         return measure(run, s, computing, scene, again ? 0 : 1);
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The continuum of one pixel by one thread (math/continuum.h): the hull is a stack of indices, and the ratios are made
-// again by whoever walks along them instead of being kept. In files that are compiled with -fmad=false they are the
-// processor's to the last bit.
+// The continuum of one pixel by one thread (math/continuum.h): the hull is a stack of indices, and the ratios
+// are made again by whoever walks along them instead of being kept. In files that are compiled with
+// -fmad=false they are the processor's to the last bit.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ struct RangeValues {
     __device__ double operator()(int i) const { return static_cast<double>(x[band[i] * stride]); }
 };
 
-/// The number of the hull's vertices, which are on the stack; 0: there is no continuum, since an end is not above 0.
+/// The number of the hull's vertices, which are on the stack; 0: there is no continuum, since an end is not
+/// above 0.
 __device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
     const double first = v(0);
     if (!(first > 0 && v(v.n - 1) > 0)) return 0;

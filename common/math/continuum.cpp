@@ -32,8 +32,8 @@ namespace {
 /// Points of a block, of which the highest is looked at first.
 constexpr size_t block = 8;
 
-/// The upper hull of those of the points (x[i], v[i * stride]) that next() gives, in their order; it ends with
-/// x.size(). Indices go to `hull`, which has room for all; \return their number
+/// The upper hull of those of the points (x[i], v[i * stride]) that next() gives, in their order; it ends
+/// with x.size(). Indices go to `hull`, which has room for all; \return their number
 template <class Next>
 size_t chain(const std::vector<double>& at, const double* v, ptrdiff_t stride, size_t* hull, Next next) {
     const double* const x = at.data();

@@ -4,9 +4,9 @@
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 //
-// Normal numbers are made of them with logarithm and sine of our own, in additions, multiplications, divisions
-// and roots of double precision that are rounded one by one: the same bits on every processor, in every
-// instruction set, and on GPUs (compiled with -fmad=false).
+// Normal numbers are made of them with logarithm and sine of our own, in additions, multiplications,
+// divisions and roots of double precision that are rounded one by one: the same bits on every processor, in
+// every instruction set, and on GPUs (compiled with -fmad=false).
 #pragma once
 
 #include "core/host_device.h"
@@ -47,7 +47,9 @@ HSI_HOST_DEVICE inline PhiloxWords philox(const PhiloxWords& counter, uint64_t k
 }
 
 /// A number between 0 and 1, neither of which it reaches.
-HSI_HOST_DEVICE inline double open_uniform(uint32_t word) { return (static_cast<double>(word) + 0.5) * 0x1p-32; }
+HSI_HOST_DEVICE inline double open_uniform(uint32_t word) {
+    return (static_cast<double>(word) + 0.5) * 0x1p-32;
+}
 
 /// The arithmetic of a plain double; vectors of them have one with the same functions. A word is 64 bits, of
 /// which whole numbers below 2^33 become doubles.
@@ -72,7 +74,9 @@ struct PlainNumbers {
         return w >> Bits;
     }
     /// The lowest bit of w says which.
-    HSI_HOST_DEVICE static double choose(uint64_t w, double even, double odd) { return (w & 1) != 0 ? odd : even; }
+    HSI_HOST_DEVICE static double choose(uint64_t w, double even, double odd) {
+        return (w & 1) != 0 ? odd : even;
+    }
     /// -v where the lowest bit of w is set.
     HSI_HOST_DEVICE static double negate(uint64_t w, double v) { return (w & 1) != 0 ? -v : v; }
     HSI_HOST_DEVICE static uint64_t bits(double v) {

@@ -113,14 +113,14 @@ inline constexpr Cost eadp_sweep{4e-10, 2e-12};         ///< a value and a sweep
 inline constexpr Cost svm_kernel{1.9e-10, 1.5e-13};     ///< a value and a support vector
 inline constexpr Cost unmix_product{4.5e-10, 3e-13};    ///< a value and an endmember
 inline constexpr Cost unmix_round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
-inline constexpr Cost draw_product{1.3e-10, 3e-13};     ///< unmixing with draws: a value and a spectrum
-inline constexpr Cost draw_noise{4e-9, 5e-12};          ///< a value and a draw
-inline constexpr Cost draw_round{1e-9, 1e-11};          ///< a pixel, a draw and the cube of its spectra
+inline constexpr Cost draw_product{7e-11, 3e-13};       ///< unmixing with draws: a value and a spectrum
+inline constexpr Cost draw_noise{2.7e-9, 5e-12};        ///< a value and a draw
+inline constexpr Cost draw_round{7e-10, 1e-11};         ///< a pixel, a draw and the cube of its spectra
 inline constexpr Cost cluster_distance{1.2e-10, 1e-13}; ///< a value, a centre and an iteration
 inline constexpr Cost cluster_sums{8e-9, 2e-11};        ///< a value: all of them once, and what moves later
-inline constexpr Cost continuum{1.6e-8, 2e-11};         ///< a value of a range: its hull and ratio
+inline constexpr Cost continuum{8e-9, 2e-11};           ///< a value of a range: its hull and ratio
 inline constexpr Cost feature_fit{1.3e-10, 1e-12};      ///< a value of a feature's range
-inline constexpr Cost column_background{3.5e-11, 6e-13}; ///< a value and a band: products and factor of a column
+inline constexpr Cost column_filter{3.5e-11, 6e-13};    ///< a value and a band: a column's background
 inline constexpr Cost classifier{4e-10, 1e-12};         ///< SAHIC: a value and a class
 inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class and an iteration
 inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count

@@ -325,7 +325,8 @@ void Clustering::State::for_each_on_device(bool with_lengths, const F& f) {
     constexpr int64_t part = 1 << 20;
     device->labels(scene.labels);
     const auto pixels = static_cast<int64_t>(scene.labels.size());
-    std::vector<double> best(static_cast<size_t>(std::min(part, pixels))), length(with_lengths ? best.size() : 0);
+    std::vector<double> best(static_cast<size_t>(std::min(part, pixels))),
+        length(with_lengths ? best.size() : 0);
     for (int64_t first = 0; first < pixels; first += part) {
         const int64_t count = std::min(part, pixels - first);
         device->best(first, count, best.data());
@@ -483,7 +484,8 @@ namespace {
 
 class CpuBackend final : public Backend {
   public:
-    std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape&, const Options&, int, uint64_t) override {
+    std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape&, const Options&, int,
+                                            uint64_t) override {
         return nullptr;
     }
 };

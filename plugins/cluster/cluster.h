@@ -63,8 +63,8 @@ class DeviceScene;
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Room for a scene and what its clustering needs, for so many clusters at most; null on the CPU, and where
-    /// `memory` bytes of the device (0: 80 % of what is free) do not hold it.
+    /// Room for a scene and what its clustering needs, for so many clusters at most; null on the CPU, and
+    /// where `memory` bytes of the device (0: 80 % of what is free) do not hold it.
     virtual std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options,
                                                     int clusters, uint64_t memory) = 0;
     /// Seconds that kernels took since the backend was made; 0 on the CPU.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_cluster.so: k-means with the scene on a device, where it is copied tile by tile as it is read. An
-// assignment is a kernel that finds every pixel's nearest centre, with the operations of the processor's kernels in
-// their order (fused where those are; compiled with -fmad=false for the rest), and lists the pixels that move; and one
-// that adds these to their clusters and takes them from the old ones. Sums are exact: whole numbers, of floats by
-// digits of 16 bits, so atomic additions in any order give the processor's sums to the last bit.
+// assignment is a kernel that finds every pixel's nearest centre, with the operations of the processor's
+// kernels in their order (fused where those are; compiled with -fmad=false for the rest), and lists the
+// pixels that move; and one that adds these to their clusters and takes them from the old ones. Sums are
+// exact: whole numbers, of floats by digits of 16 bits, so atomic additions in any order give the processor's
+// sums to the last bit.
 #include "cluster/device_scene.h"
 #include "core/error.h"
 #include "cuda/copy.h"
@@ -31,7 +32,7 @@ constexpr int at_once = 8; ///< centres whose distances are found together
 /// Pixels of a step: a digit of a sum, below 2^40 in magnitude of one pixel, does not overflow.
 constexpr int64_t step_pixels = int64_t{1} << 22;
 constexpr int digit_bits = 16;
-constexpr int float_digits = 16; ///< from 2^-149 on: the last one reaches 2^131
+constexpr int float_digits = 16;                              ///< from 2^-149 on: the last one reaches 2^131
 constexpr double angle_unit = 0x1p40, angle_whole = 0x1.8p52; ///< Look::take()
 
 /// What kernels see of the scene.
@@ -50,7 +51,8 @@ __device__ double unit_value(float x, double length) {
            angle_unit;
 }
 
-__global__ void __launch_bounds__(threads) find_lengths(const float* x, int64_t count, int bands, double* length) {
+__global__ void __launch_bounds__(threads)
+    find_lengths(const float* x, int64_t count, int bands, double* length) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (i >= count) return;
     double sum = 0;
@@ -61,12 +63,12 @@ __global__ void __launch_bounds__(threads) find_lengths(const float* x, int64_t 
     length[i] = sqrt(sum);
 }
 
-/// The nearest centre of pixels first to end; centres: [chunk][band][at_once]. Those whose label changes, or all that
-/// are valid where all are new, go into `moved`, in no order, with the label that they had.
+/// The nearest centre of pixels first to end; centres: [chunk][band][at_once]. Those whose label changes, or
+/// all that are valid where all are new, go into `moved`, in no order, with the label that they had.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
-    assign_pixels(const DevicePixels s, int64_t first, int64_t end, const double* __restrict__ centres, int clusters,
-                  bool all_new, uint32_t* moved, uint16_t* old, unsigned* moves) {
+    assign_pixels(const DevicePixels s, int64_t first, int64_t end, const double* __restrict__ centres,
+                  int clusters, bool all_new, uint32_t* moved, uint16_t* old, unsigned* moves) {
     const int64_t i = first + static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (i >= end || s.label[i] == 0) return;
     double best = Angle ? -INFINITY : INFINITY;
@@ -120,8 +122,9 @@ __device__ void add_whole(int64_t* to, int64_t v) {
 /// [cluster][band][digit]; blocks take turns on the copies.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
-    add_moves(const DevicePixels s, int64_t first, const uint32_t* moved, const uint16_t* old, const unsigned* moves,
-              bool all_new, int band_step, int64_t* sums, int64_t entries, int copies, int64_t* pixels) {
+    add_moves(const DevicePixels s, int64_t first, const uint32_t* moved, const uint16_t* old,
+              const unsigned* moves, bool all_new, int band_step, int64_t* sums, int64_t entries, int copies,
+              int64_t* pixels) {
     constexpr int digits = Angle ? 1 : float_digits;
     int64_t* const mine = sums + static_cast<int64_t>(blockIdx.x % static_cast<unsigned>(copies)) * entries;
     const int b0 = static_cast<int>(blockIdx.y) * band_step, b1 = min(b0 + band_step, s.bands);
@@ -153,10 +156,11 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/// The copies together, into two whole numbers each: v = upper 2^32 + lower. Clears the copies. The moves are added
-/// to `moved`.
-__global__ void __launch_bounds__(threads) gather_sums(int64_t* sums, int64_t entries, int copies, int64_t* upper,
-                                                       int64_t* lower, const unsigned* moves, int64_t* moved) {
+/// The copies together, into two whole numbers each: v = upper 2^32 + lower. Clears the copies. The moves are
+/// added to `moved`.
+__global__ void __launch_bounds__(threads)
+    gather_sums(int64_t* sums, int64_t entries, int copies, int64_t* upper, int64_t* lower,
+                const unsigned* moves, int64_t* moved) {
     const int64_t e = static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (e == 0) *moved += *moves;
     if (e >= entries) return;
@@ -169,8 +173,8 @@ __global__ void __launch_bounds__(threads) gather_sums(int64_t* sums, int64_t en
     lower[e] += all & 0xFFFFFFFF;
 }
 
-__global__ void __launch_bounds__(threads)
-    gather_spectra(const float* x, int64_t count, int bands, const int64_t* pixels, int64_t wanted, float* to) {
+__global__ void __launch_bounds__(threads) gather_spectra(const float* x, int64_t count, int bands,
+                                                          const int64_t* pixels, int64_t wanted, float* to) {
     const int64_t t = static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (t >= wanted * bands) return;
     const int64_t j = t % wanted, b = t / wanted;
@@ -189,7 +193,8 @@ struct Sizes {
     uint64_t bytes() const {
         const int64_t step = std::min(step_pixels, pixels);
         return static_cast<uint64_t>(pixels * (4 * int64_t{bands} + 8 + (angle ? 8 : 0) + 2) + step * 6 +
-                                     entries * 8 * (copies + 2) + int64_t{chunks} * at_once * (bands + 1) * 8);
+                                     entries * 8 * (copies + 2) +
+                                     int64_t{chunks} * at_once * (bands + 1) * 8);
     }
     const int64_t pixels;
     const int bands, digits;
@@ -200,8 +205,10 @@ struct Sizes {
 
 class CudaScene final : public DeviceScene {
   public:
-    CudaScene(int ordinal, const stream::CubeShape& scene, const Sizes& sizes, int clusters, double& kernel_seconds)
-        : m_ordinal(ordinal), m_scene(scene), m_size(sizes), m_most(clusters), m_kernel_seconds(kernel_seconds) {
+    CudaScene(int ordinal, const stream::CubeShape& scene, const Sizes& sizes, int clusters,
+              double& kernel_seconds)
+        : m_ordinal(ordinal), m_scene(scene), m_size(sizes), m_most(clusters),
+          m_kernel_seconds(kernel_seconds) {
         const DeviceGuard guard(ordinal);
         const auto pixels = static_cast<size_t>(sizes.pixels);
         const auto step = static_cast<size_t>(std::min(step_pixels, sizes.pixels)),
@@ -229,7 +236,8 @@ class CudaScene final : public DeviceScene {
     void put(const Rect& core, const CubeView<float>& values) override {
         const DeviceGuard guard(m_ordinal);
         const cuda::Stream stream;
-        CubeView<float> to = CubeView<float>::packed(m_x.data(), m_size.bands, m_scene.lines, m_scene.samples);
+        CubeView<float> to =
+            CubeView<float>::packed(m_x.data(), m_size.bands, m_scene.lines, m_scene.samples);
         to.data += core.y * to.line_stride + core.x;
         to.lines = values.lines;
         to.samples = values.samples;
@@ -255,8 +263,8 @@ class CudaScene final : public DeviceScene {
         const DeviceGuard guard(m_ordinal);
         m_label.upload(labels.data(), labels.size(), m_stream->get());
         if (m_size.angle) {
-            find_lengths<<<blocks_of(m_size.pixels), threads, 0, m_stream->get()>>>(m_x.data(), m_size.pixels,
-                                                                                    m_size.bands, m_length.data());
+            find_lengths<<<blocks_of(m_size.pixels), threads, 0, m_stream->get()>>>(
+                m_x.data(), m_size.pixels, m_size.bands, m_length.data());
             HSI_CUDA_LAUNCHED("find_lengths");
         }
         HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream->get()));
@@ -305,23 +313,23 @@ class CudaScene final : public DeviceScene {
     template <bool Angle>
     void step(int clusters, bool first, int64_t at, cudaStream_t stream) {
         const int64_t end = std::min(at + step_pixels, m_size.pixels);
-        const DevicePixels pixels{m_x.data(),    m_size.pixels,  m_size.bands, m_size.angle ? m_length.data() : nullptr,
+        const DevicePixels pixels{m_x.data(),     m_size.pixels,
+                                  m_size.bands,   m_size.angle ? m_length.data() : nullptr,
                                   m_label.data(), m_best.data()};
         m_moves.clear(stream);
-        assign_pixels<Angle><<<blocks_of(end - at), threads, 0, stream>>>(pixels, at, end, m_centres.data(), clusters,
-                                                                         first, m_moved.data(), m_old.data(),
-                                                                         m_moves.data());
+        assign_pixels<Angle><<<blocks_of(end - at), threads, 0, stream>>>(
+            pixels, at, end, m_centres.data(), clusters, first, m_moved.data(), m_old.data(), m_moves.data());
         HSI_CUDA_LAUNCHED("assign_pixels");
         constexpr int band_step = 8;
         const dim3 grid(std::min(blocks_of(end - at), 1024u),
                         static_cast<unsigned>((m_size.bands + band_step - 1) / band_step));
-        add_moves<Angle><<<grid, threads, 0, stream>>>(pixels, at, m_moved.data(), m_old.data(), m_moves.data(), first,
-                                                       band_step, m_sums.data(), m_size.entries, m_size.copies,
-                                                       m_pixels.data());
+        add_moves<Angle><<<grid, threads, 0, stream>>>(pixels, at, m_moved.data(), m_old.data(),
+                                                       m_moves.data(), first, band_step, m_sums.data(),
+                                                       m_size.entries, m_size.copies, m_pixels.data());
         HSI_CUDA_LAUNCHED("add_moves");
-        gather_sums<<<blocks_of(m_size.entries), threads, 0, stream>>>(m_sums.data(), m_size.entries, m_size.copies,
-                                                                       m_upper.data(), m_lower.data(),
-                                                                       m_moves.data(), m_total.data());
+        gather_sums<<<blocks_of(m_size.entries), threads, 0, stream>>>(
+            m_sums.data(), m_size.entries, m_size.copies, m_upper.data(), m_lower.data(), m_moves.data(),
+            m_total.data());
         HSI_CUDA_LAUNCHED("gather_sums");
     }
 
@@ -340,7 +348,8 @@ class CudaScene final : public DeviceScene {
         std::vector<double> row(clusters * stride);
         for (size_t digit = 0; digit < digits; ++digit)
             for (const bool high : {false, true}) {
-                const int exponent = (m_size.angle ? -40 : static_cast<int>(digit) * digit_bits - 149) + (high ? 32 : 0);
+                const int exponent =
+                    (m_size.angle ? -40 : static_cast<int>(digit) * digit_bits - 149) + (high ? 32 : 0);
                 const auto& all = high ? upper : lower;
                 bool any = false;
                 for (size_t k = 0; k < clusters; ++k)
@@ -383,11 +392,12 @@ class CudaScene final : public DeviceScene {
 class CudaBackend final : public cuda::TimedBackend<Backend> {
   public:
     using TimedBackend::TimedBackend;
-    std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options, int clusters,
-                                            uint64_t memory) override {
+    std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options,
+                                            int clusters, uint64_t memory) override {
         const int ordinal = m_devices.front().ordinal;
         const DeviceGuard guard(ordinal);
-        const uint64_t free = cuda::free_memory(ordinal), room = memory > 0 ? std::min(memory, free) : free / 5 * 4;
+        const uint64_t free = cuda::free_memory(ordinal),
+                       room = memory > 0 ? std::min(memory, free) : free / 5 * 4;
         const Sizes sizes(scene, options.distance, clusters);
         if (scene.pixels() > std::numeric_limits<int>::max() || sizes.bytes() > room) return nullptr;
         return std::make_unique<CudaScene>(ordinal, scene, sizes, clusters, m_kernel_seconds);

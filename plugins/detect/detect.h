@@ -291,11 +291,9 @@ class Backend {
     virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) = 0;
     /// As the function in groups.h; on devices what columns_on_devices() says.
-    virtual std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
-                                                                    const Columns& columns,
-                                                                    const GroupOptions& options,
-                                                                    const Decision& decision,
-                                                                    const PixelMask* mask) = 0;
+    virtual std::unique_ptr<GroupedDetection>
+    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                          const Decision& decision, const PixelMask* mask) = 0;
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
     virtual double kernel_seconds() const { return 0; }

@@ -14,8 +14,8 @@
 #include "detect/detect_cuda_kernels.cuh"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/feature_fit.h"
-#include "detect/tuned_filter.h"
 #include "detect/ring.h"
+#include "detect/tuned_filter.h"
 
 #include <algorithm>
 #include <array>
@@ -84,9 +84,9 @@ struct Parts {
 class ScoreWorker final : public CudaWorker {
   public:
     ScoreWorker(int ordinal, const Parts& parts, const Decision& decision, const TileLimits& l)
-        : CudaWorker(ordinal, parts.detector.bands, output_list(parts.detector.scores(), decision), decision, l),
-          m_parts(parts),
-          m_used(parts.detector.used.size()), m_centre(parts.detector.centre.size()),
+        : CudaWorker(ordinal, parts.detector.bands, output_list(parts.detector.scores(), decision), decision,
+                     l),
+          m_parts(parts), m_used(parts.detector.used.size()), m_centre(parts.detector.centre.size()),
           m_rows(parts.rows.size()), m_log_rows(parts.log_rows.size()), m_factor(parts.factor.size()),
           m_constants(parts.detector.constants.size()), m_valid(window_pixels(l)),
           m_numbers(static_cast<size_t>(parts.numbers()) * window_pixels(l)) {
@@ -170,9 +170,8 @@ class LocalWorker final : public CudaWorker {
   public:
     LocalWorker(int ordinal, const LocalPlan& plan, const Decision& decision, const TileLimits& l)
         : CudaWorker(ordinal, plan.bands, output_list(1, decision), decision, l), m_plan(plan),
-          m_runs(plan.runs(l)),
-          m_spectra(static_cast<size_t>(plan.pitch) * window_pixels(l)), m_state(window_pixels(l)),
-          m_mask(plan.ring.mask != nullptr ? window_pixels(l) : 0),
+          m_runs(plan.runs(l)), m_spectra(static_cast<size_t>(plan.pitch) * window_pixels(l)),
+          m_state(window_pixels(l)), m_mask(plan.ring.mask != nullptr ? window_pixels(l) : 0),
           m_matrices(plan.matrix() * batch_pixels()), m_centres(static_cast<size_t>(plan.pitch) * m_runs),
           m_means(static_cast<size_t>(plan.pitch) * batch_pixels()), m_ring_counts(batch_pixels()),
           m_status(batch_pixels()),
@@ -247,7 +246,9 @@ class CudaScores final : public CudaDetection {
     CudaScores(std::vector<CudaDevice> devices, const Detector& detector, const Decision& decision,
                double& kernel_seconds)
         : CudaDetection(std::move(devices), decision, kernel_seconds), m_parts(detector) {}
-    std::vector<int> output_bands() const override { return output_list(m_parts.detector.scores(), m_decision); }
+    std::vector<int> output_bands() const override {
+        return output_list(m_parts.detector.scores(), m_decision);
+    }
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return ScoreWorker::device_bytes(m_parts, m_decision, l);
@@ -301,13 +302,13 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
     std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
         return make_cuda_tuned_filter(m_devices, task, decision, m_kernel_seconds);
     }
-    std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
-                                                            const Columns& columns, const GroupOptions& options,
-                                                            const Decision& decision,
-                                                            const PixelMask* mask) override {
+    std::unique_ptr<GroupedDetection>
+    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                          const Decision& decision, const PixelMask* mask) override {
         auto made = make_cuda_columns(m_devices, make_column_task(scene, columns, options, decision, mask),
                                       m_kernel_seconds);
-        return made ? std::move(made) : detect::make_column_detection(scene, columns, options, decision, mask);
+        return made ? std::move(made)
+                    : detect::make_column_detection(scene, columns, options, decision, mask);
     }
 };
 

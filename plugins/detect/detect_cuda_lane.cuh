@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the operations of hsi_cuda_detect.so have in common. A lane is a stream with its own buffers, made once; lanes
-// take turns on the devices.
+// What the operations of hsi_cuda_detect.so have in common. A lane is a stream with its own buffers, made
+// once; lanes take turns on the devices.
 #pragma once
 
 #include "cuda/copy.h"
@@ -32,7 +32,9 @@ inline std::vector<int> output_list(int scores, const Decision& decision) {
     return decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
 }
 
-inline size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
+inline size_t window_pixels(const TileLimits& l) {
+    return static_cast<size_t>(l.window_samples * l.window_lines);
+}
 inline size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
 
 /// A lane: its stream, its tile, its outputs and what it has counted.

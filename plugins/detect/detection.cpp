@@ -184,10 +184,9 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
         return detect::make_tuned_filter(task, decision);
     }
-    std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
-                                                            const Columns& columns, const GroupOptions& options,
-                                                            const Decision& decision,
-                                                            const PixelMask* mask) override {
+    std::unique_ptr<GroupedDetection>
+    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                          const Decision& decision, const PixelMask* mask) override {
         return detect::make_column_detection(scene, columns, options, decision, mask);
     }
 };

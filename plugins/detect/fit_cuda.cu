@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fits of features on GPUs. A thread a pixel, range after range: the hull, mean and variance of the ratios, and their
-// products with eight features at a time, for which the ratios are made again. Hulls are the processor's (the file is
-// compiled with -fmad=false), scores to rounding.
+// Fits of features on GPUs. A thread a pixel, range after range: the hull, mean and variance of the ratios,
+// and their products with eight features at a time, for which the ratios are made again. Hulls are the
+// processor's (the file is compiled with -fmad=false), scores to rounding.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "detect/detect_cuda_lane.cuh"
@@ -41,10 +41,10 @@ struct FitWork {
     int inputs = 0, ranges = 0, targets = 0;
     int how = 0;
     double *scores = nullptr, *depths = nullptr; ///< [target][pixel]
-    uint8_t* state = nullptr;     ///< [range][pixel]: 1 no continuum; and a last row: valid
-    uint16_t* hulls = nullptr;    ///< [vertex][pixel]; null: own memory
-    const int* first = nullptr;   ///< of a target, in `range`; one more at the end
-    const int* range = nullptr;   ///< of features
+    uint8_t* state = nullptr;                    ///< [range][pixel]: 1 no continuum; and a last row: valid
+    uint16_t* hulls = nullptr;                   ///< [vertex][pixel]; null: own memory
+    const int* first = nullptr;                  ///< of a target, in `range`; one more at the end
+    const int* range = nullptr;                  ///< of features
     __device__ uint8_t& valid(int64_t p) const { return state[ranges * pixels + p]; }
 };
 
@@ -59,9 +59,11 @@ __global__ void __launch_bounds__(threads) look_at_pixels(const FitWork w) {
 }
 
 /// SimdKernels::add_fit() of one pixel.
-__device__ void add_fit(double product, double inverse, const FitLine& line, int how, double& score, double& depth) {
+__device__ void add_fit(double product, double inverse, const FitLine& line, int how, double& score,
+                        double& depth) {
     const bool is = product > 0 && inverse > 0;
-    const double f = is ? fmin(product * inverse * line.fit, 1.0) : 0.0, deep = is ? product * line.depth : 0.0;
+    const double f = is ? fmin(product * inverse * line.fit, 1.0) : 0.0,
+                 deep = is ? product * line.depth : 0.0;
     const bool strong = f >= line.least_fit && deep >= line.least_depth;
     const double one = how == 0 ? f : how == 1 ? deep : f * deep;
     score = strong ? score + line.weight * one : -INFINITY;
@@ -124,7 +126,8 @@ __device__ float best_fit(const FitWork& w, const gpu::Output& out, int64_t p) {
     while (!(judged(first) >= least))
         ++first;
     const double found = judged(first);
-    return (out.has_threshold && !(found >= out.threshold)) || !(found > 0) ? 0.0f : static_cast<float>(first + 1);
+    return (out.has_threshold && !(found >= out.threshold)) || !(found > 0) ? 0.0f
+                                                                            : static_cast<float>(first + 1);
 }
 
 __global__ void __launch_bounds__(threads) hand_out(const FitWork w, const gpu::Output out) {
@@ -227,9 +230,9 @@ class FitLane final : public CudaWorker {
   public:
     FitLane(int ordinal, std::shared_ptr<const DeviceFit> fit, const FitPlan& plan, const Decision& decision,
             const TileLimits& l)
-        : CudaWorker(ordinal, plan.task.inputs, plan.output_bands(decision.map), decision, l), m_fit(std::move(fit)),
-          m_plan(plan), m_scores(plan.task.targets.size() * window_pixels(l)), m_depths(m_scores.size()),
-          m_state((plan.parts.size() + 1) * window_pixels(l)),
+        : CudaWorker(ordinal, plan.task.inputs, plan.output_bands(decision.map), decision, l),
+          m_fit(std::move(fit)), m_plan(plan), m_scores(plan.task.targets.size() * window_pixels(l)),
+          m_depths(m_scores.size()), m_state((plan.parts.size() + 1) * window_pixels(l)),
           m_hulls(own(plan) ? 0 : plan.longest * window_pixels(l)) {}
     static bool own(const FitPlan& plan) { return plan.longest <= static_cast<size_t>(cuda::own_hull); }
     static uint64_t device_bytes(const FitPlan& plan, const Decision& decision, const TileLimits& l) {
@@ -277,7 +280,8 @@ class FitLane final : public CudaWorker {
 
 class CudaFeatureFit final : public CudaDetectionOf<FeatureFit> {
   public:
-    CudaFeatureFit(std::vector<CudaDevice> devices, FitTask task, const Decision& decision, double& kernel_seconds)
+    CudaFeatureFit(std::vector<CudaDevice> devices, FitTask task, const Decision& decision,
+                   double& kernel_seconds)
         : CudaDetectionOf(std::move(devices), decision, kernel_seconds), m_plan(std::move(task)),
           m_shared(this->devices().size()) {}
     std::vector<int> output_bands() const override { return m_plan.output_bands(m_decision.map); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mixture-tuned matched filtering on GPUs, in double precision: components of a pixel by eight, then what they say of
-// every target.
+// Mixture-tuned matched filtering on GPUs, in double precision: components of a pixel by eight, then what
+// they say of every target.
 #include "core/valid_pixel.h"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/tuned_plan.h"
@@ -20,9 +20,9 @@ struct TunedWork {
     int64_t pixels = 0;
     int bands = 0, used_count = 0, components = 0, targets = 0;
     const int* used = nullptr;
-    const double *mean = nullptr, *rows = nullptr;                            ///< rows: [chunk][band used][at_once]
+    const double *mean = nullptr, *rows = nullptr; ///< rows: [chunk][band used][at_once]
     const double *places = nullptr, *weights = nullptr, *signal = nullptr; ///< TunedPlan
-    double* y = nullptr;      ///< [component][pixel]
+    double* y = nullptr;                                                   ///< [component][pixel]
     double* scores = nullptr; ///< [target][MF, infeasibility][pixel]
     bool has_limit = false;
     double limit = 0;
@@ -128,10 +128,11 @@ struct DeviceTuned {
 
 class TunedLane final : public CudaWorker {
   public:
-    TunedLane(int ordinal, std::shared_ptr<const DeviceTuned> tuned, const TunedPlan& plan, const Decision& decision,
-              const TileLimits& l)
-        : CudaWorker(ordinal, plan.bands, plan.output_bands(decision.map), decision, l), m_tuned(std::move(tuned)),
-          m_plan(plan), m_y(static_cast<size_t>(plan.components) * window_pixels(l)),
+    TunedLane(int ordinal, std::shared_ptr<const DeviceTuned> tuned, const TunedPlan& plan,
+              const Decision& decision, const TileLimits& l)
+        : CudaWorker(ordinal, plan.bands, plan.output_bands(decision.map), decision, l),
+          m_tuned(std::move(tuned)), m_plan(plan),
+          m_y(static_cast<size_t>(plan.components) * window_pixels(l)),
           m_scores(2 * plan.targets * window_pixels(l)) {}
     static uint64_t device_bytes(const TunedPlan& plan, const Decision& decision, const TileLimits& l) {
         return common_bytes(plan.bands, plan.output_bands(decision.map), l) + DeviceTuned::bytes(plan) +

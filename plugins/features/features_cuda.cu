@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_features.so: continua and features on GPUs. A thread a pixel, with the operations of the processor in its
-// order and none of them fused (the file is compiled with -fmad=false): all results are the processor's to the last
-// bit.
+// hsi_cuda_features.so: continua and features on GPUs. A thread a pixel, with the operations of the processor
+// in its order and none of them fused (the file is compiled with -fmad=false): all results are the
+// processor's to the last bit.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "cuda/copy.h"
@@ -198,9 +198,12 @@ class CudaFeatureWorker final : public stream::Worker {
           m_x(pixels_of(limits) * static_cast<size_t>(setup.inputs)),
           m_out(pixels_of(limits) * static_cast<size_t>(setup.outputs)),
           m_hulls(setup.own() ? 0 : pixels_of(limits) * setup.longest), m_counts(3) {}
-    static size_t pixels_of(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
+    static size_t pixels_of(const TileLimits& l) {
+        return static_cast<size_t>(l.core_samples * l.core_lines);
+    }
     static uint64_t device_bytes(const FeatureSetup& s, const TileLimits& l) {
-        return pixels_of(l) * (4 * static_cast<uint64_t>(s.inputs + s.outputs) + (s.own() ? 0 : 2 * s.longest)) +
+        return pixels_of(l) *
+                   (4 * static_cast<uint64_t>(s.inputs + s.outputs) + (s.own() ? 0 : 2 * s.longest)) +
                12 * s.all + 24;
     }
 

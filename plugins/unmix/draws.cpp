@@ -124,9 +124,9 @@ class DrawWorker final : public stream::Worker {
         for (size_t d = 0; d < m_draws.size(); ++d) {
             const Draw& draw = *m_draws[d];
             if (m_options.noise) {
-                m_kernels.add_noise(m_values.data(), m_sigma.data(), bands, static_cast<uint32_t>(draw.number),
-                                    m_options.seed, static_cast<uint64_t>(m_first), m_noisy.data(),
-                                    m_squared.data());
+                m_kernels.add_noise(m_values.data(), m_sigma.data(), bands,
+                                    static_cast<uint32_t>(draw.number), m_options.seed,
+                                    static_cast<uint64_t>(m_first), m_noisy.data(), m_squared.data());
                 m_kernels.multiply(m_noisy.data(), bands, draw.spectra.data(), draw.spectra.size(),
                                    m_products.data());
             }
@@ -225,7 +225,8 @@ class CpuDraws final : public DrawUnmixing {
 
 } // namespace
 
-Draw::Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library, std::vector<int> classes)
+Draw::Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library,
+           std::vector<int> classes)
     : number(n), mixture(chosen, method), members(std::move(of_library)), class_of(std::move(classes)) {
     for (size_t k = 0; k < mixture.size(); ++k)
         spectra.push_back(mixture.spectrum(k));

@@ -107,8 +107,8 @@ __device__ bool is_valid_draw_pixel(const DrawTask& t, const DrawPixels& w, int6
 /// The products of Most spectra of a draw, from `first` on, with the pixel's values in this draw, and the sum
 /// of their squares.
 template <int Most, bool Noise>
-__device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i, const DrawPlace& draw, int first,
-                              double* products, double& squared) {
+__device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i, const DrawPlace& draw,
+                              int first, double* products, double& squared) {
     double sum[Most];
     int member[Most];
     const int count = min(Most, draw.size - first);
@@ -122,11 +122,10 @@ __device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i,
     for (int b = 0; b < t.bands; b += 4) {
         math::NormalNumbers z{};
         if (Noise)
-            z = math::normal_numbers(math::philox({{static_cast<uint32_t>(b / 4),
-                                                    noise_of_draw + static_cast<uint32_t>(draw.number),
-                                                    static_cast<uint32_t>(pixel),
-                                                    static_cast<uint32_t>(pixel >> 32)}},
-                                                  t.seed));
+            z = math::normal_numbers(math::philox(
+                {{static_cast<uint32_t>(b / 4), noise_of_draw + static_cast<uint32_t>(draw.number),
+                  static_cast<uint32_t>(pixel), static_cast<uint32_t>(pixel >> 32)}},
+                t.seed));
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
             if (b + q >= t.bands) break;
@@ -150,8 +149,8 @@ struct DrawSums {
 };
 
 /// One draw of one pixel, whose products are in the room.
-__device__ void solve_draw(const DrawTask& t, const Problem& problem, const DrawPlace& draw, const DrawRoom& room,
-                           double squared, bool rmse, DrawSums& all) {
+__device__ void solve_draw(const DrawTask& t, const Problem& problem, const DrawPlace& draw,
+                           const DrawRoom& room, double squared, bool rmse, DrawSums& all) {
     const int p = draw.size;
     if (t.unit) {
         if (!(squared > 0)) return;
@@ -193,14 +192,13 @@ __device__ void solve_draw(const DrawTask& t, const Problem& problem, const Draw
     }
 }
 
-__device__ void write_draws(const DrawTask& t, const DrawPixels& w, int64_t i, bool valid, const DrawRoom& room,
-                            const DrawSums& all) {
+__device__ void write_draws(const DrawTask& t, const DrawPixels& w, int64_t i, bool valid,
+                            const DrawRoom& room, const DrawSums& all) {
     if (!valid) atomicAdd(w.invalid, 1ull);
     const bool any = valid && all.count > 0;
     for (int c = 0; c < t.classes; ++c)
         w.mean[c * w.count + i] = any ? static_cast<float>(room.mean[c]) : nanf("");
-    if (t.nnls)
-        w.mean[t.classes * w.count + i] = any ? static_cast<float>(all.sum / all.count) : nanf("");
+    if (t.nnls) w.mean[t.classes * w.count + i] = any ? static_cast<float>(all.sum / all.count) : nanf("");
     for (int c = 0; w.deviation && c < t.classes; ++c) {
         const double squared = room.squared[c];
         w.deviation[c * w.count + i] =
@@ -227,8 +225,8 @@ __device__ Problem problem_of(const DrawTask& t, const DrawPlace& draw, const do
 template <int Most, bool Noise>
 __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, const DrawPixels w) {
     __shared__ double numbers[Most * Most + Most * (Most + 1) / 2 + Most];
-    double products[Most], factor[Most * (Most + 1) / 2], abundances[Most], trial[Most], ones[Most], mean[Most],
-        squares[Most], fraction[Most];
+    double products[Most], factor[Most * (Most + 1) / 2], abundances[Most], trial[Most], ones[Most],
+        mean[Most], squares[Most], fraction[Most];
     int index[Most];
     unsigned char state[Most];
     const DrawRoom room{products, factor, abundances, trial, ones, mean, squares, fraction, index, state};
@@ -269,8 +267,8 @@ __global__ void __launch_bounds__(threads)
             double squared = 0;
             for (int first = 0; first < draw.size; first += chunk) // the noise is made anew for each chunk
                 draw_products<chunk, Noise>(t, w, i, draw, first, room.products, squared);
-            solve_draw(t, problem_of(t, draw, t.numbers + draw.numbers), draw, room, squared, w.rmse != nullptr,
-                       all);
+            solve_draw(t, problem_of(t, draw, t.numbers + draw.numbers), draw, room, squared,
+                       w.rmse != nullptr, all);
         }
         write_draws(t, w, i, valid, room, all);
     }
@@ -311,7 +309,8 @@ struct DeviceDraws {
             all_numbers.insert(all_numbers.end(), problem.whole, problem.whole + triangle(problem.size));
             all_numbers.insert(all_numbers.end(), problem.whole_ones, problem.whole_ones + p);
         }
-        const auto bands = static_cast<size_t>(plan.library.bands()), spectra_count = plan.library.spectra.size();
+        const auto bands = static_cast<size_t>(plan.library.bands()),
+                   spectra_count = plan.library.spectra.size();
         std::vector<double> by_band(bands * spectra_count);
         for (size_t k = 0; k < spectra_count; ++k)
             for (size_t b = 0; b < bands; ++b)
@@ -352,7 +351,8 @@ struct DeviceDraws {
 /// Blocks of draw_in_memory() in a lane; 0: own memory holds all.
 int64_t blocks_in_memory(const DrawPlan& plan) {
     if (plan.most <= static_cast<size_t>(own_memory)) return 0;
-    const int64_t block = threads * room_bytes(static_cast<int64_t>(plan.most), static_cast<int64_t>(plan.classes));
+    const int64_t block =
+        threads * room_bytes(static_cast<int64_t>(plan.most), static_cast<int64_t>(plan.classes));
     return std::clamp<int64_t>(most_scratch / block, 1, 512);
 }
 
@@ -384,7 +384,8 @@ class CudaDrawWorker final : public stream::Worker {
         return static_cast<uint64_t>(4 * numbers * pixels_of(limits) + scratch_bytes(plan) + 8);
     }
 
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         const int64_t pixels = in.lines * in.samples; // the window is the core
@@ -434,8 +435,9 @@ class CudaDrawWorker final : public stream::Worker {
         else if (t.most <= own_memory)
             draw_by_thread<own_memory, Noise><<<blocks, threads, 0, stream>>>(t, w);
         else
-            draw_in_memory<Noise><<<static_cast<unsigned>(std::min<int64_t>(blocks, m_blocks)), threads, 0, stream>>>(
-                t, w, m_scratch.data());
+            draw_in_memory<Noise>
+                <<<static_cast<unsigned>(std::min<int64_t>(blocks, m_blocks)), threads, 0, stream>>>(
+                    t, w, m_scratch.data());
     }
 
     const int m_ordinal;
@@ -454,8 +456,8 @@ class CudaDraws final : public cuda::LaneOperation<DrawUnmixing> {
   public:
     CudaDraws(std::vector<CudaDevice> devices, const Endmembers& library, const Classes& classes,
               const DrawOptions& options, double& kernel_seconds)
-        : LaneOperation(std::move(devices)), m_plan(library, classes, options), m_shared(this->devices().size()),
-          m_kernel_seconds(kernel_seconds) {
+        : LaneOperation(std::move(devices)), m_plan(library, classes, options),
+          m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {
         m_skipped = m_plan.skipped;
     }
     std::vector<int> output_bands() const override { return m_plan.output_bands(); }

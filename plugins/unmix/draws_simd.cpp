@@ -44,7 +44,8 @@ struct VectorNumbers {
         return hn::ShiftRight<Bits>(w);
     }
     static HWY_INLINE V choose(W w, V even, V odd) {
-        return hn::IfThenElse(hn::RebindMask(Tag(), hn::TestBit(w, hn::Set(WordTag(), uint64_t{1}))), odd, even);
+        return hn::IfThenElse(hn::RebindMask(Tag(), hn::TestBit(w, hn::Set(WordTag(), uint64_t{1}))), odd,
+                              even);
     }
     static HWY_INLINE V negate(W w, V v) { return hn::Xor(v, hn::BitCast(Tag(), hn::ShiftLeft<63>(w))); }
     static HWY_INLINE W bits(V v) { return hn::BitCast(WordTag(), v); }
@@ -68,7 +69,8 @@ HWY_INLINE void philox_words(W c0, W c1, W c2, W c3, uint64_t key, W (&words)[4]
     const WordTag d;
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < math::philox_rounds; ++round) {
-        const W a = wide_product(c0, math::philox_multipliers[0]), b = wide_product(c2, math::philox_multipliers[1]);
+        const W a = wide_product(c0, math::philox_multipliers[0]),
+                b = wide_product(c2, math::philox_multipliers[1]);
         c0 = hn::Xor(hn::ShiftRight<32>(b), hn::Xor(c1, hn::Set(d, uint64_t{k0})));
         c1 = b;
         c2 = hn::Xor(hn::ShiftRight<32>(a), hn::Xor(c3, hn::Set(d, uint64_t{k1})));

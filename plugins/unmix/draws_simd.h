@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What draws compute of a few pixels at a time: noise of a place, and products with spectra. Every lane is a
-// pixel, and no multiplication is fused with an addition: the same bits in every instruction set, and those of
-// a GPU.
+// pixel, and no multiplication is fused with an addition: the same bits in every instruction set, and those
+// of a GPU.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct DrawKernels {
     void (*add_noise)(const double* values, const double* sigma, int bands, uint32_t draw, uint64_t seed,
                       uint64_t first, double* noisy, double* squared);
     /// products[k][draw_pixels] = sum over the bands, in their order, of spectra[k][band] x[band][pixel].
-    void (*multiply)(const double* x, int bands, const double* const* spectra, size_t count, double* products);
+    void (*multiply)(const double* x, int bands, const double* const* spectra, size_t count,
+                     double* products);
 };
 const DrawKernels& draw_kernels();
 

@@ -97,8 +97,8 @@ TEST_F(ClusterCuda, LabelsSumsAndCentresAreTheProcessors) {
             options.distance = distance;
             options.seed = 4;
             options.iterations = 30;
-            const std::string what = std::to_string(k) + " clusters" +
-                                     (distance == Distance::angle ? ", angle" : "");
+            const std::string what =
+                std::to_string(k) + " clusters" + (distance == Distance::angle ? ", angle" : "");
             const auto cpu = clustered(cube, k, options, false);
             expect_same(cpu, clustered(cube, k, options, true), what);
             expect_same(cpu, clustered(cube, k, options, true, 16), what + ", tiles");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fits of features, tuned filters and columns of hsi_cuda_detect.so through the tile pipeline: the processor's scores to
-// rounding, and its maps.
+// Fits of features, tuned filters and columns of hsi_cuda_detect.so through the tile pipeline: the
+// processor's scores to rounding, and its maps.
 #include "core/cuda_module.h"
 #include "detect/feature_fit.h"
 #include "detect/groups.h"
@@ -129,7 +129,8 @@ detect::FitTask fit_task(int bands, int targets, const std::vector<std::pair<siz
             if (r > 0 && k % 3 == 1) continue;
             std::vector<double> spectrum;
             const auto n = static_cast<double>(task.ranges[r].x.size());
-            const double centre = n * (0.3 + 0.4 * uniform(random)), width = n * (0.05 + 0.2 * uniform(random));
+            const double centre = n * (0.3 + 0.4 * uniform(random)),
+                         width = n * (0.05 + 0.2 * uniform(random));
             for (double i = 0; i < n; ++i)
                 spectrum.push_back(1 - 0.4 * std::exp(-(i - centre) * (i - centre) / (2 * width * width)));
             auto feature = detect::feature_to_fit(task.ranges[r], spectrum, "t");
@@ -152,7 +153,8 @@ TEST_F(DetectSpectraCuda, FitsOfFeaturesAreTheProcessors) {
                 task.score = score;
                 task.depths = depths;
                 for (const detect::Decision& decision :
-                     {detect::Decision{false, {}}, detect::Decision{true, {}}, detect::Decision{true, 0.05}}) {
+                     {detect::Decision{false, {}}, detect::Decision{true, {}},
+                      detect::Decision{true, 0.05}}) {
                     const auto first = detect::make_feature_fit(task, decision);
                     const auto cpu = run(*first, cube);
                     for (const int64_t tile : {0, 16}) {
@@ -160,8 +162,12 @@ TEST_F(DetectSpectraCuda, FitsOfFeaturesAreTheProcessors) {
                         const auto gpu = run(*second, cube, tile);
                         ASSERT_EQ(cpu.outputs.size(), gpu.outputs.size());
                         EXPECT_LT(apart(cpu.outputs.front(), gpu.outputs.front()), 2e-7);
-                        if (depths) { EXPECT_LT(apart(cpu.outputs.back(), gpu.outputs.back()), 2e-7); }
-                        if (decision.map) { EXPECT_EQ(different(cpu.outputs[1], gpu.outputs[1]), 0); }
+                        if (depths) {
+                            EXPECT_LT(apart(cpu.outputs.back(), gpu.outputs.back()), 2e-7);
+                        }
+                        if (decision.map) {
+                            EXPECT_EQ(different(cpu.outputs[1], gpu.outputs[1]), 0);
+                        }
                         EXPECT_EQ(cpu.valid, gpu.valid);
                         EXPECT_EQ(cpu.invalid, gpu.invalid);
                         EXPECT_EQ(first->without_continuum(), second->without_continuum());
@@ -212,7 +218,9 @@ TEST_F(DetectSpectraCuda, TunedFiltersAreTheProcessors) {
                     for (const int64_t tile : {0, 16}) {
                         const auto gpu = run(*backend().make_tuned_filter(task, decision), cube, tile);
                         EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 2e-7);
-                        if (decision.map) { EXPECT_EQ(different(cpu.outputs[1], gpu.outputs[1]), 0); }
+                        if (decision.map) {
+                            EXPECT_EQ(different(cpu.outputs[1], gpu.outputs[1]), 0);
+                        }
                         EXPECT_EQ(cpu.valid, gpu.valid);
                         EXPECT_EQ(cpu.invalid, gpu.invalid);
                     }
@@ -264,8 +272,8 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
                         options.targets.names.push_back("t" + std::to_string(k + 1));
                         options.targets.spectra.emplace_back();
                         for (int b = 0; b < bands; ++b)
-                            options.targets.spectra.back().push_back(ledoit ? 600 + 100 * normal(random)
-                                                                            : -0.1 * std::fabs(normal(random)));
+                            options.targets.spectra.back().push_back(
+                                ledoit ? 600 + 100 * normal(random) : -0.1 * std::fabs(normal(random)));
                     }
                     const detect::Columns columns{3, width};
                     const detect::Decision decision{targets > 1, 0.2};

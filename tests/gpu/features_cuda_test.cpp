@@ -53,10 +53,10 @@ Range range_of(size_t first, size_t count) {
 Cube spectra_scene(int bands) {
     auto cube = random_scene(67, 41, bands, 5, 0.03, 1000);
     for (int b = 0; b < bands; ++b) {
-        cube.at(b, 1, 1) = 1;                                     // flat
-        cube.at(b, 1, 2) = static_cast<float>(3 + b);             // a line
-        cube.at(b, 1, 3) = 2 - static_cast<float>(b % 2);         // steps
-        cube.at(b, 2, 2) = 0;                                     // invalid
+        cube.at(b, 1, 1) = 1;                                       // flat
+        cube.at(b, 1, 2) = static_cast<float>(3 + b);               // a line
+        cube.at(b, 1, 3) = 2 - static_cast<float>(b % 2);           // steps
+        cube.at(b, 2, 2) = 0;                                       // invalid
         cube.at(b, 2, 3) = b == 0 || b == bands - 1 ? 5.0f : -2.0f; // negative inside
     }
     cube.at(0, 3, 3) = -1;
@@ -93,7 +93,8 @@ TEST_F(FeaturesCuda, RatiosAndMeasuresAreTheProcessors) {
         compare(cube, {range_of(0, n)}, Output::removed, what + ", removed");
         compare(cube, {range_of(0, n)}, Output::features, what + ", features");
         if (bands < 10) continue;
-        compare(cube, {range_of(0, n / 2), range_of(n / 2, n - n / 2)}, Output::removed, what + ", two, removed");
+        compare(cube, {range_of(0, n / 2), range_of(n / 2, n - n / 2)}, Output::removed,
+                what + ", two, removed");
         compare(cube, {range_of(0, 5), range_of(3, n / 2), range_of(n - 4, 4)}, Output::features,
                 what + ", three, features");
     }

@@ -204,9 +204,11 @@ TEST_F(UnmixCuda, DrawsAreTheProcessorsToTheLastBit) {
                     const Cube& scene = noise ? with_deviations(cube, 12) : cube;
                     const auto cpu = drawn_from(*unmix::make_draws(e, classes, options), scene),
                                gpu = drawn_from(*backend().make_draws(e, classes, options), scene),
-                               cut_up = drawn_from(*backend().make_draws(e, classes, options), scene, {7, 5, 3});
+                               cut_up =
+                                   drawn_from(*backend().make_draws(e, classes, options), scene, {7, 5, 3});
                     const std::string what = std::to_string(per_class) + " of a class, method " +
-                                             std::to_string(static_cast<int>(method)) + (noise ? ", noise" : "");
+                                             std::to_string(static_cast<int>(method)) +
+                                             (noise ? ", noise" : "");
                     ASSERT_EQ(gpu.outputs.size(), 3u);
                     for (size_t k = 0; k < 3; ++k) {
                         EXPECT_TRUE(identical(cpu.outputs[k], gpu.outputs[k])) << what << ", output " << k;

@@ -92,8 +92,8 @@ TEST(RisingBands, AreSortedWithoutDoubles) {
     EXPECT_TRUE(rising_bands({500, unknown}, 501, 600).empty());
 }
 
-/// Points that are passed over on the way to the hull change no bit: the same as the chain of all points, which
-/// spectra that do not lie one after another go through.
+/// Points that are passed over on the way to the hull change no bit: the same as the chain of all points,
+/// which spectra that do not lie one after another go through.
 TEST(Continuum, PointsThatArePassedOverChangeNoBit) {
     std::mt19937 random(5);
     std::normal_distribution<double> normal;
@@ -108,8 +108,8 @@ TEST(Continuum, PointsThatArePassedOverChangeNoBit) {
                 const double t = static_cast<double>(i) / static_cast<double>(n);
                 const double noise = kind % 7 == 0 ? 0 : normal(random) * std::pow(10.0, -(kind % 7));
                 v[i] = kind % 11 == 0   ? 2 + (i % 3 == 0 ? 1.0 : 0.0)              // many equal heights
-                       : kind % 11 == 1 ? 3 + x[i]                                   // a line
-                       : kind % 11 == 2 ? 5 - (t - 0.5) * (t - 0.5)                  // all are vertices
+                       : kind % 11 == 1 ? 3 + x[i]                                  // a line
+                       : kind % 11 == 2 ? 5 - (t - 0.5) * (t - 0.5)                 // all are vertices
                        : kind % 11 == 3 ? (i == 0 || i == n - 1 ? 1.0 : -3 + noise) // negative inside
                                         : 1 + 0.3 * std::sin(9 * t) + noise;
                 if (kind % 13 == 12) v[i] = static_cast<double>(static_cast<float>(v[i]));

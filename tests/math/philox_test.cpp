@@ -30,9 +30,10 @@ TEST(Philox, NormalNumbersOfAPlace) {
 
 /// Against the C library's functions, also at the ends of both words.
 TEST(Philox, NormalPairIsBoxAndMullers) {
-    const uint32_t words[] = {0,          1,          2,          0x1FFFFFFF, 0x20000000, 0x3FFFFFFF, 0x40000000, 0x5FFFFFFF,
-                              0x60000000, 0x7FFFFFFF, 0x80000000, 0x9FFFFFFF, 0xB504F333, 0xB504F334, 0xC0000000, 0xDFFFFFFF,
-                              0xE0000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x12345678};
+    const uint32_t words[] = {0,          1,          2,          0x1FFFFFFF, 0x20000000,
+                              0x3FFFFFFF, 0x40000000, 0x5FFFFFFF, 0x60000000, 0x7FFFFFFF,
+                              0x80000000, 0x9FFFFFFF, 0xB504F333, 0xB504F334, 0xC0000000,
+                              0xDFFFFFFF, 0xE0000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x12345678};
     for (const uint32_t first : words)
         for (const uint32_t second : words) {
             double cosine = 0, sine = 0;
