@@ -14,7 +14,7 @@
 namespace hsi::synth {
 namespace {
 
-constexpr int64_t block = 32; ///< pixels each way for which the landscape is painted at once
+constexpr int64_t painted_side = 32; ///< pixels each way for which the landscape is painted at once
 
 uint64_t bits_of(double v) {
     uint64_t bits;
@@ -50,7 +50,7 @@ class LinePainter final : public stream::Operation {
 
   private:
     /// Of the part of the landscape that a block sees.
-    static int64_t side() { return block * 3 / 2 + 2; }
+    static int64_t side() { return painted_side * 3 / 2 + 2; }
 
     class Lane final : public stream::Worker {
       public:
@@ -60,10 +60,10 @@ class LinePainter final : public stream::Operation {
         void process(const Tile& tile, const CubeView<float>&,
                      const std::vector<CubeView<float>>& out) override {
             const Rect& core = tile.core;
-            for (int64_t y = core.y; y < core.bottom(); y += block)
-                for (int64_t x = core.x; x < core.right(); x += block) {
-                    const Rect part{x, y, std::min(block, core.right() - x),
-                                    std::min(block, core.bottom() - y)};
+            for (int64_t y = core.y; y < core.bottom(); y += painted_side)
+                for (int64_t x = core.x; x < core.right(); x += painted_side) {
+                    const Rect part{x, y, std::min(painted_side, core.right() - x),
+                                    std::min(painted_side, core.bottom() - y)};
                     paint(part, out[0].cut(x - core.x, y - core.y, part.w, part.h),
                           m.m_labels ? out[1].cut(x - core.x, y - core.y, part.w, part.h)
                                      : CubeView<float>{});
