@@ -187,7 +187,8 @@ class DetectTargets {
 
     /// warn_of_other_units(), for a library, and of a spectrum of zeros, which may be darkness or a mistake.
     /// sam and sid are the same in any units, and take no zeros.
-    void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene) const {
+    void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene,
+                             DetectComputing* computing = nullptr) const {
         if (m_absorption || !detect::has_background(method)) return;
         for (size_t k = 0; k < m_library.spectra.size(); ++k)
             if (const auto& x = m_library.spectra[k];
@@ -197,7 +198,11 @@ class DetectTargets {
         if (!m_library.spectra.empty())
             tools::warn_of_other_units(run, scene, m_library,
                                        "scores depend on the exact factor: compare those of a few, or take "
-                                       "-method sam, which needs none");
+                                       "-method sam, which needs none",
+                                       [computing](const CubeView<float>& cube, double* squares) {
+                                           return computing != nullptr &&
+                                                  (*computing)->sum_squares(cube, squares);
+                                       });
     }
 
   private:
@@ -262,22 +267,15 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
 }
 
 /// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
-/// where scores and statistics are computed.
+/// where scores are computed.
 DetectComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
                                 size_t targets) {
     const auto& options = run.options();
     std::vector<CudaDevice> devices;
     if (!raster::RasterSink::is_virtual(options.destination))
         devices = tool::choose_devices(run, "detect", work_of(s, scene, targets, options.threads));
-    const bool elsewhere = !devices.empty();
-    DetectComputing computing(run, "detect", std::move(devices), detect::simd_target(),
-                              detect::make_cpu_backend);
-    if (detect::has_background(s.method) && !s.local()) {
-        const std::string background = tool::describe_devices(run, {}, detect::simd_target());
-        run.report()["background_device"] = background;
-        if (elsewhere) run.note("Background: " + background);
-    }
-    return computing;
+    return DetectComputing(run, "detect", std::move(devices), detect::simd_target(),
+                           detect::make_cpu_backend);
 }
 
 void report_kernels(tool::Run& run, DetectComputing& computing) {
@@ -475,6 +473,13 @@ class ScoreTally {
                const detect::PixelMask* background)
         : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
           m_small(small_is_best), m_map(map), m_background(background) {}
+    /// What an operation of devices has counted.
+    ScoreTally(const ScoreTally& like, const detect::ScoreCounts& counts)
+        : ScoreTally(like.best.size(), like.m_bands, like.m_small, like.m_map, like.m_background) {
+        if (counts.best.size() == best.size()) best = counts.best;
+        if (counts.mapped.size() == mapped.size()) mapped = counts.mapped;
+        pixels = counts.pixels;
+    }
     ScoreTally fresh() const { return {best.size(), m_bands, m_small, m_map, m_background}; }
     void add(const Rect& core, const std::vector<CubeView<float>>& out) {
         for (size_t k = 0; k < best.size(); ++k)
@@ -683,7 +688,11 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     pass.output_layout = outputs.layout();
     const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
                           !s.map.empty(), s.background.empty() ? nullptr : mask);
-    tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
+    tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
+    // A device counts beside its scores, but not what lies outside of a background.
+    const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
+                         (s.background.empty() || s.map.empty());
+    stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;
     const raster::RasterSource* all = &scene;
     std::shared_ptr<raster::RasterSource> grown;
     if (scene.grows()) {
@@ -697,7 +706,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     report_counts(run, detection, s);
     if (const auto* groups = dynamic_cast<const detect::GroupedDetection*>(&detection))
         report_groups(run, s, *groups, scene.shape().bands);
-    report_scores(run, s, operation.tally(), names);
+    report_scores(run, s, counted ? ScoreTally(none, *detection.score_counts()) : tallied.tally(), names);
     outputs.commit();
     tool::check_last_line(run, *all);
     return true;
@@ -975,6 +984,35 @@ void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scen
     run.note(counted(excluded.front(), "pixel") + " of greatest score left the statistics");
 }
 
+/// The background of a scene on devices, where scores are computed there, too: the processor's, to the last
+/// bit. Not of a part of the pixels.
+class BackgroundComputing {
+  public:
+    BackgroundComputing(tool::Run& run, DetectComputing& computing, const detect::PixelMask* mask,
+                        const tools::GivenStatistics* given)
+        : m_run(run) {
+        constexpr auto what = stream::Statistics::double_covariance;
+        if (given == nullptr && mask == nullptr && computing.on_devices() && cuda_module_present("pca")) {
+            m_computing.emplace(run, "pca", computing.devices(), pca::simd_target(), pca::make_cpu_backend,
+                                false);
+            if (!(*m_computing)->has_scan(what)) m_computing.reset();
+        }
+        const std::string text = tool::describe_devices(
+            run, m_computing ? computing.devices() : std::vector<CudaDevice>(), detect::simd_target());
+        run.report()["background_device"] = text;
+        if (computing.on_devices()) run.note("Background: " + text);
+    }
+    explicit operator bool() const { return m_computing.has_value(); }
+    std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& shape) {
+        return tools::make_scan(m_run, *m_computing, shape, stream::Statistics::double_covariance, true);
+    }
+    stream::PassOptions pass(double share) { return m_computing->pass("background", share); }
+
+  private:
+    tool::Run& m_run;
+    std::optional<tools::PcaComputing> m_computing;
+};
+
 /// mf, cem, ace, rx: the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
@@ -985,10 +1023,13 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                          counted(scene.shape().bands, "band"));
     auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
+    BackgroundComputing there(run, computing, mask, given);
     detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
         if (given == nullptr)
-            tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
+            there ? tool::print_plan(run, *source, *there.make_scan(scene.shape()), there.pass(0.5))
+                  : tool::print_plan(run, *source, *make_scan(),
+                                     without_mask(mask, run.pass("background", 0.5)));
         print_shrinkage_plan(run, s, *source, mask);
         const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
         if (s.exclude_share > 0)
@@ -1005,14 +1046,16 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     const auto pass = [&](bool again) {
         return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
     };
-    const auto moments =
-        given ? tools::moments_at(*given, *scene.raster()) : scene.scan(make_scan, pass).moments;
+    const auto moments = given   ? tools::moments_at(*given, *scene.raster())
+                         : there ? scene.scan([&] { return there.make_scan(scene.shape()); },
+                                              [&](bool again) { return there.pass(again ? 0.0 : 0.5); })
+                                 : scene.scan(make_scan, pass).moments;
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
     auto detector = detector_of(run, s, scene, moments, *spectra, mask);
     exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
     report_background(run, s, detector, *scene.raster());
-    targets.warn_of_other_units(run, s.method, *source);
+    targets.warn_of_other_units(run, s.method, *source, &computing);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
                           [&](const detect::Decision& d) { return computing->make_detection(detector, d); },

@@ -76,7 +76,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         source = given->source;
     }
     tool::Scene scene(run, source, "MNF");
-    scene.watch_values();
+    scene.watch_values(tools::find_extremes_with(scene, computing));
     const int most =
         tools::component_count(settings.components, settings.components_given, scene.shape().bands);
     tools::check_output(run, component_spec(scene.shape(), most, true, nullptr), *source);
@@ -84,7 +84,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     const auto scan = [&] {
-        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences);
+        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences,
+                                scene.raster()->device() >= 0);
     };
     const auto pass = [&](bool again) {
         return tools::without_held_memory(computing, computing.pass("covariances", again ? 0.0 : 0.5));

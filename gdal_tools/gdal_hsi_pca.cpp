@@ -81,7 +81,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     std::iota(all.begin(), all.end(), 0);
     tools::project_scene(scene, computing, pca::projection(model, nc, all, bands),
                          component_spec(scene.shape(), nc, given || statistics.invalid_pixels > 0, &model));
-    raster::write_text_output(model_output, pca::to_json(model));
+    if (!settings.model_file.empty()) raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }
 

@@ -164,6 +164,9 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
 /// rounding: in any order they are the same.
 class UnmixTally {
   public:
+    UnmixTally() = default;
+    /// What an operation of devices has found.
+    explicit UnmixTally(const math::ExactSums& sums) { m_sums.add(sums); }
     static UnmixTally fresh() { return {}; }
     void add(const Rect&, const std::vector<CubeView<float>>& out) {
         for (int64_t line = 0; line < out[1].lines; ++line)
@@ -187,14 +190,16 @@ class UnmixTally {
 };
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene,
-                         const tools::FittedSpectra& library, unmix::Method method) {
+                         const tools::FittedSpectra& library, unmix::Method method,
+                         const tools::SumSquares& sum_squares = {}) {
     tools::warn_of_other_units(
         run, scene, library,
         unmix::sums_to_one(method)
             ? "fcls and scls depend on the exact factor: multiply it by the mean sum of "
               "abundances that -method nnls prints, or compare the mean residual of "
               "a few"
-            : "the mean sum of abundances says how much is missing");
+            : "the mean sum of abundances says how much is missing",
+        sum_squares);
 }
 
 std::string short_number(double v) {
@@ -225,13 +230,19 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
-    const auto unmixing = computing->make_unmixing(endmembers, {s.unmix.method, true});
-    tools::TalliedOperation<UnmixTally> operation(*unmixing, {}, s.unmix.rmse ? 2 : 1);
+    // A device adds up what its results come to; those of the processor go past a tally.
+    const bool there = computing.on_devices() && !run.ranks().several();
+    const auto unmixing =
+        computing->make_unmixing(endmembers, {s.unmix.method, !there || s.unmix.rmse, there});
+    tools::TalliedOperation<UnmixTally> tallied(*unmixing, {}, s.unmix.rmse ? 2 : 1);
+    stream::Operation& operation = there ? static_cast<stream::Operation&>(*unmixing) : tallied;
     if (run.options().dry_run) {
         tool::print_plan(run, *scene, operation, computing.pass("unmixing", 1));
         return true;
     }
-    warn_of_other_units(run, *scene, library, s.unmix.method);
+    warn_of_other_units(
+        run, *scene, library, s.unmix.method,
+        [&](const CubeView<float>& cube, double* squares) { return computing->sum_squares(cube, squares); });
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
     auto pass = computing.pass("unmixing", share);
@@ -245,7 +256,9 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     }
     if (unmixing->valid() == 0) return false;
     tool::report_invalid(run, unmixing->valid(), unmixing->invalid());
-    report_fit(run, operation.tally(), s.unmix.method, unmixing->valid(), endmembers.bands());
+    const UnmixTally of_device(unmixing->sums());
+    report_fit(run, there ? of_device : tallied.tally(), s.unmix.method, unmixing->valid(),
+               endmembers.bands());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
     outputs.commit();

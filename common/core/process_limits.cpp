@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -210,9 +213,45 @@ void share_machine(int memory, int processors) {
     g_processor_sharers = std::max(1, processors);
 }
 
+namespace {
+
+/// What `read` gives, asked once a second at most: it reads files of the system, and calls of a library may
+/// be many.
+template <class T>
+class Recent {
+  public:
+    explicit Recent(T (*read)()) : m_read(read) {}
+    T get() {
+        const std::lock_guard lock(m_mutex);
+        const auto now = std::chrono::steady_clock::now();
+        if (!m_value || now - m_when > std::chrono::seconds(1)) {
+            m_value = m_read();
+            m_when = now;
+        }
+        return *m_value;
+    }
+
+  private:
+    T (*const m_read)();
+    std::mutex m_mutex;
+    std::optional<T> m_value;
+    std::chrono::steady_clock::time_point m_when;
+};
+
+std::optional<uint64_t> recent_memory_limit() {
+    static Recent<std::optional<uint64_t>> recent([] { return cgroup_memory_limit(); });
+    return recent.get();
+}
+std::optional<double> recent_processor_limit() {
+    static Recent<std::optional<double>> recent([] { return cgroup_processor_limit(); });
+    return recent.get();
+}
+
+} // namespace
+
 uint64_t usable_ram() {
     uint64_t ram = system::physical_memory();
-    ram = std::min(ram, cgroup_memory_limit().value_or(ram));
+    ram = std::min(ram, recent_memory_limit().value_or(ram));
     ram = std::min(ram, slurm_memory().value_or(ram));
     return ram / static_cast<uint64_t>(g_memory_sharers.load());
 }
@@ -224,7 +263,7 @@ int usable_processors() {
         count = static_cast<int>(allowed);
     count = std::max(1, count / g_processor_sharers.load());
     // A control group holds all processes of the job on this machine.
-    if (const auto limit = cgroup_processor_limit()) {
+    if (const auto limit = recent_processor_limit()) {
         const double part = *limit / g_memory_sharers.load();
         if (part < count) count = std::max(1, static_cast<int>(std::ceil(part)));
     }

@@ -3,9 +3,13 @@
 #pragma once
 
 #include "core/error.h"
+#include "cuda/check.h"
+#include "cuda/kept_memory.h"
 
 #include <cublas_v2.h>
 
+#include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -20,29 +24,39 @@ inline void check_cublas(cublasStatus_t status, const char* call, const char* fi
 }
 #define HSI_CUBLAS_CHECK(call) ::hsi::cuda::check_cublas((call), #call, __FILE__, __LINE__)
 
-/// A handle of the current device, bound to one stream. Called from one thread at a time.
+/// A handle of the current device, bound to one stream. Called from one thread at a time. In a library it
+/// stays for the next call, since it takes memory of the device.
 class Cublas {
   public:
     explicit Cublas(cudaStream_t stream) {
-        HSI_CUBLAS_CHECK(cublasCreate(&m_handle));
+        HSI_CUDA_CHECK(cudaGetDevice(&m_device));
+        m_handle = static_cast<cublasHandle_t>(Kept::instance().take(m_device, 1));
+        if (m_handle == nullptr) HSI_CUBLAS_CHECK(cublasCreate(&m_handle));
         const auto status = cublasSetStream(m_handle, stream);
         if (status != CUBLAS_STATUS_SUCCESS) {
             cublasDestroy(m_handle);
             HSI_CUBLAS_CHECK(status);
         }
     }
-    Cublas(Cublas&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)) {}
+    Cublas(Cublas&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)), m_device(o.m_device) {}
     Cublas& operator=(Cublas&& o) noexcept {
         std::swap(m_handle, o.m_handle);
+        std::swap(m_device, o.m_device);
         return *this;
     }
     ~Cublas() {
-        if (m_handle) cublasDestroy(m_handle);
+        constexpr uint64_t most = 16;
+        if (m_handle == nullptr) return;
+        if (std::uncaught_exceptions() > 0 || !Kept::instance().keep(m_device, m_handle, 1, most))
+            cublasDestroy(m_handle);
     }
     cublasHandle_t get() const { return m_handle; }
 
   private:
+    struct CublasKind;
+    using Kept = KeptMemory<CublasKind>;
     cublasHandle_t m_handle = nullptr;
+    int m_device = 0;
 };
 
 } // namespace hsi::cuda

@@ -3,9 +3,13 @@
 #pragma once
 
 #include "core/error.h"
+#include "cuda/check.h"
+#include "cuda/kept_memory.h"
 
 #include <cusolverDn.h>
 
+#include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -20,29 +24,39 @@ inline void check_cusolver(cusolverStatus_t status, const char* call, const char
 }
 #define HSI_CUSOLVER_CHECK(call) ::hsi::cuda::check_cusolver((call), #call, __FILE__, __LINE__)
 
-/// A handle of the current device, bound to one stream. Called from one thread at a time.
+/// A handle of the current device, bound to one stream. Called from one thread at a time. In a library it
+/// stays for the next call, since it takes memory of the device.
 class Cusolver {
   public:
     explicit Cusolver(cudaStream_t stream) {
-        HSI_CUSOLVER_CHECK(cusolverDnCreate(&m_handle));
+        HSI_CUDA_CHECK(cudaGetDevice(&m_device));
+        m_handle = static_cast<cusolverDnHandle_t>(Kept::instance().take(m_device, 1));
+        if (m_handle == nullptr) HSI_CUSOLVER_CHECK(cusolverDnCreate(&m_handle));
         const auto status = cusolverDnSetStream(m_handle, stream);
         if (status != CUSOLVER_STATUS_SUCCESS) {
             cusolverDnDestroy(m_handle);
             HSI_CUSOLVER_CHECK(status);
         }
     }
-    Cusolver(Cusolver&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)) {}
+    Cusolver(Cusolver&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)), m_device(o.m_device) {}
     Cusolver& operator=(Cusolver&& o) noexcept {
         std::swap(m_handle, o.m_handle);
+        std::swap(m_device, o.m_device);
         return *this;
     }
     ~Cusolver() {
-        if (m_handle) cusolverDnDestroy(m_handle);
+        constexpr uint64_t most = 16;
+        if (m_handle == nullptr) return;
+        if (std::uncaught_exceptions() > 0 || !Kept::instance().keep(m_device, m_handle, 1, most))
+            cusolverDnDestroy(m_handle);
     }
     cusolverDnHandle_t get() const { return m_handle; }
 
   private:
+    struct CusolverKind;
+    using Kept = KeptMemory<CusolverKind>;
     cusolverDnHandle_t m_handle = nullptr;
+    int m_device = 0;
 };
 
 } // namespace hsi::cuda

@@ -2,6 +2,8 @@
 #include "math/exact_sum.h"
 
 #include "core/byte_pack.h"
+#include "core/error.h"
+#include "core/exact_digits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,37 +13,23 @@ namespace hsi::math {
 
 namespace {
 
-constexpr int base_exponent =
-    -1152; // of digit 0; a multiple of 32, 53 bits and more below the smallest subnormal
+using exact::split;
+using exact::Term;
+
 constexpr int64_t radix = int64_t{1} << 32;
-/// Terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
-constexpr int64_t most_pending = int64_t{1} << 28;
-
-/// A finite number as three digits, from `digit` upwards.
-struct Term {
-    size_t digit;
-    int64_t low, middle, high;
-};
-
-Term split(double x) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest
-    // exponent.
-    const int stored = static_cast<int>(bits >> 52 & 0x7ff);
-    const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
-    const int position = std::max(stored, 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
-    const unsigned __int128 wide = static_cast<unsigned __int128>(magnitude)
-                                   << (position % 32); // at most 85 bits
-    const int64_t sign = bits >> 63 ? -1 : 1;
-    return {static_cast<size_t>(position / 32),
-            sign * static_cast<int64_t>(static_cast<uint64_t>(wide) & 0xffffffffu),
-            sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 32) & 0xffffffffu),
-            sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 64))};
-}
 
 /// What carrying may need above the highest digit.
 constexpr size_t room = 2;
+
+/// A digit times 2^exponent.
+double scaled(int64_t digit, int exponent) {
+    const auto value = static_cast<double>(digit);
+    if (exponent < -1022 || exponent > 1023 - 32) return std::ldexp(value, exponent);
+    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // nothing is rounded
+    double power = 0;
+    std::memcpy(&power, &bits, sizeof power);
+    return value * power;
+}
 
 /// The value of `count` digits from number `lowest` upwards, with room above them, rounded.
 double round(int64_t* digit, size_t count, size_t lowest) {
@@ -69,8 +57,7 @@ double round(int64_t* digit, size_t count, size_t lowest) {
         --top;
     double result = 0;
     for (size_t i = top; i > 0 && i + 4 > top; --i)
-        result += std::ldexp(static_cast<double>(digit[i - 1]),
-                             static_cast<int>(32 * (lowest + i - 1)) + base_exponent);
+        result += scaled(digit[i - 1], static_cast<int>(32 * (lowest + i - 1)) + exact::base_exponent);
     return static_cast<double>(sign) * result;
 }
 
@@ -82,14 +69,15 @@ void ExactSum::add(double x) {
         return;
     }
     const Term t = split(x);
-    m_digit[t.digit] += t.low;
-    m_digit[t.digit + 1] += t.middle;
-    m_digit[t.digit + 2] += t.high;
-    if (++m_pending >= most_pending) normalise();
+    const auto at = static_cast<size_t>(t.digit);
+    m_digit[at] += t.low;
+    m_digit[at + 1] += t.middle;
+    m_digit[at + 2] += t.high;
+    if (++m_pending >= exact::most_terms) normalise();
 }
 
 void ExactSum::add(const ExactSum& other) {
-    if (m_pending + other.m_pending >= most_pending) normalise();
+    if (m_pending + other.m_pending >= exact::most_terms) normalise();
     for (size_t i = 0; i < m_digit.size(); ++i)
         m_digit[i] += other.m_digit[i];
     m_special += other.m_special;
@@ -109,13 +97,13 @@ void ExactSum::normalise() {
 
 double ExactSum::value() const {
     if (m_special != 0 || std::isnan(m_special)) return m_special;
-    std::array<int64_t, digits + room> digit{};
+    std::array<int64_t, exact::digits + room> digit{};
     std::copy(m_digit.begin(), m_digit.end(), digit.begin());
-    return round(digit.data(), digits, 0);
+    return round(digit.data(), exact::digits, 0);
 }
 
 void ExactSums::add(size_t first, const double* x, size_t count) {
-    size_t digit = ExactSum::digits;
+    int digit = exact::digits;
     int64_t *low = nullptr, *middle = nullptr, *high = nullptr;
     for (size_t k = 0; k < count; ++k) {
         if (!std::isfinite(x[k])) {
@@ -126,19 +114,20 @@ void ExactSums::add(size_t first, const double* x, size_t count) {
         const Term t = split(x[k]);
         if (t.digit != digit) { // rarely: neighbours are of like magnitude
             digit = t.digit;
-            low = row(digit) + first;
-            middle = row(digit + 1) + first;
-            high = row(digit + 2) + first;
+            const auto at = static_cast<size_t>(digit);
+            low = row(at) + first;
+            middle = row(at + 1) + first;
+            high = row(at + 2) + first;
         }
         low[k] += t.low;
         middle[k] += t.middle;
         high[k] += t.high;
     }
-    if (++m_pending >= most_pending) normalise();
+    if (++m_pending >= exact::most_terms) normalise();
 }
 
 void ExactSums::add(const ExactSums& other) {
-    if (m_pending + other.m_pending >= most_pending) normalise();
+    if (m_pending + other.m_pending >= exact::most_terms) normalise();
     for (size_t d = 0; d < m_digit.size(); ++d) {
         const int64_t* const from = other.m_digit[d].get();
         if (!from) continue;
@@ -152,6 +141,23 @@ void ExactSums::add(const ExactSums& other) {
             m_special[i] += other.m_special[i];
     }
     m_pending += other.m_pending + 1;
+}
+
+void ExactSums::add_digits(size_t digit, const int64_t* values) {
+    int64_t* const to = row(digit);
+    for (size_t i = 0; i < m_count; ++i)
+        to[i] += values[i];
+}
+
+void ExactSums::add_special(const double* values) {
+    m_special.resize(m_count);
+    for (size_t i = 0; i < m_count; ++i)
+        m_special[i] += values[i];
+}
+
+void ExactSums::expect(int64_t additions) {
+    if (m_pending + additions >= exact::most_terms) normalise();
+    m_pending += additions;
 }
 
 void ExactSums::normalise() {
@@ -171,7 +177,7 @@ void ExactSums::normalise() {
 uint64_t ExactSums::most_bytes(size_t count, int lowest, int highest) {
     // From the digit of the last of a term's 53 bits, whichever are set, to that of the highest, and one for
     // carrying; the non-finite terms apart.
-    const int digits = (highest - base_exponent) / 32 - (lowest - 52 - base_exponent) / 32 + 2;
+    const int digits = (highest - exact::base_exponent) / 32 - (lowest - 52 - exact::base_exponent) / 32 + 2;
     return count * static_cast<uint64_t>(digits + 1) * sizeof(int64_t);
 }
 
@@ -199,7 +205,7 @@ void ExactSums::add_packed(std::string_view packed) {
     const auto pending = in.one<int64_t>();
     const auto special = in.one<std::vector<double>>();
     if (!special.empty() && special.size() != m_count) throw Error("internal: exact sums of another number");
-    if (m_pending + pending >= most_pending) normalise();
+    if (m_pending + pending >= exact::most_terms) normalise();
     for (size_t d = 0; d < m_digit.size(); ++d) {
         if (!in.one<bool>()) continue;
         size_t count = 0;
@@ -228,28 +234,36 @@ void ExactSums::set_packed(std::string_view packed) {
     add_packed(packed);
 }
 
-double ExactSums::value(size_t i) const {
-    if (!m_special.empty() && (m_special[i] != 0 || std::isnan(m_special[i]))) return m_special[i];
-    size_t lowest = 0, count = 0;
-    std::array<int64_t, ExactSum::digits + room> digit{};
-    for (size_t d = 0; d < m_digit.size(); ++d) {
-        if (!m_digit[d]) continue;
-        if (count == 0) lowest = d;
-        count = d - lowest + 1;
-        digit[d - lowest] = m_digit[d][i];
-    }
-    return round(digit.data(), count, lowest);
-}
+double ExactSums::value(size_t i) const { return value_with(i, {}); }
 
 double ExactSums::value_with(size_t i, std::initializer_list<double> terms) const {
-    if (!m_special.empty() && (m_special[i] != 0 || std::isnan(m_special[i]))) return m_special[i];
-    ExactSum sum;
-    for (size_t d = 0; d < m_digit.size(); ++d)
-        if (m_digit[d]) sum.m_digit[d] = m_digit[d][i];
-    sum.normalise(); // digits may have grown to 63 bits
-    for (const double x : terms)
-        sum.add(x);
-    return sum.value();
+    double special = m_special.empty() ? 0 : m_special[i];
+    if (special != 0 || std::isnan(special)) return special;
+    // Only the digits that anything reaches.
+    size_t first = m_first, end = m_end;
+    for (const double x : terms) {
+        if (!std::isfinite(x)) {
+            special += x;
+            continue;
+        }
+        const auto at = static_cast<size_t>(split(x).digit);
+        first = std::min(first, at);
+        end = std::max(end, at + 3);
+    }
+    if (special != 0 || std::isnan(special)) return special;
+    if (first >= end) return 0.0;
+    std::array<int64_t, exact::digits + room> digit; // as far as it is used
+    std::fill_n(digit.begin(), end - first + room, int64_t{0});
+    for (size_t d = m_first; d < m_end; ++d)
+        if (m_digit[d]) digit[d - first] = m_digit[d][i];
+    for (const double x : terms) {
+        const Term t = split(x);
+        int64_t* const to = digit.data() + (static_cast<size_t>(t.digit) - first);
+        to[0] += t.low;
+        to[1] += t.middle;
+        to[2] += t.high;
+    }
+    return round(digit.data(), end - first, first);
 }
 
 } // namespace hsi::math

@@ -3,6 +3,9 @@
 // what makes statistics of a scene independent of tiles and threads.
 #pragma once
 
+#include "core/exact_digits.h"
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +27,9 @@ class ExactSum {
     double value() const;
 
   private:
-    friend class ExactSums;
     void normalise();
-    // Digit i counts units of 2^(32 i - 1152). Digits hold 32 bits (and a sign) after normalise() and may
-    // grow to 63 in between.
-    static constexpr int digits = 72;
-    std::array<int64_t, digits> m_digit{};
+    // Digits hold 32 bits (and a sign) after normalise() and may grow to 63 in between.
+    std::array<int64_t, exact::digits> m_digit{};
     int64_t m_pending = 0; ///< additions since the last normalise()
     double m_special = 0;  ///< sum of the non-finite terms
 };
@@ -57,15 +57,26 @@ class ExactSums {
     void add_packed(std::string_view packed);
     void set_packed(std::string_view packed);
 
+    // What was added elsewhere (cuda/exact_sums.cuh), digit by digit, after expect():
+    /// `additions` to each sum at most, fewer than exact::most_terms.
+    void expect(int64_t additions);
+    void add_digits(size_t digit, const int64_t* values); ///< one a sum
+    void add_special(const double* values);               ///< the sums of terms that are not finite
+
   private:
     void normalise();
     int64_t* row(size_t digit) {
-        if (!m_digit[digit]) m_digit[digit] = std::make_unique<int64_t[]>(m_count);
+        if (!m_digit[digit]) {
+            m_digit[digit] = std::make_unique<int64_t[]>(m_count);
+            m_first = std::min(m_first, digit);
+            m_end = std::max(m_end, digit + 1);
+        }
         return m_digit[digit].get();
     }
     size_t m_count;
-    std::array<std::unique_ptr<int64_t[]>, ExactSum::digits> m_digit; ///< of all sums; none: zero
-    std::vector<double> m_special;                                    ///< empty: zero
+    std::array<std::unique_ptr<int64_t[]>, exact::digits> m_digit; ///< of all sums; none: zero
+    size_t m_first = exact::digits, m_end = 0;                     ///< of those that are there
+    std::vector<double> m_special;                                 ///< empty: zero
     int64_t m_pending = 0; ///< the most additions to any sum since the last normalise()
 };
 

@@ -2,6 +2,7 @@
 #include "math/linear_algebra.h"
 
 #include "core/error.h"
+#include "math/eigen_vectors.h"
 
 // Eigen's code for one instruction set fuses and orders its sums in another way than that for the next;
 // without any it is the same everywhere.
@@ -16,7 +17,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 
 namespace hsi::math {
 namespace {
@@ -42,17 +45,19 @@ checked(const std::vector<double>& matrix, int n) {
     return {matrix.data(), n, n};
 }
 
+[[noreturn]] void throw_unsolved() {
+    throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
+                "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+}
+
 template <class Solver>
 void require_success(const Solver& solver) {
-    if (solver.info() != Eigen::Success)
-        throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
-                    "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+    if (solver.info() != Eigen::Success) throw_unsolved();
 }
 
 void require_finite(const std::vector<double>& matrix) {
     if (!std::all_of(matrix.begin(), matrix.end(), [](double x) { return std::isfinite(x); }))
-        throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
-                    "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+        throw_unsolved();
 }
 
 } // namespace
@@ -68,10 +73,105 @@ void fix_sign(double* vector, int n) {
 
 namespace {
 
-/// What Eigen sorts in rising order, falling, as rows with the common sign.
+/// Eigenvalues in rising order, and a column of `vectors` for each.
+struct Risen {
+    Eigen::VectorXd values;
+    Matrix vectors;
+};
+
+/// A step of the implicit QR iteration with Wilkinson's shift on rows `first` .. `last` of a tridiagonal
+/// matrix. \return its rotations behind those that are there.
+void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index first, Eigen::Index last,
+             std::vector<PlaneRotation>& rotations) {
+    const double half = (diagonal[last - 1] - diagonal[last]) * 0.5, e = beside[last - 1];
+    double shift = diagonal[last];
+    if (half == 0) {
+        shift -= std::fabs(e);
+    } else if (e != 0) {
+        const double length = Eigen::numext::hypot(half, e), far = half + (half > 0 ? length : -length);
+        shift -= e * e == 0 ? e / (far / e) : e * e / far;
+    }
+    double x = diagonal[first] - shift, z = beside[first];
+    for (Eigen::Index k = first; k < last && z != 0; ++k) {
+        Eigen::JacobiRotation<double> turn;
+        turn.makeGivens(x, z);
+        const double c = turn.c(), s = turn.s();
+        const double a = s * diagonal[k] + c * beside[k], b = s * beside[k] + c * diagonal[k + 1];
+        diagonal[k] = c * (c * diagonal[k] - s * beside[k]) - s * (c * beside[k] - s * diagonal[k + 1]);
+        diagonal[k + 1] = s * a + c * b;
+        beside[k] = c * a - s * b;
+        if (k > first) beside[k - 1] = c * beside[k - 1] - s * z;
+        x = beside[k];
+        if (k < last - 1) { // what the rotation leaves beside the three diagonals, for the next one
+            z = -s * beside[k + 1];
+            beside[k + 1] = c * beside[k + 1];
+        }
+        if (c != 1 || s != 0) rotations.push_back({static_cast<int>(k), c, s});
+    }
+}
+
+/// Turns a tridiagonal matrix into a diagonal one. False when it does not come to an end.
+bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector<PlaneRotation>& rotations) {
+    constexpr double least = std::numeric_limits<double>::min(),
+                     precision = 1 / std::numeric_limits<double>::epsilon();
+    constexpr Eigen::Index most_steps = 30; // an eigenvalue
+    Eigen::Index first = 0, last = diagonal.size() - 1;
+    for (Eigen::Index step = 0; last > 0; ++step) {
+        for (Eigen::Index i = first; i < last; ++i) {
+            const double scaled = precision * beside[i];
+            if (std::fabs(beside[i]) < least ||
+                scaled * scaled <= std::fabs(diagonal[i]) + std::fabs(diagonal[i + 1]))
+                beside[i] = 0;
+        }
+        while (last > 0 && beside[last - 1] == 0)
+            --last;
+        if (last == 0) break;
+        if (step == most_steps * diagonal.size()) return false;
+        first = last - 1;
+        while (first > 0 && beside[first - 1] != 0)
+            --first;
+        qr_step(diagonal, beside, first, last, rotations);
+    }
+    return true;
+}
+
+/// Of a symmetric matrix, of which the lower triangle is read. The numbers are those of Eigen's
+/// SelfAdjointEigenSolver, to the last bit; it applies every reflection and rotation to all vectors before
+/// the next, which takes three times as long.
+Risen solve(const Matrix& matrix, const Spread& spread) {
+    const Eigen::Index n = matrix.rows();
+    if (n == 1) return {matrix.diagonal(), Matrix::Ones(1, 1)};
+    Matrix scaled = matrix.triangularView<Eigen::Lower>();
+    double scale = scaled.cwiseAbs().maxCoeff();
+    if (scale == 0) scale = 1;
+    scaled.triangularView<Eigen::Lower>() /= scale;
+    const Eigen::Tridiagonalization<Matrix> tridiagonal(scaled);
+    Eigen::VectorXd values = tridiagonal.diagonal(), beside = tridiagonal.subDiagonal();
+    const Eigen::VectorXd factors = tridiagonal.householderCoefficients();
+    auto vectors = product_of_reflections(tridiagonal.packedMatrix().data(),
+                                          {factors.data(), factors.data() + factors.size()},
+                                          static_cast<int>(n), spread);
+    std::vector<PlaneRotation> rotations;
+    if (!diagonalise(values, beside, rotations)) throw_unsolved();
+    rotate_columns(vectors, static_cast<int>(n), rotations, spread);
+    Risen result{values, Eigen::Map<Matrix>(vectors.data(), n, n)};
+    for (Eigen::Index i = 0; i + 1 < n; ++i) {
+        Eigen::Index least = i;
+        for (Eigen::Index k = i + 1; k < n; ++k)
+            if (result.values[k] < result.values[least]) least = k;
+        if (least == i) continue;
+        std::swap(result.values[i], result.values[least]);
+        result.vectors.col(i).swap(result.vectors.col(least));
+    }
+    result.values *= scale;
+    return result;
+}
+
+/// What is sorted in rising order, falling, as rows with the common sign.
 SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int n) {
     SymmetricEigen result;
     result.size = n;
+    result.vectors.reserve(static_cast<size_t>(n) * static_cast<size_t>(n));
     for (int k = n - 1; k >= 0; --k) {
         result.values.push_back(values[k]);
         for (int i = 0; i < n; ++i)
@@ -83,15 +183,15 @@ SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int
 
 } // namespace
 
-SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n) {
+SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread) {
     const Matrix a = checked(matrix, n);
     require_finite(matrix);
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(a);
-    require_success(solver);
-    return falling(solver.eigenvalues(), solver.eigenvectors(), n);
+    const Risen solved = solve(a, spread);
+    return falling(solved.values, solved.vectors, n);
 }
 
-SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n) {
+SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n,
+                                 const Spread& spread) {
     const Matrix left = checked(a, n), right = checked(b, n);
     require_finite(a);
     require_finite(b);
@@ -103,9 +203,8 @@ SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector
     const Matrix half = cholesky.matrixL().solve(left);
     Matrix inner = cholesky.matrixL().solve(half.transpose());
     inner = (0.5 * (inner + inner.transpose())).eval();
-    const Eigen::SelfAdjointEigenSolver<Matrix> solver(inner);
-    require_success(solver);
-    return falling(solver.eigenvalues(), cholesky.matrixU().solve(solver.eigenvectors()), n);
+    const Risen solved = solve(inner, spread);
+    return falling(solved.values, cholesky.matrixU().solve(solved.vectors), n);
 }
 
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n) {

@@ -4,9 +4,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace hsi::math {
+
+/// Calls work(unit) for every unit of 0 .. units - 1, on whatever threads; returns when all are done. Null:
+/// one after another. No bit depends on it.
+using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {
     int size = 0;
@@ -20,7 +26,7 @@ struct SymmetricEigen {
 };
 
 /// All eigenvalues and eigenvectors. Throws Error when the matrix holds NaN or infinities.
-SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n);
+SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread = {});
 
 /// The eigenvalues alone, in falling order: cheaper. Throws Error when the matrix holds NaN or infinities.
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
@@ -28,7 +34,8 @@ std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int
 /// a v = l b v of a symmetric and a symmetric positive definite matrix: the vectors have v'b v = 1 (and so
 /// mutually 0), not unit length. Throws Error when b is not positive definite (to rounding), and when a
 /// matrix holds NaN or infinities.
-SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n);
+SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n,
+                                 const Spread& spread = {});
 
 /// The inverse of a symmetric positive definite matrix, by Cholesky. Throws Error when it is not positive
 /// definite (to rounding): linearly dependent bands.

@@ -472,9 +472,9 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
         return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
     // Where nothing has to be copied beside what is computed, a scene that fits is one tile, whose inputs and
-    // outputs lie as kernels want them. What the host adds up or looks at is shared by several lanes.
+    // outputs lie as kernels want them.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
-    if (there && !outputs.empty() && operation.puts_on() == source.device() && options.tile_samples == 0 &&
+    if (there && (outputs.empty() || operation.puts_on() == source.device()) && options.tile_samples == 0 &&
         options.tile_lines == 0 &&
         fits(request.lane_bytes(shape.samples, shape.lines, shape.samples, shape.lines), options.memory) &&
         fits(request.device_bytes(shape.samples, shape.lines, shape.samples, shape.lines),

@@ -509,7 +509,7 @@ void StatisticsScan::exchange(parallel::Group& ranks) {
     m_total->unite(ranks);
 }
 
-SceneStatistics StatisticsScan::result() const { return m_total->result(); }
+SceneStatistics StatisticsScan::result(int threads) const { return m_total->result(threads); }
 
 } // namespace hsi::stream
 #endif

@@ -74,8 +74,9 @@ class StatisticsScan : public Operation {
     void stop(Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// \throws Error when the scene varies, but so little that products in single precision vanish.
-    SceneStatistics result() const;
+    /// threads: no bit depends on them. \throws Error when the scene varies, but so little that products in
+    /// single precision vanish.
+    SceneStatistics result(int threads = 1) const;
 
   protected:
     // For other backends, whose workers are StatisticsWorkers.

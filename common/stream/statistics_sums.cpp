@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "parallel/group.h"
+#include "parallel/threads.h"
 
 #include <cmath>
 #include <cstring>
@@ -20,6 +21,17 @@ double upper_bits(double x) {
     bits &= ~((uint64_t{1} << 26) - 1);
     std::memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/// work(row) for all rows of a matrix on and below its diagonal, by several threads where there are many
+/// entries; the longest rows first.
+template <class Work>
+void for_rows(int rows, int threads, const Work& work) {
+    constexpr size_t worth_a_thread = 5000; // entries, of which a hundred take some microseconds
+    const auto members = static_cast<int>(
+        std::clamp<size_t>(at_lower(rows, 0) / worth_a_thread, 1, static_cast<size_t>(std::max(1, threads))));
+    parallel::for_each(rows, members, nullptr,
+                       [&](int64_t unit, int) { work(rows - 1 - static_cast<int>(unit)); });
 }
 
 /// Entries of a covariance; there is none of means.
@@ -117,18 +129,24 @@ void StatisticsSums::add_pairs(int64_t count, const LowerRows& scatter) {
 // Workers and ranks
 // ----------------------------------------------------------------------------------------------------------
 
-void StatisticsSums::add(const StatisticsSums& other) {
-    valid += other.valid;
-    invalid += other.invalid;
-    pairs += other.pairs;
+void StatisticsSums::add_counts(int64_t valid_pixels, int64_t valid_pairs,
+                                const std::vector<int64_t>& finite_values, const std::vector<float>& level,
+                                const std::vector<char>& varies) {
+    valid += valid_pixels;
+    pairs += valid_pairs;
     for (size_t b = 0; b < finite.size(); ++b)
-        finite[b] += other.finite[b];
+        finite[b] += finite_values[b];
+    if (m_level.empty()) m_level = level;
+    for (size_t b = 0; b < level.size(); ++b)
+        if (varies[b] || m_level[b] != level[b]) m_varies[b] = true;
+}
+
+void StatisticsSums::add(const StatisticsSums& other) {
+    add_counts(other.valid, other.pairs, other.finite, other.m_level, other.m_varies);
+    invalid += other.invalid;
     sum.add(other.sum);
     product.add(other.product);
     difference.add(other.difference);
-    if (m_level.empty()) m_level = other.m_level;
-    for (size_t b = 0; b < other.m_level.size(); ++b)
-        if (other.m_varies[b] || m_level[b] != other.m_level[b]) m_varies[b] = true;
 }
 
 void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums) {
@@ -179,7 +197,7 @@ void StatisticsSums::unite(parallel::Group& ranks) {
 // The result
 // ----------------------------------------------------------------------------------------------------------
 
-SceneStatistics StatisticsSums::result() const {
+SceneStatistics StatisticsSums::result(int threads) const {
     const auto size = static_cast<size_t>(bands);
     const double nan = std::numeric_limits<double>::quiet_NaN();
     SceneStatistics r;
@@ -189,7 +207,7 @@ SceneStatistics StatisticsSums::result() const {
     r.finite = finite;
     r.mean = valid > 0 ? means() : std::vector<double>(size, nan);
     if (what == Statistics::means) return r;
-    r.covariance = valid > 0 ? covariance() : std::vector<double>(size * size, nan);
+    r.covariance = valid > 0 ? covariance(threads) : std::vector<double>(size * size, nan);
     double greatest = 0;
     for (size_t b = 0; b < size && valid > 0; ++b) {
         if (!m_varies[b]) r.constant.push_back(static_cast<int>(b));
@@ -204,12 +222,14 @@ SceneStatistics StatisticsSums::result() const {
     if (what != Statistics::differences) return r;
     r.pairs = pairs;
     r.differences.assign(size * size, nan);
-    for (int a = 0; a < bands && pairs > 0; ++a)
-        for (int b = 0; b <= a; ++b) {
-            const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
-            r.differences[i * size + j] = r.differences[j * size + i] =
-                difference.value(at_lower(a, b)) / static_cast<double>(pairs);
-        }
+    if (pairs > 0)
+        for_rows(bands, threads, [&](int a) {
+            for (int b = 0; b <= a; ++b) {
+                const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
+                r.differences[i * size + j] = r.differences[j * size + i] =
+                    difference.value(at_lower(a, b)) / static_cast<double>(pairs);
+            }
+        });
     return r;
 }
 
@@ -222,7 +242,7 @@ std::vector<double> StatisticsSums::means() const {
 }
 
 /// bands x bands, of the valid pixels, one at least: errs by rounding alone, however far from 0 they lie.
-std::vector<double> StatisticsSums::covariance() const {
+std::vector<double> StatisticsSums::covariance(int threads) const {
     // Around m, the means rounded to single precision, so that what they have in common with the products
     // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
     //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
@@ -235,7 +255,8 @@ std::vector<double> StatisticsSums::covariance() const {
         middle.push_back(static_cast<double>(static_cast<float>(mean)));
         rest.push_back(sum.value_with(rest.size(), {-n_low * middle.back(), -n_high * middle.back()}));
     }
-    for (size_t i = 0; i < size; ++i)
+    for_rows(bands, threads, [&](int row) {
+        const auto i = static_cast<size_t>(row);
         for (size_t j = 0; j <= i; ++j) {
             const double of_middles = middle[i] * middle[j], upper = upper_bits(of_middles),
                          lower = of_middles - upper;
@@ -245,6 +266,7 @@ std::vector<double> StatisticsSums::covariance() const {
                 (middle[i] * rest[j] + middle[j] * rest[i]) - rest[i] * rest[j] / pixels;
             matrix[i * size + j] = matrix[j * size + i] = scatter / pixels;
         }
+    });
     return matrix;
 }
 

@@ -67,10 +67,15 @@ struct StatisticsSums {
     /// `count` pairs of neighbours: scatter: sums of d_a d_b, d their difference.
     void add_pairs(int64_t count, const LowerRows& scatter);
 
+    /// Blocks that were added up elsewhere, as far as they are no sums, which go into the members below:
+    /// `valid` pixels and `pairs`; of each band finite values, a centre, and whether another block has
+    /// another one or values vary within one. level: empty where no block had a valid pixel.
+    void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
+                    const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
     /// By all ranks together: become those of all of them. \throws Error when another has other bands.
     void unite(parallel::Group& ranks);
-    SceneStatistics result() const;                    ///< as StatisticsScan's
+    SceneStatistics result(int threads = 1) const;     ///< as StatisticsScan's
     static uint64_t bytes(int bands, Statistics what); ///< at most
 
     int bands;
@@ -84,7 +89,7 @@ struct StatisticsSums {
   private:
     void add_products(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
     std::vector<double> means() const;
-    std::vector<double> covariance() const;
+    std::vector<double> covariance(int threads) const;
 
     std::vector<float> m_level; ///< a band's value in the first block; empty before it
     std::vector<char> m_varies; ///< whether a band has another one somewhere

@@ -24,9 +24,11 @@ struct RangeWatch::Limits {
     std::vector<float> least, greatest, faint; ///< infinite for bands that tell nothing
     int varying = 0;                           ///< bands with a least and a greatest value
     bool amounts = false;                      ///< enough bands have a level that `faint` was made from
+    bool tell_nothing = false;                 ///< there is no range to compare with
 
     explicit Limits(const ValueRange& known, size_t bands)
         : least(bands, -infinity), greatest(bands, infinity), faint(bands, infinity) {
+        tell_nothing = known.minimum.empty();
         size_t levels = 0;
         for (size_t b = 0; b < known.minimum.size(); ++b) {
             const double low = known.minimum[b], high = known.maximum[b], width = high - low;
@@ -75,6 +77,7 @@ class RangeWatch::Reader final : public CubeReader {
     std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
         auto there = m_reader->view_on(device, window);
         if (!there) return there;
+        if (found_on_device(window, *there)) return there;
         m_line.resize(m_minimum.size() * static_cast<size_t>(window.w));
         const auto line = CubeView<float>::packed(m_line.data(), there->bands, 1, window.w);
         look_around(window, [&](int64_t y) {
@@ -88,6 +91,21 @@ class RangeWatch::Reader final : public CubeReader {
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
+    /// The whole grid at once, where that is possible.
+    bool found_on_device(const Rect& window, const CubeView<float>& there) {
+        const CubeShape shape = m_owner.shape();
+        if (!m_owner.m_find || !m_owner.m_limits->tell_nothing || window.area() != shape.pixels())
+            return false;
+        std::vector<float> low(m_minimum.size()), high(m_minimum.size());
+        const int64_t valid = m_owner.m_find(there, m_owner.m_first, m_owner.m_step, low.data(), high.data());
+        if (valid < 0) return false;
+        m_valid += valid;
+        for (size_t b = 0; b < low.size(); ++b) {
+            m_minimum[b] = std::min(m_minimum[b], low[b]);
+            m_maximum[b] = std::max(m_maximum[b], high[b]);
+        }
+        return true;
+    }
     /// look(y) for every line of a window that has pixels of the grid which nobody has seen: m_places.
     template <class Look>
     void look_around(const Rect& window, const Look& look) {

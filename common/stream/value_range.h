@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace hsi::parallel {
@@ -35,6 +37,13 @@ class RangeWatch final : public CubeSource {
     /// `from` must outlive this. `known`: the range to compare with, in the order of `from`'s bands; may be
     /// empty.
     explicit RangeWatch(const CubeSource& from, ValueRange known = {});
+    /// What finds the least and the greatest value, a band each, of the valid pixels among every step-th one,
+    /// from `first` on, of every step-th line of a scene that lies on a device; it returns how many these
+    /// are, or -1 where it cannot. With it the grid of a scene that goes through in one piece is looked at
+    /// there, where there is no range to compare with. Before the pass.
+    using FindExtremes = std::function<int64_t(const CubeView<float>& scene, int64_t first, int64_t step,
+                                               float* low, float* high)>;
+    void find_with(FindExtremes find) { m_find = std::move(find); }
     ~RangeWatch() override;
 
     CubeShape shape() const override { return m_from.shape(); }
@@ -66,6 +75,7 @@ class RangeWatch final : public CubeSource {
     struct Limits; ///< what a value is compared with
     const CubeSource& m_from;
     std::unique_ptr<const Limits> m_limits;
+    FindExtremes m_find; ///< may be null
     int64_t m_step = 1, m_first = 0, m_across = 0;
     /// A Seen of each pixel of the grid: windows of tiles overlap.
     mutable std::vector<std::atomic<uint8_t>> m_seen;

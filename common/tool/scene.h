@@ -91,7 +91,11 @@ class Scene {
     /// A copy in memory is needed no more.
     void release() { m_cube = m_raster; }
     /// From now on a scan looks at the bands' extremes, too (of pixels on a grid: stream::RangeWatch).
-    void watch_values() { m_watching = true; }
+    /// find: stream::RangeWatch::find_with(); may be null.
+    void watch_values(stream::RangeWatch::FindExtremes find = {}) {
+        m_watching = true;
+        m_find = std::move(find);
+    }
     const std::vector<float>& minimum() const { return m_minimum; } ///< a band each
     const std::vector<float>& maximum() const { return m_maximum; }
 
@@ -108,7 +112,8 @@ class Scene {
             const auto operation = make();
             auto options = pass(again);
             if (m_watching) {
-                const stream::RangeWatch watch(*cube);
+                stream::RangeWatch watch(*cube);
+                watch.find_with(m_find);
                 m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
                 watch.exchange(m_run.ranks());
                 m_minimum = watch.minimum();
@@ -117,7 +122,12 @@ class Scene {
                 m_run.add_pass(stream::run_pass(*cube, *operation, {}, options));
             }
             Run::seal(*m_cube);
-            auto result = operation->result();
+            auto result = [&] {
+                if constexpr (requires { operation->result(1); })
+                    return operation->result(m_run.options().threads);
+                else
+                    return operation->result();
+            }();
             if (result.valid_pixels > 0) {
                 report_counted(result.valid_pixels, result.invalid_pixels);
                 return result;
@@ -159,6 +169,7 @@ class Scene {
     std::shared_ptr<stream::CubeSource> m_cube; ///< null while a scan is repeated
     const char* m_fate = "and stay without a value";
     bool m_watching = false, m_read_once = false;
+    stream::RangeWatch::FindExtremes m_find;
     Join m_join; ///< null: src alone
     std::vector<float> m_minimum, m_maximum;
 };

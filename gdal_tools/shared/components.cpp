@@ -52,8 +52,15 @@ std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaCompu
     return computing->make_scan(scene, what, to_keep);
 }
 
+stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, PcaComputing& computing) {
+    if (scene.raster()->device() < 0 || !computing.on_devices()) return {};
+    return [&computing](const CubeView<float>& cube, int64_t first, int64_t step, float* low, float* high) {
+        return computing->find_extremes(cube, first, step, low, high);
+    };
+}
+
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
-    scene.watch_values();
+    scene.watch_values(find_extremes_with(scene, computing));
     return scene.scan(
         [&] {
             return make_scan(scene.run(), computing, scene.shape(), stream::Statistics::covariance,
@@ -67,7 +74,9 @@ stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, 
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options, const GivenStatistics* given) {
     tool::Run& run = scene.run();
-    auto model = pca::fit(statistics, options);
+    auto with_threads = options;
+    with_threads.threads = run.options().threads;
+    auto model = pca::fit(statistics, with_threads);
     model.origin = tool::origin_of(run);
     model.source = scene.raster()->path();
     tool::describe_bands(*scene.raster(), model);
@@ -90,7 +99,7 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
                            const std::vector<float>& minimum, const std::vector<float>& maximum,
                            std::vector<int>& kept) {
     tool::Run& run = scene.run();
-    auto found = mnf::fit(moments);
+    auto found = mnf::fit(moments, run.options().threads);
     kept = found.kept;
     mnf::Model& model = found.model;
     const int bands = scene.shape().bands;

@@ -45,6 +45,10 @@ std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaCompu
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device = false);
 
+/// For tool::Scene::watch_values(): extremes of a scene on a device are found there. `computing` must outlive
+/// it.
+stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, PcaComputing& computing);
+
 /// One pass over the scene; the extremes of its bands are looked at, too.
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share);
 

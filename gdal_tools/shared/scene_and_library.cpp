@@ -7,6 +7,7 @@
 #include "core/valid_pixel.h"
 #include "math/resampling.h"
 #include "model/classes.h"
+#include "parallel/threads.h"
 #include "shared/spectral_bands.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <numeric>
 
 namespace hsi::tools {
@@ -460,6 +462,68 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 
 namespace {
 
+constexpr size_t looked_at = 65536; ///< spectra of a scene
+
+/// The squares of the lengths of the pixels of `lines` whole lines; in each, bands are added in their order.
+void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_t first, int64_t lines,
+                 const SumSquares& on_device, std::vector<double>& squares) {
+    const auto shape = scene.shape();
+    squares.assign(static_cast<size_t>(lines * shape.samples), 0.0);
+    if (on_device && scene.device() >= 0)
+        if (const auto there = scene.open_reader()->view_on(scene.device(), {0, first, shape.samples, lines});
+            there && on_device(*there, squares.data()))
+            return;
+    // What readers hold is planned for one of them here.
+    const int members = scene.reader_bytes() > 0 ? 1 : run.options().threads;
+    std::vector<std::unique_ptr<stream::CubeReader>> readers(static_cast<size_t>(members));
+    std::vector<std::vector<float>> values(readers.size());
+    parallel::for_each(lines, members, &run.cancel(), [&](int64_t line, int member) {
+        auto& reader = readers[static_cast<size_t>(member)];
+        auto& floats = values[static_cast<size_t>(member)];
+        if (!reader) reader = scene.open_reader();
+        floats.resize(static_cast<size_t>(shape.bands * shape.samples));
+        const auto view = CubeView<float>::packed(floats.data(), shape.bands, 1, shape.samples);
+        reader->read({0, first + line, shape.samples, 1}, view);
+        double* const to = squares.data() + line * shape.samples;
+        for (int b = 0; b < shape.bands; ++b) {
+            const float* const row = view.row(b, 0);
+            for (int64_t x = 0; x < shape.samples; ++x) {
+                const auto v = static_cast<double>(row[x]);
+                to[x] += v * v;
+            }
+        }
+    });
+}
+
+/// Whether the median length of the first valid spectra in reading order is neither over ten times `library`
+/// nor under a tenth; true, too, where there are none.
+bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, double library,
+                      const SumSquares& on_device) {
+    const auto shape = scene.shape();
+    const int64_t lines = std::max<int64_t>(1, static_cast<int64_t>(looked_at) / shape.samples + 1);
+    // A root is taken where rounding could decide.
+    constexpr double rounding = 1e-12;
+    const double longest = 100 * library * library, shortest = library * library / 100,
+                 not_too_long = longest * (1 - rounding), far_too_long = longest * (1 + rounding),
+                 not_too_short = shortest * (1 + rounding), far_too_short = shortest * (1 - rounding);
+    std::vector<double> squares;
+    size_t count = 0, not_long = 0, not_short = 0;
+    for (int64_t line = 0; line < shape.lines && count < looked_at; line += lines) {
+        sum_squares(run, scene, line, std::min(lines, shape.lines - line), on_device, squares);
+        for (const double squared : squares) {
+            if (!is_valid_sum(squared) || count == looked_at) continue;
+            ++count;
+            not_long +=
+                squared < not_too_long || (squared < far_too_long && library >= std::sqrt(squared) / 10);
+            not_short +=
+                squared > not_too_short || (squared > far_too_short && library <= 10 * std::sqrt(squared));
+        }
+    }
+    // The median has count / 2 lengths before it: those that are not too long are the first ones, those that
+    // are not too short the last.
+    return count == 0 || (not_long > count / 2 && not_short >= count - count / 2);
+}
+
 /// How large spectra are.
 struct Sizes {
     std::vector<double> lengths; ///< one a spectrum
@@ -468,7 +532,7 @@ struct Sizes {
 
 /// Of the first 65,536 valid spectra in reading order.
 Sizes first_sizes(const raster::RasterSource& scene) {
-    constexpr size_t wanted = 65536;
+    constexpr size_t wanted = looked_at;
     constexpr int64_t few = 262144; // values at a time, which the caches hold
     const auto shape = scene.shape();
     const auto reader = scene.open_reader();
@@ -535,13 +599,16 @@ double proposed_scale(double ratio, const std::string& type) {
 }
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra,
-                         const std::string& inexact) {
+                         const std::string& inexact, const SumSquares& sum_squares) {
     if (!run.ranks().root()) return; // who warns reads the scene for it
-    const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
+    const Sizes of_library = sizes_of(spectra);
     // A spectrum of zeros (shade) has no units.
     std::vector<double> lengths = of_library.lengths;
     lengths.erase(std::remove(lengths.begin(), lengths.end(), 0.0), lengths.end());
-    const double library = median(lengths), pixels = median(of_scene.lengths);
+    const double library = median(lengths);
+    if (library == 0 || has_like_lengths(run, scene, library, sum_squares)) return;
+    const Sizes of_scene = first_sizes(scene);
+    const double pixels = median(of_scene.lengths);
     if (pixels == 0 || library == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
     std::vector<double>
         ratios; // what leads from the library's maxima, as they are in its file, to the scene's

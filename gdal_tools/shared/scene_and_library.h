@@ -9,6 +9,7 @@
 #include "tool/run.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -112,9 +113,11 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 /// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake. The warning
 /// proposes a value for -library-scale (proposed_scale() of the middle ratio of the bands' maxima), and so
 /// does the report (library.proposed_scale). The warning ends with `inexact`: what to do since the true
-/// factor may be another one.
+/// factor may be another one. sum_squares: of a scene that lies on a device, there, as Backend::sum_squares()
+/// of what computes; may be null.
+using SumSquares = std::function<bool(const CubeView<float>& scene, double* squares)>;
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
-                         const std::string& inexact);
+                         const std::string& inexact, const SumSquares& sum_squares = {});
 
 /// The factor between spectra that people use which is nearest to `ratio` (above 0), by its logarithm: a
 /// power of ten, or for the sample types Byte and UInt16 the largest number of that type (255, 65535), or one

@@ -38,6 +38,7 @@ struct Copy2D {
 };
 constexpr int kind_host = 1, kind_device = 2; // CUmemorytype
 constexpr int attribute_ordinal = 9;          // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+constexpr int unknown_device = -2;            // CU_DEVICE_INVALID
 
 /// The functions of the driver that are needed here.
 class Driver {
@@ -55,7 +56,7 @@ class Driver {
     Function<void*> context_push = nullptr;
     Function<void**> context_pop = nullptr;
     Function<int*> context_device = nullptr;
-    Function<void*, int, unsigned long long> pointer_attribute = nullptr;
+    Function<unsigned, int*, void**, unsigned long long> pointer_attributes = nullptr;
     Function<void*> stream_wait = nullptr;
     Function<void*, void**> stream_context = nullptr;
     Function<const Copy2D*> copy = nullptr;
@@ -77,7 +78,7 @@ class Driver {
         load(context_push, "cuCtxPushCurrent_v2");
         load(context_pop, "cuCtxPopCurrent_v2");
         load(context_device, "cuCtxGetDevice");
-        load(pointer_attribute, "cuPointerGetAttribute");
+        load(pointer_attributes, "cuPointerGetAttributes");
         load(stream_wait, "cuStreamSynchronize");
         load(stream_context, "cuStreamGetCtx");
         load(copy, "cuMemcpy2DUnaligned_v2");
@@ -120,6 +121,15 @@ class ContextGuard {
     ContextGuard(const ContextGuard&) = delete;
     ContextGuard& operator=(const ContextGuard&) = delete;
 };
+
+/// The device that CUDA says of memory: unknown_device where it knows nothing of it.
+int device_of(const void* data) {
+    int ordinal = unknown_device, asked = attribute_ordinal;
+    void* answer = &ordinal;
+    const int code =
+        Driver::instance().pointer_attributes(1, &asked, &answer, reinterpret_cast<uintptr_t>(data));
+    return code == 0 ? ordinal : unknown_device;
+}
 
 /// Pinned blocks that wait for the next call. Never destroyed: the driver may end before it.
 class Pool {
@@ -222,8 +232,8 @@ void check_on_device(const std::string& role, const hsi_array& array) {
                          "Set the array's member 'device' to -1 for host memory.");
     const ContextGuard guard(array.device);
     const Driver& driver = Driver::instance();
-    int ordinal = -1;
-    if (driver.pointer_attribute(&ordinal, attribute_ordinal, reinterpret_cast<uintptr_t>(array.data)) != 0)
+    const int ordinal = device_of(array.data);
+    if (ordinal == unknown_device)
         throw UsageError(said() + ", and its data are none that CUDA knows",
                          "Is it an array in host memory?");
     if (ordinal != array.device)
@@ -271,9 +281,7 @@ void copy_array(int device, const hsi_array& to, const hsi_array& from) {
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from) {
     const ContextGuard guard(device);
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
-    int of = -1;
-    const bool pinned_there = Driver::instance().pointer_attribute(&of, attribute_ordinal,
-                                                                   reinterpret_cast<uintptr_t>(to.data)) == 0;
+    const bool pinned_there = device_of(to.data) != unknown_device;
     if (pinned_there && (to.line_stride == to.samples || to.lines == 1)) return copy_packed(to, from);
     // Else by pinned memory, in the layout that is wanted.
     const PinnedMemory pinned(device, static_cast<size_t>(bytes(int64_t{to.bands} * to.lines * to.samples)));

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -132,14 +133,16 @@ SpectralLibrary library_of(const hsi_array& array) {
         for (size_t b = 0; b < bands; ++b) {
             const char* const at = static_cast<const char*>(array.data) +
                                    static_cast<int64_t>(b) * array.strides[0] + k * array.strides[2];
-            // The three floats of a number give it back in double precision.
             double value = 0;
-            for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
-                float one;
-                to_part(part, at, array.strides[0], static_cast<GDALDataType>(array.type), false, {},
-                        static_cast<GDALDataType>(array.type), &one, 1);
-                value += static_cast<double>(one);
-            }
+            if (array.type == HSI_FLOAT64)
+                std::memcpy(&value, at, sizeof value);
+            else // the three floats of a whole number give it back in double precision
+                for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
+                    float one;
+                    to_part(part, at, array.strides[0], static_cast<GDALDataType>(array.type), false, {},
+                            static_cast<GDALDataType>(array.type), &one, 1);
+                    value += static_cast<double>(one);
+                }
             spectrum.push_back(array.has_nodata != 0 && value == array.nodata
                                    ? std::numeric_limits<double>::quiet_NaN()
                                    : value);

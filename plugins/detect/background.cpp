@@ -88,9 +88,9 @@ void BackgroundScan::exchange(parallel::Group& ranks) {
     m_valid_outside = ranks.sum("pixels outside of the mask", m_valid_outside);
 }
 
-Background BackgroundScan::result() const {
+Background BackgroundScan::result(int threads) const {
     Background b;
-    b.moments = StatisticsScan::result();
+    b.moments = StatisticsScan::result(threads);
     b.valid_pixels = b.moments.valid_pixels + m_valid_outside;
     b.invalid_pixels = b.moments.invalid_pixels - m_valid_outside;
     for (size_t k = 0; k < m_finite_outside.size(); ++k)

@@ -70,7 +70,7 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
     void exchange(parallel::Group& ranks) override;
-    Background result() const;
+    Background result(int threads = 1) const;
 
   private:
     const PixelMask* m_mask;
@@ -226,6 +226,13 @@ struct Decision {
     std::optional<double> threshold;
 };
 
+/// What the scores of a pass come to.
+struct ScoreCounts {
+    std::vector<float> best;     ///< a target each; NaN: no pixel has a score
+    std::vector<int64_t> mapped; ///< pixels of the map, a target each
+    int64_t pixels = 0;          ///< with a score, where there is a map
+};
+
 /// Counts of the pass; complete after it.
 class Detection : public stream::Operation {
   public:
@@ -235,6 +242,9 @@ class Detection : public stream::Operation {
     int64_t invalid() const { return m_invalid; }
     int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around
     int64_t without_variance() const { return m_flat; }  ///< local RX: valid, all pixels around are equal
+    /// Of an operation of devices, which counts beside the scores, where these are: what this process has
+    /// seen. Null on the CPU.
+    virtual const ScoreCounts* score_counts() const { return nullptr; }
 
   protected:
     int64_t m_valid = 0, m_invalid = 0, m_few = 0, m_flat = 0;
@@ -294,6 +304,9 @@ class Backend {
     virtual std::unique_ptr<GroupedDetection>
     make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
                           const Decision& decision, const PixelMask* mask) = 0;
+    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene that lies on the
+    /// device. False where this is no device.
+    virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
     virtual double kernel_seconds() const { return 0; }

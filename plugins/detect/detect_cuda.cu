@@ -8,6 +8,7 @@
 #include "cuda/device_buffer.h"
 #include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
+#include "cuda/spectrum_lengths.cuh"
 #include "cuda/stream.h"
 #include "detect/columns_cuda.h"
 #include "detect/detect.h"
@@ -19,8 +20,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace hsi::detect {
 namespace {
@@ -85,7 +88,7 @@ class ScoreWorker final : public CudaWorker {
   public:
     ScoreWorker(int ordinal, const Parts& parts, const Decision& decision, const TileLimits& l)
         : CudaWorker(ordinal, parts.detector.bands, output_list(parts.detector.scores(), decision), decision,
-                     l),
+                     l, true),
           m_parts(parts), m_used(parts.detector.used.size()), m_centre(parts.detector.centre.size()),
           m_rows(parts.rows.size()), m_log_rows(parts.log_rows.size()), m_factor(parts.factor.size()),
           m_constants(parts.detector.constants.size()), m_valid(window_pixels(l)),
@@ -169,7 +172,7 @@ struct LocalPlan {
 class LocalWorker final : public CudaWorker {
   public:
     LocalWorker(int ordinal, const LocalPlan& plan, const Decision& decision, const TileLimits& l)
-        : CudaWorker(ordinal, plan.bands, output_list(1, decision), decision, l), m_plan(plan),
+        : CudaWorker(ordinal, plan.bands, output_list(1, decision), decision, l, true), m_plan(plan),
           m_runs(plan.runs(l)), m_spectra(static_cast<size_t>(plan.pitch) * window_pixels(l)),
           m_state(window_pixels(l)), m_mask(plan.ring.mask != nullptr ? window_pixels(l) : 0),
           m_matrices(plan.matrix() * batch_pixels()), m_centres(static_cast<size_t>(plan.pitch) * m_runs),
@@ -239,7 +242,18 @@ class LocalWorker final : public CudaWorker {
 
 // --- operations
 
-using CudaDetection = CudaDetectionOf<Detection>;
+class CudaDetection : public CudaDetectionOf<Detection> {
+  public:
+    using CudaDetectionOf::CudaDetectionOf;
+    void stop(stream::Worker& worker) override {
+        static_cast<CudaWorker&>(worker).add_to(m_score_counts);
+        CudaDetectionOf::stop(worker);
+    }
+    const ScoreCounts* score_counts() const override { return &m_score_counts; }
+
+  private:
+    ScoreCounts m_score_counts;
+};
 
 class CudaScores final : public CudaDetection {
   public:
@@ -309,6 +323,10 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
                                       m_kernel_seconds);
         return made ? std::move(made)
                     : detect::make_column_detection(scene, columns, options, decision, mask);
+    }
+    bool sum_squares(const CubeView<float>& scene, double* squares) override {
+        cuda::sum_squares(m_devices.front().ordinal, scene, squares);
+        return true;
     }
 };
 

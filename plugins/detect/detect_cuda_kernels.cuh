@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace hsi::detect::gpu {
 
@@ -92,6 +93,24 @@ struct LocalBatch {
     int* ring_counts = nullptr; ///< likewise: its pixels
     uint8_t* status = nullptr;
 };
+
+/// What scores and map of a tile come to. best: a target each, in the order of numbers (see score_of()).
+struct Tally {
+    unsigned* best = nullptr;             ///< 0 before there is one
+    unsigned long long* mapped = nullptr; ///< a target each, then all pixels of the map; null without a map
+    bool small_is_best = false;
+};
+/// The score behind Tally::best.
+__host__ __device__ inline float score_of(unsigned best, bool small_is_best) {
+    const unsigned rising = small_is_best ? ~best : best;
+    const unsigned bits = rising & 0x80000000u ? rising ^ 0x80000000u : ~rising;
+    float score = 0;
+    memcpy(&score, &bits, sizeof score);
+    return score;
+}
+/// scores: `targets` planes of so many pixels; map: null where there is none.
+void launch_tally(const float* scores, const float* map, int targets, int pixels, const Tally& tally,
+                  cudaStream_t stream);
 
 /// state[p] of packed bands x pixels; in_mask: null, or whether a pixel is in the mask.
 void launch_states(const float* raw, int bands, int pixels, const uint8_t* in_mask, uint8_t* state,

@@ -15,8 +15,10 @@
 #include "detect/tuned_filter.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -58,6 +60,12 @@ class CudaWorker : public stream::Worker {
         to.threshold = m_decision.threshold.value_or(0);
         to.counts = m_device_counts.data();
         launch(tile, in, to, stream);
+        if (m_tallies) {
+            gpu::launch_tally(to.scores, to.map, static_cast<int>(m_best.size()),
+                              static_cast<int>(tile.core.area()),
+                              {m_best.data(), m_mapped.data(), to.small_is_best}, stream);
+            m_small_is_best = to.small_is_best;
+        }
         m_end.record(stream);
         for (auto& one : m_outputs)
             one.end(stream);
@@ -68,24 +76,50 @@ class CudaWorker : public stream::Worker {
         kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
     }
 
+    /// After the last tile, of a lane that tallies: adds what it has seen.
+    void add_to(ScoreCounts& all) {
+        const cuda::DeviceGuard guard(m_ordinal);
+        std::vector<unsigned> best(m_best.size());
+        std::vector<unsigned long long> mapped(m_mapped.size());
+        m_best.download(best.data(), best.size(), m_stream.get());
+        if (!mapped.empty()) m_mapped.download(mapped.data(), mapped.size(), m_stream.get());
+        m_stream.synchronize();
+        all.best.resize(best.size(), std::numeric_limits<float>::quiet_NaN());
+        all.mapped.resize(best.size());
+        for (size_t k = 0; k < best.size(); ++k) {
+            if (!mapped.empty()) all.mapped[k] += static_cast<int64_t>(mapped[k]);
+            if (best[k] == 0) continue; // no pixel has a score
+            const float score = gpu::score_of(best[k], m_small_is_best);
+            if (std::isnan(all.best[k]) || (m_small_is_best ? score < all.best[k] : score > all.best[k]))
+                all.best[k] = score;
+        }
+        if (!mapped.empty()) all.pixels += static_cast<int64_t>(mapped.back());
+    }
+
     std::array<int64_t, count_kinds> counts{}; ///< as gpu::Output has them
     double kernel_seconds = 0;
 
   protected:
-    /// outputs: the bands of each. Made while `ordinal` is the current device.
+    /// outputs: the bands of each. tallies: the first of them are scores, a band each, which are counted for
+    /// add_to(). Made while `ordinal` is the current device.
     CudaWorker(int ordinal, int bands, const std::vector<int>& outputs, const Decision& decision,
-               const TileLimits& l)
-        : m_ordinal(ordinal), m_decision(decision), m_input(static_cast<size_t>(bands) * window_pixels(l)),
-          m_device_counts(count_kinds),
+               const TileLimits& l, bool tallies = false)
+        : m_ordinal(ordinal), m_decision(decision), m_tallies(tallies),
+          m_best(tallies ? static_cast<size_t>(outputs.front()) : 0),
+          m_mapped(tallies && decision.map ? m_best.size() + 1 : 0),
+          m_input(static_cast<size_t>(bands) * window_pixels(l)), m_device_counts(count_kinds),
           m_host_counts(std::make_shared<cuda::PinnedAllocator>(ordinal), count_kinds) {
         for (const int all : outputs)
             m_outputs.emplace_back(static_cast<size_t>(all) * core_pixels(l));
+        m_best.clear(m_stream.get());
+        m_mapped.clear(m_stream.get());
     }
     static uint64_t common_bytes(int bands, const std::vector<int>& outputs, const TileLimits& l) {
         uint64_t all = 0;
         for (const int of_one : outputs)
             all += static_cast<uint64_t>(of_one);
-        return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) + all * core_pixels(l)) + 8 * count_kinds;
+        return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) + all * core_pixels(l)) +
+               8 * count_kinds + 12 * static_cast<uint64_t>(outputs.front()) + 8;
     }
     /// The kernels of a tile that is in m_raw.
     virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
@@ -97,6 +131,10 @@ class CudaWorker : public stream::Worker {
   private:
     const int m_ordinal;
     const Decision m_decision;
+    const bool m_tallies;
+    bool m_small_is_best = false;
+    cuda::DeviceBuffer<unsigned> m_best;
+    cuda::DeviceBuffer<unsigned long long> m_mapped;
     cuda::TileInput m_input;
     std::vector<cuda::TileOutput> m_outputs;
     cuda::DeviceBuffer<unsigned long long> m_device_counts;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <numeric>
 
 namespace hsi::detect {
@@ -186,7 +187,13 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
         if (is_short || is_singular(d, matrix, conditioning.by_bands, factor)) add_ridge(d, matrix);
         return matrix;
     }
+    // Mostly the matrix stays as it is: its factor is made beside its eigenvalues.
+    std::future<Vector> beside;
+    if (d.shrinkage == 0 && conditioning.components == 0 && !is_short)
+        beside = std::async(std::launch::async,
+                            [&matrix, n] { return math::invert_factor(matrix, static_cast<int>(n)); });
     auto eigenvalues = math::eigenvalues_symmetric(matrix, static_cast<int>(n));
+    if (beside.valid()) beside.wait(); // before anything changes the matrix
     d.least_eigenvalue = eigenvalues.back();
     d.components = components_of(d, eigenvalues, conditioning.components);
     const bool by_bands = conditioning.by_bands && d.shrinkage > 0;
@@ -203,6 +210,8 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
     if (is_short || (by_bands ? is_singular(d, matrix, true, factor)
                               : eigenvalues.back() < least_share * d.mean_eigenvalue))
         add_ridge(d, matrix);
+    else if (beside.valid())
+        factor = beside.get();
     return matrix;
 }
 

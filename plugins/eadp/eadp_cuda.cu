@@ -2,6 +2,7 @@
 // hsi_cuda_eadp.so: the passes of a profile on one GPU. When every pass sees the whole scene in one tile, the
 // component planes, their mask and their gradients stay on the device from the first pass to the last.
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -129,7 +130,8 @@ class GradientWorker : public stream::Worker {
             return *m_session.kept;
         }
         if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
-        if (m_session.whole_scene) // it may lie in ordinary memory, where the components were put together
+        if (m_session.whole_scene &&
+            !cuda::on_device(in)) // it may lie in ordinary memory, where the components were put together
             m_pinned.emplace(in.data, sizeof(float) * static_cast<size_t>(in.bands * in.band_stride));
         m_maker.front().make(in, *m_own, m_stream.get());
         if (!m_session.whole_scene) return *m_own;
@@ -360,6 +362,7 @@ class CudaRangeScan final : public RangeScan {
           m_result(static_cast<size_t>(components)) {}
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     bool reads_in_place() const override { return m_session.whole_scene; }
+    int takes_from() const override { return m_session.whole_scene ? m_ordinal : -1; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
@@ -403,6 +406,7 @@ class CudaHistogramScan final : public HistogramScan {
     }
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     bool reads_in_place() const override { return m_session.whole_scene; }
+    int takes_from() const override { return m_session.whole_scene ? m_ordinal : -1; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
@@ -435,6 +439,7 @@ class CudaDiffusion final : public stream::Operation {
           m_keep(keep) {}
     int64_t halo() const override { return halo_of(m_options, m_stages); }
     bool reads_in_place() const override { return m_keep; }
+    int takes_from() const override { return m_keep ? m_ordinal : -1; }
     std::vector<int> output_bands() const override {
         if (m_keep) return {};
         return {DiffusionWorker<float>::bands(m_stages, m_with_component) * components()};
@@ -470,6 +475,15 @@ class CudaDiffusion final : public stream::Operation {
     const bool m_keep;
 };
 
+/// out[c][p] = x[c][p] where the pixel is valid, else NaN: a thread a pixel, a component in y.
+__global__ void masked_kernel(gpu::Planes planes, const uint8_t* __restrict__ valid,
+                              float* __restrict__ out) {
+    const size_t p = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x, pixels = planes.pixels();
+    if (p >= pixels) return;
+    const size_t at = static_cast<size_t>(blockIdx.y) * pixels + p;
+    out[at] = valid[p] != 0 ? planes.x[at] : nanf("");
+}
+
 /// Tiles of the profile from the copies on the device.
 class CudaKeptOutput final : public stream::Operation {
   public:
@@ -477,7 +491,13 @@ class CudaKeptOutput final : public stream::Operation {
         : m_ordinal(ordinal), m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
     std::vector<int> output_bands() const override { return {m_kept->components * (m_kept->copies + 1)}; }
     bool reads_in_place() const override { return true; }
+    int takes_from() const override { return m_ordinal; }
+    int puts_on() const override { return m_ordinal; }
     uint64_t scratch_bytes(const TileLimits& l) const override { return KeptOutputWorker::bytes(l); }
+    /// Of components or results on the device.
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return process_is_ours() ? 0 : core_pixels(l) * (8 * static_cast<uint64_t>(m_kept->components) + 1);
+    }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
     }
@@ -489,8 +509,46 @@ class CudaKeptOutput final : public stream::Operation {
   private:
     struct Lane final : KeptOutputWorker {
         /// Made while `device` is the current one.
-        Lane(int device, bool zero_is_invalid, const KeptCopies& k, const TileLimits& l)
-            : KeptOutputWorker(zero_is_invalid, k.copies, l), ordinal(device), kept(k) {}
+        Lane(int device, bool zeros_are_invalid, const KeptCopies& k, const TileLimits& l)
+            : KeptOutputWorker(zeros_are_invalid, k.copies, l), ordinal(device),
+              zero_is_invalid(zeros_are_invalid), kept(k) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            const DeviceGuard guard(ordinal);
+            if (cuda::on_device(in) || cuda::on_device(out[0]))
+                put(tile, in, out[0]);
+            else
+                KeptOutputWorker::process(tile, in, out);
+        }
+        /// Components, or the profile, lie on the device.
+        void put(const Tile& tile, const CubeView<float>& in, const CubeView<float>& out) {
+            const size_t pixels = static_cast<size_t>(in.lines * in.samples),
+                         values = static_cast<size_t>(in.bands) * pixels;
+            const DeviceBuffer<float> own(in.is_packed() && cuda::on_device(in) ? 0 : values), masked(values);
+            const DeviceBuffer<uint8_t> valid(pixels);
+            if (own.size() > 0) copy_in(own.data(), in, stream.get());
+            const gpu::Planes planes{own.size() > 0 ? own.data() : in.data, in.bands,
+                                     static_cast<int>(in.samples), static_cast<int>(in.lines)};
+            gpu::launch_mask(planes, zero_is_invalid, valid.data(), stream.get());
+            constexpr unsigned threads = 256;
+            masked_kernel<<<dim3(static_cast<unsigned>((pixels + threads - 1) / threads),
+                                 static_cast<unsigned>(in.bands)),
+                            threads, 0, stream.get()>>>(planes, valid.data(), masked.data());
+            HSI_CUDA_LAUNCHED("masked_kernel");
+            for (int c = 0; c < in.bands; ++c) {
+                CubeView<float> to = out;
+                to.data = out.row(c * (kept.copies + 1), 0);
+                to.bands = 1;
+                cuda::copy_cube(to,
+                                CubeView<float>::packed(masked.data() + static_cast<size_t>(c) * pixels, 1,
+                                                        in.lines, in.samples),
+                                stream.get());
+                to.data = out.row(c * (kept.copies + 1) + 1, 0);
+                to.bands = kept.copies;
+                copy(tile.core, c, to);
+            }
+            finish();
+        }
         void copy(const Rect& core, int component, const CubeView<float>& to) override {
             const DeviceGuard guard(ordinal);
             auto from = CubeView<float>::packed(kept.values.data(), kept.components * kept.copies, kept.lines,
@@ -506,6 +564,7 @@ class CudaKeptOutput final : public stream::Operation {
             done.wait();
         }
         const int ordinal;
+        const bool zero_is_invalid;
         const KeptCopies& kept;
         cuda::Stream stream;
         cuda::Event done;

@@ -22,7 +22,8 @@ class KeptOutputWorker : public stream::Worker {
     /// copies: of one component.
     KeptOutputWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
     static uint64_t bytes(const stream::TileLimits& limits);
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) final;
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override;
 
   protected:
     /// The copies of one component of a tile.

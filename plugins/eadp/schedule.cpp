@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <numbers>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 namespace hsi::eadp {
 namespace {
@@ -86,7 +91,9 @@ std::vector<double> fed_taus(double time, int cycles) {
     return leja_order(taus);
 }
 
-std::vector<double> fed_coefficients(double time, int cycles) {
+namespace {
+
+std::vector<double> make_fed_coefficients(double time, int cycles) {
     const auto taus = fed_taus(time, cycles);
     const int degree = static_cast<int>(taus.size()) * cycles, nodes = degree + 1;
     std::vector<double> values;
@@ -99,15 +106,18 @@ std::vector<double> fed_coefficients(double time, int cycles) {
             product *= cycle;
         values.push_back(product);
     }
+    // Angles are reduced in integers, so that cos keeps its digits for high k: there are 4 nodes of them.
+    std::vector<double> cosines;
+    for (int m = 0; m < 4 * nodes; ++m)
+        cosines.push_back(math::cos(std::numbers::pi * static_cast<double>(m) / (2.0 * nodes)));
     std::vector<double> a;
     for (int k = 0; k < nodes; ++k) {
         // Neumaier's sum: what each addition rounds off is added at the end.
         double sum = 0, rest = 0;
         for (int i = 0; i < nodes; ++i) {
-            // The angle reduced in integers, so that cos keeps its digits for high k.
-            const auto turn = static_cast<double>((static_cast<int64_t>(k) * (2 * i + 1)) % (4 * nodes));
             const double term =
-                values[static_cast<size_t>(i)] * math::cos(std::numbers::pi * turn / (2.0 * nodes));
+                values[static_cast<size_t>(i)] *
+                cosines[static_cast<size_t>((static_cast<int64_t>(k) * (2 * i + 1)) % (4 * nodes))];
             const double next = sum + term;
             rest += std::fabs(sum) >= std::fabs(term) ? (sum - next) + term : (term - next) + sum;
             sum = next;
@@ -115,6 +125,20 @@ std::vector<double> fed_coefficients(double time, int cycles) {
         a.push_back((sum + rest) * (k == 0 ? 1 : 2) / nodes);
     }
     return a;
+}
+
+} // namespace
+
+std::vector<double> fed_coefficients(double time, int cycles) {
+    // A run asks for them several times, and calls of a library for the same again and again.
+    constexpr size_t most = 64;
+    static std::mutex mutex;
+    static std::map<std::pair<double, int>, std::vector<double>> known;
+    const std::lock_guard lock(mutex);
+    if (known.size() > most) known.clear();
+    auto& one = known[{time, cycles}];
+    if (one.empty()) one = make_fed_coefficients(time, cycles);
+    return one;
 }
 
 std::vector<double> exact_coefficients(double time, double tolerance) {

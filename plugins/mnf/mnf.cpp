@@ -4,14 +4,19 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
+#include "parallel/threads.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <limits>
 
 namespace hsi::mnf {
 namespace {
 
+constexpr int worth_threads = 4; ///< more take longer to start than the eigenproblem of a few hundred bands
 constexpr double least_eigenvalue = 1e-10, added = 1e-6; ///< of the noise matrix with a unit diagonal
 
 /// The rows and columns `kept` of an n x n matrix, times `factor`.
@@ -26,7 +31,7 @@ std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::
 
 } // namespace
 
-Fit fit(const stream::SceneStatistics& moments) {
+Fit fit(const stream::SceneStatistics& moments, int threads) {
     if (moments.pairs < 2)
         throw Error(
             "the noise cannot be estimated: the scene has " + counted(moments.pairs, "pair") +
@@ -66,7 +71,11 @@ Fit fit(const stream::SceneStatistics& moments) {
         for (size_t b = 0; b < size; ++b)
             noise[b * (size + 1)] += added;
 
-    const auto eigen = math::eigen_generalized(signal, noise, n);
+    const auto eigen = math::eigen_generalized(
+        signal, noise, n, [&](int64_t units, const std::function<void(int64_t)>& work) {
+            parallel::for_each(units, std::min(threads, worth_threads), nullptr,
+                               [&](int64_t unit, int) { work(unit); });
+        });
     m.eigenvalues = eigen.values;
     m.loadings.resize(size * size);
     m.inverse.resize(size * size);

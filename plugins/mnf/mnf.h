@@ -55,7 +55,8 @@ struct Fit {
 /// `moments` with differences. Cn is regularised when there are no more pairs than bands, or when, scaled to
 /// a unit diagonal, its least eigenvalue is under 1e-10. \throws Error when there are fewer than 2 pairs,
 /// when no band differs between neighbours, and when the matrices hold values that are not finite.
-Fit fit(const stream::SceneStatistics& moments);
+/// threads: no bit depends on them.
+Fit fit(const stream::SceneStatistics& moments, int threads = 1);
 
 /// The snr that the first component of `bands` bands of white noise has when its noise comes from so many
 /// `pairs` of neighbours: s / (1 - s), s = sqrt(a (2 - a)), a = bands / pairs; infinite where there are no

@@ -4,12 +4,17 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
+#include "parallel/threads.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 
 namespace hsi::pca {
 namespace {
+
+constexpr int worth_threads = 4; ///< more take longer to start than the eigenproblem of a few hundred bands
 
 double deviation(const Model& model, int component) {
     return std::sqrt(std::max(0.0, model.eigenvalues[static_cast<size_t>(component)]));
@@ -65,7 +70,11 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) 
             for (size_t b = 0; b < size; ++b)
                 matrix[a * size + b] /= model.scale[a] * model.scale[b];
     }
-    const auto eigen = math::eigen_symmetric(matrix, n);
+    const auto eigen =
+        math::eigen_symmetric(matrix, n, [&](int64_t units, const std::function<void(int64_t)>& work) {
+            parallel::for_each(units, std::min(options.threads, worth_threads), nullptr,
+                               [&](int64_t unit, int) { work(unit); });
+        });
     model.eigenvalues = eigen.values;
     for (double& v : model.eigenvalues)
         v = std::max(v, 0.0); // a variance of 0 comes out of the solver with an error of either sign

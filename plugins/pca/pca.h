@@ -22,6 +22,7 @@ struct FitOptions {
     int components = 7;  ///< 1..bands
     bool scale = false;  ///< divide every band by its standard deviation first
     bool whiten = false; ///< divide every component by its standard deviation
+    int threads = 1;     ///< no bit depends on them
 };
 
 /// What a fit finds, and all that another scene needs to be projected in the same way.
@@ -103,11 +104,21 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
+    /// Whether make_scan() makes this one. double_covariance is the same everywhere to the last bit; the
+    /// others differ between the CPU and devices in theirs.
+    virtual bool has_scan(stream::Statistics what) const = 0;
     /// Of a scene of this shape, its means, its covariance or its differences. A device keeps the scene that
     /// the scan reads when it takes no more than half of `device_memory`.
     virtual std::unique_ptr<stream::StatisticsScan>
     make_scan(const stream::CubeShape& scene, stream::Statistics what, uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
+    /// Of a scene that lies on the device: the least and the greatest value of the valid pixels among every
+    /// step-th one, from `first` on, of every step-th line, a band each. \return how many pixels these are;
+    /// -1 where this is no device.
+    virtual int64_t find_extremes(const CubeView<float>& /*scene*/, int64_t /*first*/, int64_t /*step*/,
+                                  float* /*low*/, float* /*high*/) {
+        return -1;
+    }
     /// Device bytes that are free, of the device that has least; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
     /// Device bytes of the scene that is kept; they count against the run's.

@@ -128,6 +128,7 @@ namespace {
 
 class CpuBackend final : public Backend {
   public:
+    bool has_scan(stream::Statistics) const override { return true; }
     std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& scene, stream::Statistics what,
                                                       uint64_t) override {
         return std::make_unique<stream::StatisticsScan>(scene, what);

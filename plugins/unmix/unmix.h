@@ -15,6 +15,7 @@
 #pragma once
 
 #include "core/cuda_module.h"
+#include "math/exact_sum.h"
 #include "stream/operation.h"
 
 #include <cstdint>
@@ -55,6 +56,7 @@ Independence check_endmembers(const Endmembers& endmembers, Method method);
 struct Options {
     Method method = Method::fcls;
     bool rmse = false; ///< a further output: sqrt(mean over the bands of (x - E a)^2), one band
+    bool sums = false; ///< on devices: Unmixing::sums() are made, too
 };
 
 /// Counts of the pass; complete after it.
@@ -64,9 +66,13 @@ class Unmixing : public stream::Operation {
     void exchange(parallel::Group& ranks) override;
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
+    /// Where they were asked for: over the valid pixels, of what abundances sum to and of the squares of the
+    /// errors as they are written.
+    const math::ExactSums& sums() const { return m_sums; }
 
   protected:
     int64_t m_valid = 0, m_invalid = 0;
+    math::ExactSums m_sums{2};
 };
 
 /// Bands of the outputs: `size` abundances, and the error when it is wanted.
@@ -90,6 +96,9 @@ class Backend {
     /// As the function in draws.h.
     virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                                      const DrawOptions& options) = 0;
+    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene that lies on the
+    /// device. False where this is no device.
+    virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }

@@ -5,13 +5,16 @@
 // by a thread, whose numbers lie in its own memory; of more by a warp, whose numbers lie in shared memory or,
 // where that does not hold them, in the device's.
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/exact_sums.cuh"
 #include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/row_products.cuh"
+#include "cuda/spectrum_lengths.cuh"
 #include "cuda/stream.h"
 #include "unmix/draws_cuda.h"
 #include "unmix/mixture.h"
@@ -185,6 +188,57 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
+/// What the pixels of a tile come to.
+struct TallyView {
+    cuda::ExactView sums;       ///< two: of abundances and of squared errors
+    unsigned long long* counts; ///< pixels: valid, and others
+    bool adds;                  ///< the sums are wanted; `rmse` of the pixels is there then
+};
+
+/// Threads of a block add to shared memory first: all add to the same few digits.
+__global__ void __launch_bounds__(threads) tally_kernel(const Pixels w, int size, TallyView to) {
+    __shared__ unsigned long long digit[cuda::digit_rows * 2], counts[2];
+    __shared__ double special[2];
+    __shared__ unsigned used[cuda::digit_rows + 1];
+    const auto at = static_cast<int>(threadIdx.x);
+    for (int k = at; k < cuda::digit_rows * 2; k += threads)
+        digit[k] = 0;
+    for (int k = at; k <= cuda::digit_rows; k += threads)
+        used[k] = 0;
+    if (at < 2) special[at] = 0, counts[at] = 0;
+    __syncthreads();
+    const cuda::ExactView here{digit, special, used, 2};
+    cuda::ExactTerms sum(here, 0), square(here, 1);
+    unsigned long long valid = 0, others = 0;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * threads + at; i < w.count;
+         i += static_cast<int64_t>(gridDim.x) * threads) {
+        if (isnan(w.abundances[i])) {
+            ++others;
+            continue;
+        }
+        ++valid;
+        if (!to.adds || isnan(w.rmse[i])) continue;
+        double abundances = 0;
+        for (int k = 0; k < size; ++k)
+            abundances = __dadd_rn(abundances, static_cast<double>(w.abundances[k * w.count + i]));
+        const auto error = static_cast<double>(w.rmse[i]);
+        sum.add(abundances);
+        square.add(__dmul_rn(error, error));
+    }
+    sum.end();
+    square.end();
+    if (valid > 0) atomicAdd(counts, valid);
+    if (others > 0) atomicAdd(counts + 1, others);
+    __syncthreads();
+    for (int k = at; k < cuda::digit_rows * 2; k += threads)
+        if (digit[k] != 0) atomicAdd(to.sums.digit + k, digit[k]);
+    for (int k = at; k <= cuda::digit_rows; k += threads)
+        if (used[k] != 0) to.sums.used[k] = 1;
+    if (at >= 2) return;
+    if (special[at] != 0 || isnan(special[at])) atomicAdd(to.sums.special + at, special[at]);
+    if (counts[at] > 0) atomicAdd(to.counts + at, counts[at]);
+}
+
 /// Blocks of unmix_by_warp() on the current device.
 struct Warps {
     explicit Warps(int64_t p) {
@@ -241,23 +295,26 @@ struct DeviceMixture {
 class CudaWorker final : public stream::Worker {
   public:
     /// Made while `ordinal` is the current device.
-    CudaWorker(int ordinal, std::shared_ptr<const DeviceMixture> mixture, int bands, bool rmse,
+    CudaWorker(int ordinal, std::shared_ptr<const DeviceMixture> mixture, int bands, bool rmse, bool sums,
                const TileLimits& limits)
-        : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse),
-          m_warps(size()), m_x(count_of(limits.core_samples * limits.core_lines, bands)) {
+        : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse), m_adds(sums),
+          m_warps(size()), m_x(count_of(limits.core_samples * limits.core_lines, bands)),
+          m_abundances(count_of(limits.core_samples * limits.core_lines, size())),
+          m_rmse(rmse || sums ? count_of(limits.core_samples * limits.core_lines) : 0),
+          m_sums(2, m_stream.get()), m_counts(2) {
         const int64_t pixels = limits.core_samples * limits.core_lines, p = size();
         m_products = DeviceBuffer<double>(count_of(pixels, p));
         m_squared = DeviceBuffer<double>(count_of(pixels));
-        m_abundances = DeviceBuffer<float>(count_of(pixels, p));
-        if (rmse) m_rmse = DeviceBuffer<float>(count_of(pixels));
         m_numbers = DeviceBuffer<unsigned char>(count_of(m_warps.numbers));
+        m_counts.clear(m_stream.get());
     }
 
     /// numbers: those of the Warps.
     static uint64_t device_bytes(int64_t bands, int64_t p, bool rmse, int64_t numbers, const TileLimits& l) {
         const int64_t pixels = l.core_samples * l.core_lines;
         return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) + numbers +
-                                     8 * (cuda::row_chunks(p) * chunk * bands + 2 * p * p + 2 * p));
+                                     8 * (cuda::row_chunks(p) * chunk * bands + 2 * p * p + 2 * p)) +
+               cuda::ExactDeviceSums::bytes(2) + 16;
     }
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
@@ -265,25 +322,42 @@ class CudaWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const int64_t pixels = in.lines * in.samples; // the window is the core
         const float* const x = m_x.packed(in, stream);
+        float* const abundances = m_abundances.begin(out[0]);
+        float* const rmse = m_wants_rmse ? m_rmse.begin(out[1]) : m_adds ? m_rmse.scratch() : nullptr;
         m_begin.record(stream);
         multiply<<<dim3(static_cast<unsigned>(blocks(pixels)),
                         static_cast<unsigned>(cuda::row_chunks(size()))),
                    threads, 0, stream>>>(x, pixels, m_bands, size(), m_mixture->spectra.data(),
                                          m_products.data(), m_squared.data());
         HSI_CUDA_LAUNCHED("multiply");
-        solve({pixels, m_products.data(), m_squared.data(), m_abundances.data(),
-               m_wants_rmse ? m_rmse.data() : nullptr, static_cast<double>(m_bands)},
-              stream);
+        const Pixels w{pixels, m_products.data(),           m_squared.data(), abundances,
+                       rmse,   static_cast<double>(m_bands)};
+        solve(w, stream);
+        constexpr int most = 1056; // a few blocks a processor
+        tally_kernel<<<static_cast<unsigned>(std::min(blocks(pixels), most)), threads, 0, stream>>>(
+            w, size(), {m_sums.view(), m_counts.data(), m_adds});
+        HSI_CUDA_LAUNCHED("tally_kernel");
         m_end.record(stream);
-        m_abundances.download(out[0].data, count_of(pixels, size()), stream);
-        if (m_wants_rmse) m_rmse.download(out[1].data, count_of(pixels), stream);
+        m_abundances.end(stream);
+        if (m_wants_rmse) m_rmse.end(stream);
         m_stream.synchronize();
         kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
-        for (int64_t i = 0; i < pixels; ++i)
-            ++(std::isnan(out[0].data[i]) ? invalid : valid);
+        m_pixels += pixels;
+    }
+    /// After the last tile: what this lane has seen.
+    void finish(int64_t& valid, int64_t& invalid, math::ExactSums& sums) {
+        const DeviceGuard guard(m_ordinal);
+        const auto memory = process_is_ours()
+                                ? paged_allocator()
+                                : std::shared_ptr<HostAllocator>(new cuda::PinnedAllocator(m_ordinal));
+        HostBuffer<unsigned long long> counts(memory, 2);
+        m_counts.download(counts.data(), 2, m_stream.get());
+        if (m_adds) m_sums.add_to(sums, std::min(m_pixels, exact::most_terms - 1), *memory, m_stream.get());
+        m_stream.synchronize();
+        valid += static_cast<int64_t>(counts[0]);
+        invalid += static_cast<int64_t>(counts[1]);
     }
 
-    int64_t valid = 0, invalid = 0;
     double kernel_seconds = 0;
 
   private:
@@ -308,12 +382,15 @@ class CudaWorker final : public stream::Worker {
     const int m_ordinal;
     const std::shared_ptr<const DeviceMixture> m_mixture;
     const int m_bands;
-    const bool m_wants_rmse;
+    const bool m_wants_rmse, m_adds;
     const Warps m_warps;
     cuda::Stream m_stream;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
     cuda::TileInput m_x;
-    DeviceBuffer<float> m_abundances, m_rmse;
+    cuda::TileOutput m_abundances, m_rmse;
+    cuda::ExactDeviceSums m_sums; ///< what pixels come to
+    DeviceBuffer<unsigned long long> m_counts;
+    int64_t m_pixels = 0;
     DeviceBuffer<double> m_products, m_squared;
     DeviceBuffer<unsigned char> m_numbers;
 };
@@ -323,7 +400,7 @@ class CudaUnmixing final : public cuda::LaneOperation<Unmixing> {
     CudaUnmixing(std::vector<CudaDevice> devices, const Endmembers& endmembers, const Options& options,
                  double& kernel_seconds)
         : LaneOperation(std::move(devices)), m_mixture(endmembers, options.method), m_rmse(options.rmse),
-          m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {
+          m_adds(options.sums), m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {
         for (const CudaDevice& device : this->devices()) {
             const DeviceGuard guard(device.ordinal);
             m_numbers = std::max(m_numbers, Warps(size()).numbers);
@@ -331,27 +408,27 @@ class CudaUnmixing final : public cuda::LaneOperation<Unmixing> {
     }
     std::vector<int> output_bands() const override { return bands_of(size(), m_rmse); }
     int takes_from() const override { return only_device(); }
+    int puts_on() const override { return only_device(); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return CudaWorker::device_bytes(bands(), size(), m_rmse, m_numbers, l);
+        return CudaWorker::device_bytes(bands(), size(), m_rmse || m_adds, m_numbers, l);
     }
     void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const CudaWorker&>(worker);
-        m_valid += w.valid;
-        m_invalid += w.invalid;
+        auto& w = static_cast<CudaWorker&>(worker);
+        w.finish(m_valid, m_invalid, m_sums);
         m_kernel_seconds += w.kernel_seconds;
     }
 
   private:
     std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& limits) override {
         auto shared = m_shared.on(on, [&] { return std::make_shared<DeviceMixture>(m_mixture); });
-        return std::make_unique<CudaWorker>(on.ordinal, std::move(shared), bands(), m_rmse, limits);
+        return std::make_unique<CudaWorker>(on.ordinal, std::move(shared), bands(), m_rmse, m_adds, limits);
     }
     int size() const { return static_cast<int>(m_mixture.size()); }
     int bands() const { return static_cast<int>(m_mixture.bands()); }
 
     const Mixture m_mixture;
-    const bool m_rmse;
+    const bool m_rmse, m_adds;
     int64_t m_numbers = 0;
     cuda::OncePerDevice<DeviceMixture> m_shared;
     double& m_kernel_seconds;
@@ -367,6 +444,10 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
     std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                              const DrawOptions& options) override {
         return make_cuda_draws(m_devices, library, classes, options, m_kernel_seconds);
+    }
+    bool sum_squares(const CubeView<float>& scene, double* squares) override {
+        cuda::sum_squares(m_devices.front().ordinal, scene, squares);
+        return true;
     }
 };
 

@@ -240,13 +240,24 @@ class Spectra:
     def __repr__(self):
         return f"<Spectra: {len(self)} of {self.spectra.shape[1]} bands>"
 
+    def wavelengths_nm(self):
+        return None if self.wavelengths is None else _in_nm(self.wavelengths, "")
+
+    def values(self):
+        """As the library takes it without a text: bands x 1 x spectra; None where a text says more."""
+        told = [v for v in (self.wavelengths_nm(), self.fwhm) if v is not None]
+        if self.band_numbers is not None or not self.spectra.size or not all(np.isfinite(v).all() for v in told):
+            return None
+        values = np.asarray(self.spectra, dtype=float)
+        return np.where(np.isfinite(values), values, np.nan).T[:, np.newaxis, :]
+
     def text(self):
         """As the library takes it."""
         def numbers(values):
             return [float(v) if math.isfinite(v) else None for v in np.asarray(values, dtype=float)]
         whole = {"names": self.names, "spectra": [numbers(s) for s in self.spectra]}
         if self.wavelengths is not None:
-            whole["wavelengths_nm"] = numbers(_in_nm(self.wavelengths, ""))
+            whole["wavelengths_nm"] = numbers(self.wavelengths_nm())
         if self.fwhm is not None:
             whole["fwhm_nm"] = numbers(self.fwhm)
         if self.band_numbers is not None:

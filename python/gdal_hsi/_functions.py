@@ -12,7 +12,7 @@ from . import _errors, _files
 from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
-from ._library import TYPES, call
+from ._library import TYPES, Cube, call
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
 
 class Result:
@@ -74,7 +74,11 @@ def _input(signature, argument, value, further, layout):
     if content == "spectra":
         if is_path(value):
             raise UsageError(f"{name} is a path, and src an array", "Give the spectra themselves: an array of spectra x bands, or Spectra with names and wavelengths.")
-        return (value if isinstance(value, Spectra) else Spectra(as_numpy(value, name))).text(), None
+        spectra = value if isinstance(value, Spectra) else Spectra(as_numpy(value, name))
+        values = spectra.values()
+        if values is None:
+            return spectra.text(), None
+        return Cube(values, names=spectra.names, wavelengths=spectra.wavelengths_nm(), widths=spectra.fwhm), None
     if content == "text":
         return _table_text(value, name), None
     if is_path(value):

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -156,6 +158,37 @@ TEST(ExactSums, TakeNoMoreMemoryThanTheySay) {
         EXPECT_LE(s.bytes(), ExactSums::most_bytes(10, lowest, highest));
     }
     EXPECT_LT(3 * ExactSums::most_bytes(10, -298, 298), ExactSums::most_bytes(10, -1074, 1024));
+}
+
+TEST(ExactSums, TakeDigitsThatWereAddedElsewhere) {
+    const std::vector<double> terms{1e300, -3.5, 0x1p-1074, -1e300, 7e-20, 0};
+    ExactSums whole(2), parts(2);
+    ExactSum one;
+    std::vector<std::array<int64_t, 2>> digits(exact::digits);
+    for (const double x : terms) {
+        const double both[] = {x, 2 * x};
+        whole.add(0, both, 2);
+        one.add(x);
+        for (size_t k = 0; k < 2; ++k) {
+            const auto term = exact::split(both[k]);
+            const auto at = static_cast<size_t>(term.digit);
+            digits[at][k] += term.low;
+            digits[at + 1][k] += term.middle;
+            digits[at + 2][k] += term.high;
+        }
+    }
+    parts.expect(static_cast<int64_t>(terms.size()));
+    for (size_t d = 0; d < digits.size(); ++d)
+        if (digits[d] != std::array<int64_t, 2>{}) parts.add_digits(d, digits[d].data());
+    for (size_t k = 0; k < 2; ++k) {
+        EXPECT_EQ(parts.value(k), whole.value(k));
+        EXPECT_EQ(parts.value_with(k, {3.5, -1e-310}), whole.value_with(k, {3.5, -1e-310}));
+    }
+    EXPECT_EQ(parts.value(0), one.value());
+    const double infinite[] = {0, std::numeric_limits<double>::infinity()};
+    parts.add_special(infinite);
+    EXPECT_EQ(parts.value(0), one.value());
+    EXPECT_EQ(parts.value(1), infinite[1]);
 }
 
 } // namespace

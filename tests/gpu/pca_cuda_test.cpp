@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 namespace hsi::test {
@@ -94,6 +95,31 @@ TEST_F(PcaCuda, TakesTilesOfMoreBlocksThanAGridIsHigh) {
     EXPECT_EQ(cuda.valid_pixels, 2 * lines);
     for (size_t i = 0; i < 4; ++i)
         EXPECT_NEAR(cpu.covariance[i], cuda.covariance[i], 2e-7 * cpu.covariance[0]);
+}
+
+TEST_F(PcaCuda, CovarianceInDoublePrecisionIsTheCpusToTheBit) {
+    constexpr auto what = stream::Statistics::double_covariance;
+    if (!m_cuda->has_scan(what)) GTEST_SKIP() << "blocks of threads have too little shared memory here";
+    // Lines of less than a chunk, of more, and of several blocks; whole chunks, holes, and none of either.
+    for (const auto& [samples, lines, bands] :
+         {std::array{5, 70, 3}, {301, 131, 100}, {1100, 17, 224}, {2500, 9, 65}, {16, 16, 64}, {1, 1, 2}}) {
+        Cube scene =
+            samples > 16 ? holed_scene(samples, lines, bands, 8) : random_scene(samples, lines, bands, 9);
+        if (samples == 301)
+            for (int64_t s = 0; s < samples; ++s)
+                for (int b = 0; b < bands; ++b) // magnitudes that are infinite together, and valid
+                    scene.at(b, 3, s) = 3e38f;
+        const auto cpu = scan(scene, of_cpu(scene, what));
+        for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}}) {
+            const auto cuda = scan(scene, m_cuda->make_scan(scene.shape, what, 0), cut);
+            EXPECT_EQ(cpu.valid_pixels, cuda.valid_pixels);
+            EXPECT_EQ(cpu.invalid_pixels, cuda.invalid_pixels);
+            EXPECT_EQ(cpu.finite, cuda.finite);
+            EXPECT_EQ(cpu.mean, cuda.mean);
+            EXPECT_EQ(cpu.covariance, cuda.covariance);
+            EXPECT_EQ(cpu.constant, cuda.constant);
+        }
+    }
 }
 
 TEST_F(PcaCuda, KeepsItsDigitsOnAHighLevel) {

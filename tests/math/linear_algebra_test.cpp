@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <utility>
@@ -30,6 +32,37 @@ std::vector<double> random_symmetric(int n, uint32_t seed, bool positive) {
                 a[i * size + j] = g[i * size + j] + g[j * size + i];
         }
     return a;
+}
+
+TEST(LinearAlgebra, NoBitDependsOnWhoDoesTheParts) {
+    const Spread backwards = [](int64_t units, const std::function<void(int64_t)>& work) {
+        for (int64_t unit = units; unit-- > 0;)
+            work(unit);
+    };
+    for (int n : {1, 2, 3, 16, 17, 60, 130}) {
+        const auto a = random_symmetric(n, 3, false), b = random_symmetric(n, 4, true);
+        const auto one = eigen_symmetric(a, n), other = eigen_symmetric(a, n, backwards);
+        EXPECT_EQ(one.values, other.values);
+        EXPECT_EQ(one.vectors, other.vectors);
+        EXPECT_EQ(eigen_generalized(a, b, n).vectors, eigen_generalized(a, b, n, backwards).vectors);
+    }
+}
+
+TEST(LinearAlgebra, KnowsMatricesThatAreDiagonalOrZero) {
+    for (int n : {1, 2, 3, 40}) {
+        const auto size = static_cast<size_t>(n);
+        std::vector<double> a(size * size);
+        const auto zero = eigen_symmetric(a, n);
+        EXPECT_EQ(zero.values, std::vector<double>(size, 0.0));
+        for (size_t i = 0; i < size; ++i)
+            a[i * (size + 1)] = static_cast<double>(i + 1);
+        const auto e = eigen_symmetric(a, n);
+        for (int k = 0; k < n; ++k) {
+            EXPECT_DOUBLE_EQ(e.values[static_cast<size_t>(k)], n - k);
+            for (int i = 0; i < n; ++i)
+                EXPECT_EQ(e.vector(k)[i], i == n - 1 - k ? 1 : 0);
+        }
+    }
 }
 
 TEST(LinearAlgebra, EigenvectorsDiagonaliseTheMatrix) {

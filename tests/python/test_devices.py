@@ -257,49 +257,87 @@ def test_cupy_and_jax(torch):
         hsi.spp(jax.device_put(x), ws=3)
 
 
-def bus_bytes(torch, work, tmp_path):
-    """Bytes that copies take between host and device, as the profiler sees them."""
+def seen(torch, work, tmp_path):
+    """What the profiler sees of a call: its events, kernels among them."""
     kinds = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=kinds) as profile:
         work()
         torch.cuda.synchronize()
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    copies = [e for e in events if e.get("cat") == "gpu_memcpy"]
-    kernels = [e for e in events if e.get("cat") == "kernel"]
-    assert kernels, "the profiler has seen nothing"
-    return sum(e["args"].get("bytes", 0) for e in copies if "DtoD" not in e["name"])
+    assert any(e.get("cat") == "kernel" for e in events), "the profiler has seen nothing"
+    return events
 
 
-@needs_gpu
-@pytest.mark.parametrize("name", ["spp", "pca", "sam", "unmix", "svm"])
-def test_scenes_do_not_go_over_the_bus(name, torch, tmp_path):
-    x = scene(400, 300, 100)
-    there = torch.from_numpy(x).cuda()
+def calls(x, there, torch):
+    """A call of every algorithm that takes a scene where it lies."""
     s = spectra(x)
     labels = np.zeros(x.shape[1:], np.uint8)
     labels[5:20, 5:20], labels[40:60, 50:80] = 1, 2
     model = hsi.svm_train(x, labels, C=8, gamma=0.5)
-    work = {"spp": lambda: hsi.spp(there, ws=5), "pca": lambda: hsi.pca(there, nc=3), "sam": lambda: hsi.detect(there, target=s, method="sam"),
-            "unmix": lambda: hsi.unmix(there, s), "svm": lambda: hsi.svm_classify(there, model)}[name]
-    work()
-    share = bus_bytes(torch, work, tmp_path) / x.nbytes
-    # unmix compares the units of 65,536 spectra with the library's, which is half of this small scene.
-    assert share < (0.85 if name == "unmix" else 0.25), share
+    few = hsi.pca(there, nc=4)
+    return {"spp": lambda: hsi.spp(there, ws=5), "pca": lambda: hsi.pca(there, nc=3), "mnf": lambda: hsi.mnf(there, nc=3),
+            "sam": lambda: hsi.detect(there, target=s, method="sam"), "ace": lambda: hsi.detect(there, target=s, method="ace"),
+            "mf": lambda: hsi.detect(there, target=s, method="mf", map=True, threshold="0.5"), "rx": lambda: hsi.detect(there),
+            "local rx": lambda: hsi.detect(there[:20, :60, :80], window=(3, 9)),
+            "unmix": lambda: hsi.unmix(there, s), "nnls": lambda: hsi.unmix(there, s, method="nnls", rmse=True),
+            "eadp": lambda: hsi.eadp(few, no_pca=True), "svm": lambda: hsi.svm_classify(there, model)}
 
 
 @needs_gpu
-def test_repeated_calls_allocate_nothing(torch):
-    x = torch.from_numpy(scene(300, 200, 50)).cuda()
-    for _ in range(2):
-        hsi.spp(x, ws=5)
-        hsi.pca(x, nc=4)
+def test_scenes_do_not_go_over_the_bus(torch, tmp_path):
+    x = scene(400, 300, 100)
+    there = torch.from_numpy(x).cuda()
+    for name, work in calls(x, there, torch).items():
+        work()
+        copies = [e for e in seen(torch, work, tmp_path) if e.get("cat") == "gpu_memcpy"]
+        share = sum(e["args"].get("bytes", 0) for e in copies if "DtoD" not in e["name"]) / x.nbytes
+        # svm looks at the values of some lines, whether they are in the range of those that it was trained with.
+        assert share < (0.25 if name == "svm" else 0.05), (name, share)
+
+
+@needs_gpu
+def test_repeated_calls_allocate_nothing(torch, tmp_path):
+    """Neither on the device nor pinned memory of the host; and none is left behind by many small calls."""
+    x = scene(300, 200, 50)
+    there = torch.from_numpy(x).cuda()
+    all_calls = calls(x, there, torch)
+    for name, work in all_calls.items():
+        work(), work()
+        made = [e["name"] for e in seen(torch, work, tmp_path) if e.get("cat") in ("cuda_runtime", "cuda_driver")]
+        taken = [n for n in made if any(k in n for k in ("Malloc", "MemAlloc", "HostAlloc", "HostRegister", "cudaFree", "MemFree"))]
+        assert not taken, (name, taken)
     torch.cuda.synchronize()
     free = torch.cuda.mem_get_info()[0]
     for _ in range(10):
-        hsi.spp(x, ws=5)
-        hsi.pca(x, nc=4)
+        for work in all_calls.values():
+            work()
     assert torch.cuda.mem_get_info()[0] == free
+
+
+@needs_gpu
+@pytest.mark.parametrize("size", [(130, 75, 37), (2500, 19, 20)], ids=["holes", "wide"])
+def test_no_bit_depends_on_where_a_scene_lies(size, torch):
+    """From host memory tiles go through several lanes; on the device the scene is one piece. A line of 2500 pixels has pairs
+    of neighbours across the borders of statistics' blocks."""
+    x = scene(*size)
+    lines, samples = x.shape[1:]
+    x[:, lines // 2, :samples // 3] = 0
+    x[3, 1, 2], x[:, lines // 3, samples // 2], x[:, 0, 5:9] = np.nan, np.inf, np.nan
+    there = torch.from_numpy(x).cuda()
+    s = spectra(cube(100, 40, len(x)))
+    for call in (lambda a, **k: hsi.pca(a, nc=3, model=True, **k), lambda a, **k: hsi.mnf(a, nc=3, model=True, **k),
+                 lambda a, **k: hsi.detect(a, target=s, method="ace", map=True, threshold="0.2", **k), lambda a, **k: hsi.detect(a, **k),
+                 lambda a, **k: hsi.unmix(a, s, rmse=True, **k), lambda a, **k: hsi.eadp(a, nc=2, **k)):
+        on_device, from_host = call(there, full=True), call(x, full=True, device="cuda")
+        for one, other in zip(on_device, from_host):
+            if isinstance(other, np.ndarray):
+                assert one.cpu().numpy().tobytes() == other.tobytes()
+            else:
+                assert one.document.get("minimum") == other.document.get("minimum")
+                assert one.document["eigenvalues"] == other.document["eigenvalues"]
+        for fact in ("detection", "residual", "threshold", "valid_pixels", "invalid_pixels"):
+            assert on_device.report.get(fact) == from_host.report.get(fact)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// How a double lies in a fixed-point number that covers the whole range of double (a Kulisch accumulator):
+// what exact sums add, on the processor (math/exact_sum.h) and on devices (cuda/exact_sums.cuh).
+#pragma once
+
+#include "core/host_device.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace hsi::exact {
+
+/// Digit i counts units of 2^(32 i + base_exponent): a multiple of 32, 53 bits and more below the smallest
+/// subnormal.
+inline constexpr int base_exponent = -1152;
+inline constexpr int digits = 72;
+/// Terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
+inline constexpr int64_t most_terms = int64_t{1} << 28;
+
+/// A finite number as three digits, from `digit` upwards.
+struct Term {
+    int digit;
+    int64_t low, middle, high;
+};
+
+HSI_HOST_DEVICE inline Term split(double x) {
+    uint64_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest
+    // exponent.
+    const int stored = static_cast<int>(bits >> 52 & 0x7ff);
+    const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
+    const int position = (stored > 1 ? stored : 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
+    const int shift = position % 32;
+    const uint64_t lower = magnitude << shift, upper = shift > 0 ? magnitude >> (64 - shift) : 0; // 85 bits
+    const int64_t sign = bits >> 63 ? -1 : 1;
+    return {position / 32, sign * static_cast<int64_t>(lower & 0xffffffffu),
+            sign * static_cast<int64_t>(lower >> 32), sign * static_cast<int64_t>(upper)};
+}
+
+} // namespace hsi::exact
