@@ -238,6 +238,9 @@ def test_what_is_refused(torch):
         hsi.spp(x.cpu().numpy(), out=x)
     with pytest.raises(hsi.UsageError, match="shares memory"):
         hsi.spp(x, out=x)
+    other = Foreign(np.zeros(x.shape, np.float32), 1, data=(torch.empty_like(x).data_ptr(), False))
+    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, and src on CUDA device 0"):
+        hsi.spp(x, out=other)
 
 
 @needs_gpu
