@@ -29,24 +29,30 @@ HWY_INLINE void reflect(double* HWY_RESTRICT rows, const double* HWY_RESTRICT es
     const StripTag d;
     using V = hn::Vec<StripTag>;
     constexpr size_t lanes = hn::MaxLanes(StripTag());
+    V along[strip_registers];
+#pragma GCC unroll 16
+    for (size_t r = 0; r < strip_registers; ++r)
+        along[r] = hn::Zero(d);
+    const double* HWY_RESTRICT const below = rows + strip;
+    for (size_t i = 0; i < length; ++i) {
+        const V e = hn::Set(d, essential[i]);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < strip_registers; ++r)
+            along[r] = hn::Add(along[r], hn::Mul(e, hn::Load(d, below + i * strip + r * lanes)));
+    }
+    const V t = hn::Set(d, tau);
+#pragma GCC unroll 16
     for (size_t r = 0; r < strip_registers; ++r) {
         double* HWY_RESTRICT const first = rows + r * lanes;
-        double* HWY_RESTRICT const below = first + strip;
-        // Even and odd rows apart.
-        V even = hn::Zero(d), odd = hn::Zero(d);
-        size_t i = 0;
-        for (; i + 2 <= length; i += 2) {
-            even = hn::Add(even, hn::Mul(hn::Set(d, essential[i]), hn::Load(d, below + i * strip)));
-            odd = hn::Add(odd, hn::Mul(hn::Set(d, essential[i + 1]), hn::Load(d, below + (i + 1) * strip)));
-        }
-        V along = hn::Add(even, odd);
-        if (i < length)
-            along = hn::Add(along, hn::Mul(hn::Set(d, essential[i]), hn::Load(d, below + i * strip)));
-        along = hn::Add(along, hn::Load(d, first));
-        hn::Store(hn::Sub(hn::Load(d, first), hn::Mul(hn::Set(d, tau), along)), d, first);
-        for (i = 0; i < length; ++i) {
-            double* HWY_RESTRICT const to = below + i * strip;
-            hn::Store(hn::Sub(hn::Load(d, to), hn::Mul(along, hn::Set(d, scaled[i]))), d, to);
+        along[r] = hn::Add(along[r], hn::Load(d, first));
+        hn::Store(hn::Sub(hn::Load(d, first), hn::Mul(t, along[r])), d, first);
+    }
+    for (size_t i = 0; i < length; ++i) {
+        const V e = hn::Set(d, scaled[i]);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < strip_registers; ++r) {
+            double* HWY_RESTRICT const to = rows + (i + 1) * strip + r * lanes;
+            hn::Store(hn::Sub(hn::Load(d, to), hn::Mul(along[r], e)), d, to);
         }
     }
 }

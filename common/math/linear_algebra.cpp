@@ -135,8 +135,9 @@ bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector
     return true;
 }
 
-/// Of a symmetric matrix, of which the lower triangle is read: what Eigen's SelfAdjointEigenSolver does, which
-/// applies every reflection and rotation to all vectors before the next and takes three times as long.
+/// Of a symmetric matrix, of which the lower triangle is read. The numbers are those of Eigen's
+/// SelfAdjointEigenSolver without its vectors of numbers, to the last bit; it applies every reflection and
+/// rotation to all rows before the next, which takes twice as long.
 Risen solve(const Matrix& matrix, const Spread& spread) {
     const Eigen::Index n = matrix.rows();
     if (n == 1) return {matrix.diagonal(), Matrix::Ones(1, 1)};
