@@ -129,7 +129,7 @@ class SceneDataset final : public GDALDataset {
         m_rule = raster::StoreRule(first.GetRasterDataType(),
                                    known ? std::optional<raster::NodataValue>(nodata) : std::nullopt);
         for (int b = 1; b <= bands; ++b)
-            SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, side_of(bands)));
+            SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, block_side));
         copy_items(*m_description, *this);
         // All bands of a pixel are computed together: who copies them takes them together, too.
         SetMetadataItem("INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
@@ -167,36 +167,50 @@ class SceneDataset final : public GDALDataset {
                 to.SetMetadata(const_cast<char**>(items), name.c_str());
     }
 
-    /// Blocks whose bands together are some ten megabytes.
-    static int side_of(int bands) { return bands <= 16 ? 512 : bands <= 64 ? 256 : 128; }
+    /// Blocks of a window on a screen that hardly go beyond it: what several of them lack is computed
+    /// together.
+    static constexpr int block_side = 128;
 
     bool by_pixel() const { return m_by_pixel; }
 
     /// One band of a block, and with it the others for GDAL's cache.
     void read_block(int x, int y, int number, void* data) {
-        GDALRasterBand& band = *GetRasterBand(number);
-        int w = 0, h = 0;
-        band.GetBlockSize(&w, &h);
-        const Rect window =
-            intersect(Rect{int64_t{x} * w, int64_t{y} * h, w, h}, Rect{0, 0, nRasterXSize, nRasterYSize});
+        const Rect window = pixels_of({x, y, 1, 1});
         if (!(window == m_last_window)) compute_last(window);
-        const auto block = [&](void* to) {
-            return Buffer{to, m_rule.type(), GDALGetDataTypeSizeBytes(m_rule.type()),
-                          static_cast<GSpacing>(w) * GDALGetDataTypeSizeBytes(m_rule.type()), 0};
-        };
-        copy_band(number - 1, m_last.view(window, nBands), block(data), 0);
-        const auto bytes = static_cast<GIntBig>(w) * h * nBands * GDALGetDataTypeSizeBytes(m_rule.type());
-        if (2 * bytes > GDALGetCacheMax64()) return; // the others are copied from m_last when they are wanted
-        for (int other = 1; other <= nBands; ++other) {
-            if (other == number) continue;
-            GDALRasterBand& next = *GetRasterBand(other);
-            GDALRasterBlock* there = next.TryGetLockedBlockRef(x, y);
-            if (there == nullptr) {
-                there = next.GetLockedBlockRef(x, y, TRUE);
-                if (there == nullptr) return;
-                copy_band(other - 1, m_last.view(window, nBands), block(there->GetDataRef()), 0);
+        copy_band(number - 1, m_last.view(window, nBands), block_at(data), 0);
+        if (2 * bytes_of({x, y, 1, 1}) > GDALGetCacheMax64())
+            return; // the others are copied from m_last when they are wanted
+        for (int other = 1; other <= nBands; ++other)
+            if (other != number && !keep_block(x, y, other, m_last.view(window, nBands))) return;
+    }
+
+    /// Before a band of a window is read block by block: the blocks that GDAL's cache lacks are computed
+    /// together, in as few windows as they make, with all bands, where the cache has room for them.
+    void fill_blocks(const Rect& window, int number) {
+        int w = 0, h = 0;
+        GDALRasterBand& band = *GetRasterBand(number);
+        band.GetBlockSize(&w, &h);
+        const int64_t first = window.x / w, last = (window.right() - 1) / w;
+        std::vector<Rect> lacking; // counted in blocks
+        for (int64_t y = window.y / h; y <= (window.bottom() - 1) / h; ++y)
+            for (int64_t x = first; x <= last; ++x) {
+                if (auto* const there = band.TryGetLockedBlockRef(static_cast<int>(x), static_cast<int>(y))) {
+                    there->DropLock();
+                    continue;
+                }
+                const bool goes_on = !lacking.empty() && lacking.back().y == y && lacking.back().right() == x;
+                goes_on ? static_cast<void>(++lacking.back().w) : lacking.push_back({x, y, 1, 1});
             }
-            there->DropLock();
+        for (size_t i = 0; i < lacking.size(); ++i) {
+            Rect blocks = lacking[i];
+            while (i + 1 < lacking.size() && lacking[i + 1].x == blocks.x && lacking[i + 1].w == blocks.w &&
+                   lacking[i + 1].y == blocks.bottom() &&
+                   8 * bytes_of({blocks.x, blocks.y, blocks.w, blocks.h + 1}) <= GDALGetCacheMax64()) {
+                ++blocks.h;
+                ++i;
+            }
+            if (blocks.area() == 1 || 8 * bytes_of(blocks) > GDALGetCacheMax64()) continue; // one by one
+            compute_blocks(blocks);
         }
     }
 
@@ -295,7 +309,12 @@ class SceneDataset final : public GDALDataset {
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
         const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
-        const int64_t even = (window.h + members - 1) / members;
+        // Several for each where they are computed line by line: other work holds up one of them.
+        const int64_t shares = members * (m_by_pixel ? 4 : 1);
+        const int64_t even = (window.h + shares - 1) / shares;
+        CPLDebug("HSI", "%s: computes %lldx%lld pixels at %lld, %lld", GetDescription(),
+                 static_cast<long long>(window.w), static_cast<long long>(window.h),
+                 static_cast<long long>(window.x), static_cast<long long>(window.y));
         const int64_t lines = std::min(std::max(least_lines, std::min(even, fitting)), window.h);
         parallel::for_each((window.h + lines - 1) / lines, members, nullptr, [&](int64_t part, int member) {
             work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
@@ -329,6 +348,49 @@ class SceneDataset final : public GDALDataset {
         m_last.values.resize(static_cast<size_t>(window.area() * nBands));
         compute_into(window, m_last.view(window, nBands), [](const CubeView<float>&) {});
         m_last_window = window;
+    }
+
+    /// The pixels of these blocks, of which `blocks` counts.
+    Rect pixels_of(const Rect& blocks) {
+        int w = 0, h = 0;
+        GetRasterBand(1)->GetBlockSize(&w, &h);
+        return intersect(Rect{blocks.x * w, blocks.y * h, blocks.w * w, blocks.h * h},
+                         Rect{0, 0, nRasterXSize, nRasterYSize});
+    }
+    GIntBig bytes_of(const Rect& blocks) {
+        return pixels_of(blocks).area() * nBands * GDALGetDataTypeSizeBytes(m_rule.type());
+    }
+    Buffer block_at(void* data) {
+        int w = 0, h = 0;
+        GetRasterBand(1)->GetBlockSize(&w, &h);
+        const GSpacing step = GDALGetDataTypeSizeBytes(m_rule.type());
+        return {data, m_rule.type(), step, w * step, 0};
+    }
+    /// A band of a block into GDAL's cache, if it is not there. \return false where there is no room.
+    bool keep_block(int64_t x, int64_t y, int number, const CubeView<float>& values) {
+        GDALRasterBand& band = *GetRasterBand(number);
+        const int column = static_cast<int>(x), row = static_cast<int>(y);
+        GDALRasterBlock* there = band.TryGetLockedBlockRef(column, row);
+        if (there == nullptr) {
+            there = band.GetLockedBlockRef(column, row, TRUE);
+            if (there == nullptr) return false;
+            copy_band(number - 1, values, block_at(there->GetDataRef()), 0);
+        }
+        there->DropLock();
+        return true;
+    }
+    void compute_blocks(const Rect& blocks) {
+        const Rect window = pixels_of(blocks);
+        Cube cube;
+        cube.values.resize(static_cast<size_t>(window.area() * nBands));
+        const auto all = cube.view(window, nBands);
+        compute_into(window, all, [](const CubeView<float>&) {});
+        for (int64_t y = blocks.y; y < blocks.bottom(); ++y)
+            for (int64_t x = blocks.x; x < blocks.right(); ++x) {
+                const Rect r = pixels_of({x, y, 1, 1});
+                for (int number = 1; number <= nBands; ++number)
+                    if (!keep_block(x, y, number, all.cut(r.x - window.x, r.y - window.y, r.w, r.h))) return;
+            }
     }
 
     /// A band of `values` into the lines of a buffer from `first` on, as the file would have stored it.
@@ -387,6 +449,10 @@ CPLErr SceneBand::IRasterIO(GDALRWFlag flag, int x, int y, int w, int h, void* d
             m_scene.read_decimated({x, y, w, h}, buffer_w, buffer_h, {nBand},
                                    {data, type, pixel_step, line_step, 0});
         });
+    if (flag == GF_Read && buffer_w == w && buffer_h == h && told([&] {
+                                                                 m_scene.fill_blocks({x, y, w, h}, nBand);
+                                                             }) != CE_None)
+        return CE_Failure;
     return GDALRasterBand::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, pixel_step, line_step,
                                      extra);
 }

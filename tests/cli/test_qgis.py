@@ -2,6 +2,7 @@
 """What QGIS makes of our outputs: a real QGIS without a screen (Debian: python3-qgis). Skipped where there is none."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import ROOT, cube, real_scene, run, spp, succeed, write_scene
+from conftest import PLUGINS, ROOT, cube, real_scene, run, spp, succeed, write_scene
 from test_classification import COLOURS, NAMES, scene_of, truth, write_labels
 
 gdal.UseExceptions()
@@ -24,6 +25,29 @@ def open_in_qgis(raster, picture, *options):
     lines = [line for line in run.stdout.splitlines() if line.startswith("QGIS ")]
     assert lines, run.stderr
     return json.loads(lines[-1][5:])
+
+
+def test_panning_over_a_scene_that_computes(tmp_path):
+    """A window on the screen computes what it shows, and what is there already not again; the picture is that of the file."""
+    scene = write_scene(tmp_path / "scene.img", cube(samples=900, lines=700, bands=4), wavelengths=[400, 500, 600, 700])
+    for name in ("a.hsi", "a.tif"):
+        assert run("gdal_hsi_detect", "-q", "-device", "cpu", "-method", "ace", "-target-pixel", "5", "5", scene,
+                   tmp_path / name).code == 0
+    told, pictures = {}, {}
+    for name in ("a.hsi", "a.tif"):
+        picture = tmp_path / f"{name}.png"
+        looked = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "look_in_qgis.py", tmp_path / name, "100,90,400,300",
+                                 "100,90,400,300", "160,90,400,300", "--picture", picture], capture_output=True, text=True,
+                                timeout=300, check=False, env={**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)})
+        lines = [line for line in looked.stdout.splitlines() if line.startswith("LOOKED ")]
+        assert lines, looked.stderr
+        told[name] = [one["computed"] for one in json.loads(lines[-1][7:])]
+        pictures[name] = gdal.Open(str(picture)).ReadAsArray()
+    first, again, beside = told["a.hsi"]
+    block = 128 ** 2
+    assert told["a.tif"] == [0, 0, 0]
+    assert 16 * block <= first <= 25 * block and again == 0 and 0 < beside <= 5 * block
+    assert (pictures["a.hsi"] == pictures["a.tif"]).all() and len(np.unique(pictures["a.tif"])) > 10
 
 
 @pytest.mark.parametrize("name, options", [("out.tif", []), ("out.dat", ["-of", "ENVI"])])

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from conftest import assert_untouched, cube, first_error, read, run, seen_pixels, stored_bytes, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, cube, first_error, read, run, seen_pixels, stored_bytes, succeed, write_scene
 
 BANDS = 12
 WAVELENGTHS = [400 + 10 * b for b in range(BANDS)]
@@ -331,3 +331,43 @@ def test_gdal_without_the_plugin_takes_it_for_nothing(folder):
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=alone)
     assert result.returncode != 0 and "not recognized" in result.stderr
     assert "gdal_HSI" in run("gdal_hsi_accuracy", folder / "labels.tif", folder / "alone.hsi", env=alone).err
+
+
+PANNING = """
+import sys
+from osgeo import gdal
+gdal.UseExceptions()
+log = sys.argv[2]
+dataset = gdal.Open(sys.argv[1])
+band = dataset.GetRasterBand(1)
+for window in sys.argv[3:]:
+    begin = len(open(log).read())
+    values = band.ReadAsArray(*map(int, window.split(",")))
+    said = open(log).read()[begin:]
+    print(sum(int(a) * int(b) for a, b in __import__("re").findall("computes ([0-9]+)x([0-9]+) pixels", said)),
+          said.count(" pixels at "), __import__("zlib").crc32(values.tobytes()))
+"""
+
+
+def test_panning_computes_what_is_new(tmp_path):
+    """A window is computed in one go, block by block where the cache has none; the same window again costs nothing, and one
+    beside it the blocks that it has for itself. The values are those of the file."""
+    scene = write_scene(tmp_path / "scene.img", cube(samples=1300, lines=1100, bands=3), wavelengths=[400, 500, 600])
+    for name in ("a.hsi", "a.tif"):
+        succeed(run("gdal_hsi_detect", "-q", "-device", "cpu", "-method", "sam", "-target-pixel", 5, 5, scene, tmp_path / name))
+    log = tmp_path / "log"
+    log.touch()
+    windows = ["300,260,500,500", "300,260,500,500", "560,260,500,500", "600,300,500,500", "0,0,1300,1100", "0,0,1300,1100"]
+
+    def looked(name):
+        told = subprocess.run([sys.executable, "-c", PANNING, tmp_path / name, log, *windows], capture_output=True, text=True,
+                              check=True, timeout=300,
+                              env={**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS), "CPL_DEBUG": "HSI", "CPL_LOG": str(log)})
+        return [list(map(int, line.split())) for line in told.stdout.splitlines()]
+    computed, stored = looked("a.hsi"), looked("a.tif")
+    assert [sums[2] for sums in computed] == [sums[2] for sums in stored]
+    block = 128
+    # Samples 300 to 799 are of 5 blocks, lines 260 to 759 of 4; then two more columns of blocks, one more row, and the rest.
+    assert [sums[0] for sums in computed] == [20 * block ** 2, 0, 8 * block ** 2, 5 * block ** 2,
+                                              1300 * 1100 - 33 * block ** 2, 0]
+    assert [sums[1] for sums in computed][:4] == [1, 0, 1, 1]
