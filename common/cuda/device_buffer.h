@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/host_memory.h"
 #include "cuda/check.h"
+#include "cuda/device.h"
 #include "cuda/kept_memory.h"
 
 #include <cstddef>
@@ -33,6 +35,28 @@ inline void give_back_device_memory(int device, void* block, size_t bytes) noexc
     if (std::uncaught_exceptions() > 0 || !KeptDeviceMemory::instance().keep(device, block, bytes, most))
         cudaFree(block);
 }
+
+/// The same through the interface of those who name no CUDA: the link of a chain, whose results the next one
+/// takes where they lie.
+class DeviceAllocator final : public HostAllocator {
+  public:
+    explicit DeviceAllocator(int ordinal) : m_ordinal(ordinal) {}
+    void* allocate(size_t bytes) override {
+        const DeviceGuard guard(m_ordinal);
+        return take_device_memory(m_ordinal, bytes);
+    }
+    void release(void* block, size_t bytes) noexcept override {
+        try {
+            const DeviceGuard guard(m_ordinal);
+            give_back_device_memory(m_ordinal, block, bytes);
+        } catch (const Error&) {
+            // The device has failed, which was told where it did.
+        }
+    }
+
+  private:
+    const int m_ordinal;
+};
 
 /// One owner of `size()` elements of T in the memory of the device that was current when it was made.
 /// Contents start undefined. Empty buffers allocate nothing.

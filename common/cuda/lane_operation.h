@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "cuda/device.h"
+#include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
 #include "stream/operation.h"
 
@@ -58,6 +59,9 @@ class LaneOperation : public Base {
   public:
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::shared_ptr<HostAllocator> device_allocator() const override {
+        return this->puts_on() < 0 ? nullptr : std::make_shared<DeviceAllocator>(this->puts_on());
     }
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         check_pixels(limits, most_pixels());

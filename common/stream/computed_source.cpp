@@ -43,7 +43,8 @@ std::shared_ptr<KeptLines> in_file(const CubeShape& shape, const std::string& fo
 class ComputedSource::Reader final : public CubeReader {
   public:
     explicit Reader(const ComputedSource& owner)
-        : m_owner(owner), m_behind(owner.m_behind->open_reader()), m_first(owner, owner.operation(), 0) {
+        : m_owner(owner), m_behind(owner.m_behind->open_reader()), m_number(owner.m_readers.fetch_add(1)),
+          m_first(owner, owner.operation(), 0) {
         if (owner.keeps_numbers())
             m_again.emplace(owner, *owner.m_work.repeating, owner.m_kept->shape().bands);
     }
@@ -52,6 +53,23 @@ class ComputedSource::Reader final : public CubeReader {
         if (m_owner.keeps_values() && m_owner.m_kept->read(window, dst)) return;
         if (m_again && has_numbers(window)) return in_parts(*m_again, 0, window, dst);
         in_parts(m_first, m_owner.halo(), window, dst);
+    }
+    /// What this link computes there, where it does.
+    std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
+        if (m_owner.computes_on() != device) return std::nullopt;
+        const size_t size = static_cast<size_t>(window.area() * m_owner.m_shape.bands);
+        if (m_on_device.size() < size) {
+            m_on_device = {}; // its memory goes before the next one's comes
+            m_on_device = HostBuffer<float>(m_owner.operation().device_allocator(), size);
+        }
+        const auto view =
+            CubeView<float>::packed(m_on_device.data(), m_owner.m_shape.bands, window.h, window.w);
+        m_first.make_room(m_owner, m_owner.halo(), window, m_number);
+        compute(m_first, m_owner.halo(), window, view);
+        if (m_owner.m_replaced)
+            m_owner.m_replace_there(device, view.data, size, m_owner.m_replaced->first,
+                                    m_owner.m_replaced->second);
+        return view;
     }
     void prefetch(const Rect& window) override { m_behind->prefetch(with_halo(window, m_owner.halo_now())); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_behind->look_ahead(bytes, threads); }
@@ -63,7 +81,7 @@ class ComputedSource::Reader final : public CubeReader {
             : operation(o), extra_bands(extra), outputs(o.output_bands()),
               in_place(extra == 0 && o.reads_in_place()), bands(owner.m_behind->shape().bands + extra) {}
 
-        void make_room(const ComputedSource& owner, int64_t halo, const Rect& window) {
+        void make_room(const ComputedSource& owner, int64_t halo, const Rect& window, int lane) {
             if (worker && window.w <= samples && window.h <= asked_lines) return;
             samples = std::max(samples, window.w);
             asked_lines = std::max(asked_lines, window.h);
@@ -71,10 +89,10 @@ class ComputedSource::Reader final : public CubeReader {
             const TileLimits limits = owner.limits(samples, asked_lines, halo);
             worker.reset(); // its memory goes before the next one's comes
             in = {};
-            in = HostBuffer<float>(static_cast<size_t>(limits.window_samples * limits.window_lines * bands));
+            most_in = static_cast<size_t>(limits.window_samples * limits.window_lines * bands);
             out.clear();
             out.resize(outputs.size());
-            worker = operation.start(0, limits);
+            worker = operation.start(lane, limits);
         }
 
         Operation& operation;
@@ -83,6 +101,7 @@ class ComputedSource::Reader final : public CubeReader {
         const bool in_place;
         const int bands;
         std::unique_ptr<Worker> worker;
+        size_t most_in = 0; ///< of `in`, which is made when something has to be copied there
         HostBuffer<float> in;
         std::vector<std::vector<float>> out;
         int64_t samples = 0, asked_lines = 0, lines = 1;
@@ -103,7 +122,7 @@ class ComputedSource::Reader final : public CubeReader {
     }
 
     void in_parts(Work& work, int64_t halo, const Rect& window, const CubeView<float>& dst) {
-        work.make_room(m_owner, halo, window);
+        work.make_room(m_owner, halo, window, m_number);
         for (int64_t y = 0; y < window.h; y += work.lines) {
             const int64_t h = std::min(work.lines, window.h - y);
             compute(work, halo, {window.x, window.y + y, window.w, h}, dst.cut(0, y, window.w, h));
@@ -114,6 +133,10 @@ class ComputedSource::Reader final : public CubeReader {
     CubeView<float> taken(Work& work, const Rect& window) {
         if (work.in_place)
             if (const auto there = m_behind->view(window)) return *there;
+        if (const int device = work.operation.takes_from(); device >= 0 && work.extra_bands == 0)
+            if (const auto there = m_behind->view_on(device, window)) return *there;
+        if (work.in.size() < work.most_in)
+            work.in = HostBuffer<float>(work.operation.allocator(), work.most_in);
         const auto in = CubeView<float>::packed(work.in.data(), work.bands, window.h, window.w);
         auto behind = in;
         behind.bands -= work.extra_bands;
@@ -153,6 +176,8 @@ class ComputedSource::Reader final : public CubeReader {
 
     const ComputedSource& m_owner;
     const std::unique_ptr<CubeReader> m_behind;
+    const int m_number;
+    HostBuffer<float> m_on_device; ///< what view_on() has computed
     Work m_first;
     std::optional<Work> m_again; ///< with the numbers of a pixel
     std::vector<float> m_numbers;
@@ -189,6 +214,32 @@ uint64_t ComputedSource::take_memory(uint64_t most, const std::string& folder) {
     return held();
 }
 
+bool ComputedSource::compute_on(const std::vector<CudaDevice>& devices) {
+    if (!m_work.on_devices) return false;
+    m_work.operation = m_work.on_devices(devices);
+    if (m_replaced && m_work.operation->puts_on() >= 0)
+        m_replace_there =
+            reinterpret_cast<DeviceReplace>(cuda_module_symbol("links", "hsi_cuda_links_replace"));
+    if (keeps_numbers()) m_kept.reset();
+    m_work.finding = m_work.repeating = nullptr;
+    m_on_devices = true;
+    return true;
+}
+
+int ComputedSource::computes_on() const {
+    // What is kept lies in the host's memory.
+    return m_on_devices && !m_kept && m_output == 0 ? m_work.operation->puts_on() : -1;
+}
+
+uint64_t ComputedSource::device_bytes(int64_t samples, int64_t lines) const {
+    const TileLimits own = limits(samples, lines, halo());
+    uint64_t bytes = m_behind->device_bytes(own.window_samples, own.window_lines);
+    if (!m_on_devices) return bytes;
+    bytes += m_work.operation->device_bytes(own);
+    if (computes_on() >= 0) bytes += cube_bytes(samples, lines, m_shape.bands);
+    return bytes;
+}
+
 const char* ComputedSource::kept() const {
     if (!m_kept) return nullptr;
     return keeps_numbers() ? "numbers" : m_kept->in_memory() ? "memory" : "file";
@@ -205,7 +256,7 @@ BlockLayout ComputedSource::layout() const {
 
 int64_t ComputedSource::lines_at_once(int64_t samples, int64_t lines, int64_t halo) const {
     // A halo would be computed anew for every few lines, and so would a block of a file be decoded.
-    if (halo > 0 || m_behind->layout().block_lines > 1) return lines;
+    if (halo > 0 || m_on_devices || m_behind->layout().block_lines > 1) return lines;
     const uint64_t line = cube_bytes(samples, 1, m_behind->shape().bands);
     return std::clamp<int64_t>(static_cast<int64_t>(cached_bytes / std::max<uint64_t>(1, line)), 1, lines);
 }
@@ -222,9 +273,11 @@ TileLimits ComputedSource::limits(int64_t samples, int64_t lines, int64_t halo) 
 uint64_t ComputedSource::window_bytes(int64_t samples, int64_t lines) const {
     const auto bytes_of = [&](const Operation& operation, int64_t halo, int extra_bands) {
         const TileLimits all = limits(samples, lines, halo);
-        uint64_t bytes =
-            cube_bytes(all.window_samples, all.window_lines, m_behind->shape().bands + extra_bands) +
-            operation.scratch_bytes(all);
+        const bool on_device =
+            operation.takes_from() >= 0 && m_behind->computes_on() == operation.takes_from();
+        uint64_t bytes = operation.scratch_bytes(all);
+        if (!on_device)
+            bytes += cube_bytes(all.window_samples, all.window_lines, m_behind->shape().bands + extra_bands);
         const auto outputs = operation.output_bands();
         for (size_t k = 0; k < outputs.size(); ++k)
             if (k != m_output) bytes += cube_bytes(all.core_samples, all.core_lines, outputs[k]);

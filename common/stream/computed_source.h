@@ -4,15 +4,20 @@
 // halo around it, so that the halos of a chain add up.
 #pragma once
 
+#include "core/cuda_module.h"
 #include "core/json.h"
 #include "stream/kept_lines.h"
 #include "stream/operation.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::stream {
 
@@ -29,6 +34,9 @@ struct LinkWork {
     std::shared_ptr<Operation> finding, repeating;
     /// A value takes far longer to compute than to be written to a file and read again.
     bool dear = false;
+    /// Makes the same operation of devices, from its module; empty: there is none of these. Throws Error
+    /// where the module is missing or the device does not start.
+    std::function<std::shared_ptr<Operation>(const std::vector<CudaDevice>& devices)> on_devices;
 };
 
 /// What several sources of one link, opened one after the other, leave for one another.
@@ -36,6 +44,9 @@ struct LinkStore {
     std::shared_ptr<KeptLines> lines; ///< null: nothing yet
     bool decided = false;             ///< whether anything is kept
 };
+
+/// Of module links, hsi_cuda_links_replace: in the memory of a device.
+using DeviceReplace = void (*)(int device, float* values, size_t count, float value, float by);
 
 /// The values are those of a pass with this operation, to the last bit, whatever windows are read.
 class ComputedSource final : public CubeSource {
@@ -52,6 +63,17 @@ class ComputedSource final : public CubeSource {
     uint64_t reader_bytes() const override { return m_behind->reader_bytes(); }
     uint64_t window_bytes(int64_t samples, int64_t lines) const override;
     uint64_t stored_bytes_per_pixel() const override { return m_behind->stored_bytes_per_pixel(); }
+    int computes_on() const override;
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override;
+
+    /// While no reader is open: from now on this link computes on `devices`, with values that are those of a
+    /// pass there. What it has found around pixels is kept no more. \return false where its operation has no
+    /// code for devices: it stays on the CPU. Throws Error as LinkWork::on_devices does.
+    bool compute_on(const std::vector<CudaDevice>& devices);
+    bool on_devices() const { return m_on_devices; }
+    /// On a device, too, what equals `value` becomes `by`, as it does in a file where this stands for no
+    /// value.
+    void replace(float value, float by) { m_replaced = {value, by}; }
 
     /// Of this link alone, while its numbers are not there.
     int64_t halo() const { return m_work.operation->halo(); }
@@ -79,6 +101,10 @@ class ComputedSource final : public CubeSource {
 
     std::shared_ptr<const CubeSource> m_behind;
     LinkWork m_work;
+    bool m_on_devices = false;
+    std::optional<std::pair<float, float>> m_replaced; ///< replace()
+    DeviceReplace m_replace_there = nullptr;
+    mutable std::atomic<int> m_readers{0}; ///< opened so far: they take turns on the devices
     size_t m_output;
     std::shared_ptr<LinkStore> m_store;
     std::shared_ptr<KeptLines> m_kept; ///< the numbers where there are such, else the values

@@ -48,8 +48,8 @@ class CubeReader {
     /// `window` where it lies in memory already, as read() would give it, for readers only; it stays there as
     /// long as the source. None where it has to be read.
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
-    /// `window` in the memory of this CUDA device, as read() would give it, where it lies there already; for
-    /// readers only. None where it has to be read.
+    /// `window` in the memory of this CUDA device, as read() would give it, where it lies there already, or
+    /// is computed there; for readers only, up to the next call. None where it has to be read.
     virtual std::optional<CubeView<float>> view_on(int /*device*/, const Rect& /*window*/) {
         return std::nullopt;
     }
@@ -74,6 +74,10 @@ class CubeSource {
     virtual std::unique_ptr<CubeReader> open_reader() const = 0;
     /// The CUDA device in whose memory view_on() has every window; -1: none.
     virtual int device() const { return -1; }
+    /// The CUDA device on which readers compute every window, so that view_on() has it there; -1: none.
+    virtual int computes_on() const { return -1; }
+    /// Device bytes of such a reader, for windows of up to this size.
+    virtual uint64_t device_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
     /// Host bytes that one reader holds beside the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }
     /// Further host bytes of a reader that hang on the windows it reads, for windows of up to this size: what

@@ -61,6 +61,8 @@ class Operation {
     /// The CUDA device into whose memory process() puts outputs, with any strides, beside host memory; -1:
     /// none.
     virtual int puts_on() const { return -1; }
+    /// Memory of that device, for who takes outputs there; null: none.
+    virtual std::shared_ptr<HostAllocator> device_allocator() const { return nullptr; }
     /// Where the lanes' tile buffers come from: pinned memory for a GPU.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
     /// Thread-safe: lanes start at the same time.

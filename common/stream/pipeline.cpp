@@ -47,9 +47,10 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
     return bytes;
 }
 
-/// Whether tiles are taken where they lie in the memory of a device.
+/// Whether tiles are taken where they lie in the memory of a device, or are computed there.
 bool lies_on_device(const CubeSource& source, const Operation& operation) {
-    return source.device() >= 0 && source.device() == operation.takes_from();
+    const int device = operation.takes_from();
+    return device >= 0 && (source.device() == device || source.computes_on() == device);
 }
 
 /// Lets tiles through in order, one at a time.
@@ -450,7 +451,8 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.kept_lines = layout.kept_lines;
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
-    request.lanes = lanes_of(options, shape, reader == 0 && source.window_bytes(1, 1) == 0);
+    request.lanes = lanes_of(options, shape,
+                             reader == 0 && (source.window_bytes(1, 1) == 0 || source.computes_on() >= 0));
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();
@@ -468,14 +470,14 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
                buffer_bytes(there ? CubeShape{} : shape, outputs, limits) + operation.scratch_bytes(limits);
     };
     request.device_budget = options.device_memory;
-    request.device_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
-        return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
+    request.device_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        return source.device_bytes(ws, wl) + operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
     // Where nothing has to be copied beside what is computed, a scene that fits is one tile, whose inputs and
     // outputs lie as kernels want them.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
-    if (there && (outputs.empty() || operation.puts_on() == source.device()) && options.tile_samples == 0 &&
-        options.tile_lines == 0 &&
+    if (there && source.device() >= 0 && (outputs.empty() || operation.puts_on() == source.device()) &&
+        options.tile_samples == 0 && options.tile_lines == 0 &&
         fits(request.lane_bytes(shape.samples, shape.lines, shape.samples, shape.lines), options.memory) &&
         fits(request.device_bytes(shape.samples, shape.lines, shape.samples, shape.lines),
              options.device_memory)) {
@@ -515,8 +517,10 @@ uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const 
             operation.scratch_bytes(limits));
 }
 
-uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan) {
-    return static_cast<uint64_t>(plan.lanes()) * operation.device_bytes(limits_of(plan));
+uint64_t plan_device_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {
+    const TileLimits limits = limits_of(plan);
+    return static_cast<uint64_t>(plan.lanes()) *
+           (source.device_bytes(limits.window_samples, limits.window_lines) + operation.device_bytes(limits));
 }
 
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,

@@ -71,8 +71,8 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
 uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation);
 /// Host bytes that the plan needs for all lanes.
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
-/// Bytes of device memory that a plan's lanes take together; 0 for an operation of the CPU.
-uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan);
+/// Bytes of device memory that a plan's lanes take together; 0 where all is done by the CPU.
+uint64_t plan_device_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
 
 /// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error
 /// while reading or writing says which tile. Throws Cancelled when options.cancel was set.

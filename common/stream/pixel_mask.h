@@ -81,6 +81,9 @@ class MaskedSource final : public CubeSource {
     uint64_t window_bytes(int64_t samples, int64_t lines) const override {
         return m_behind->window_bytes(samples, lines);
     }
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override {
+        return m_behind->device_bytes(samples, lines);
+    }
     uint64_t stored_bytes_per_pixel() const override { return m_behind->stored_bytes_per_pixel(); }
 
   private:

@@ -32,6 +32,9 @@ class ResidentSource final : public CubeSource {
     uint64_t window_bytes(int64_t samples, int64_t lines) const override {
         return sealed() ? 0 : m_behind->window_bytes(samples, lines);
     }
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override {
+        return sealed() ? 0 : m_behind->device_bytes(samples, lines);
+    }
     /// Nothing is read from the file any more after seal().
     uint64_t stored_bytes_per_pixel() const override {
         return sealed() ? 0 : m_behind->stored_bytes_per_pixel();

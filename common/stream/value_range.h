@@ -50,6 +50,10 @@ class RangeWatch final : public CubeSource {
     BlockLayout layout() const override { return m_from.layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
     int device() const override { return m_from.device(); }
+    int computes_on() const override { return m_from.computes_on(); }
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override {
+        return m_from.device_bytes(samples, lines);
+    }
     uint64_t reader_bytes() const override { return m_from.reader_bytes(); }
     uint64_t window_bytes(int64_t samples, int64_t lines) const override {
         return m_from.window_bytes(samples, lines);

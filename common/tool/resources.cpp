@@ -162,7 +162,41 @@ CodingCost coding_cost(const std::string& compression) {
     return {};
 }
 
+namespace {
+
+/// What the links of the run's chains compute in each pass, roughly.
+void add_links(const Run& run, Work& work) {
+    for (const auto& source : run.sources()) {
+        const auto chain = source->chain();
+        const auto bytes = static_cast<double>(source->shape().float_bytes());
+        const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
+        for (const auto& link : chain) {
+            const double values = static_cast<double>(source->shape().pixels()) * link.bands_before;
+            const auto each_pass = [&](const Cost& cost, double units) {
+                work.add(cost, units * on_core, units * on_device);
+            };
+            if (link.operation == "spp") {
+                const auto side = static_cast<double>(2 * link.halo + 1), area = side * side;
+                each_pass(cost::spp_value, values);
+                each_pass(cost::spp_angle, values * (area - 1) / 2);
+                each_pass(cost::spp_window, 4 * values * area);
+            } else if (link.operation == "svm") {
+                constexpr double vectors = 200; // of an ordinary model
+                each_pass(cost::svm_kernel, values * vectors);
+            } else if (link.operation == "unmix") {
+                each_pass(cost::unmix_product, values * link.bands);
+            } else {
+                each_pass(cost::projection, values * link.bands);
+            }
+        }
+        if (!chain.empty()) return; // the scene; others are read once
+    }
+}
+
+} // namespace
+
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work, size_t most) {
+    add_links(run, work);
     work.cpu_decoding = run.decoding_cost() * work.cpu_reads;
     work.device_decoding = run.decoding_cost() * work.device_reads;
     work.encoding = coding_cost(raster::RasterSink::compression(run.options().destination)).encode *
@@ -189,6 +223,7 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, W
         run.warn("this tool computes on one device: CUDA " + std::to_string(devices.front().ordinal));
         devices.resize(most);
     }
+    run.compute_links_on(devices);
     return devices;
 }
 

@@ -532,6 +532,8 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     if (source->raw_access() && !source->is_remote()) return source;
     const auto chain = source->chain();
     const bool computed = !chain.empty();
+    // Where a device computes it, the pass takes it there: a copy in the host's memory would cost more.
+    if (source->computes_on() >= 0) return source;
     if (computed && !chain.back().kept.empty() && chain.back().kept != "numbers") return source;
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
                               beside)) {
@@ -546,6 +548,35 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
     return kept;
+}
+
+const std::vector<std::shared_ptr<raster::RasterSource>>& Run::sources() const { return m->watched; }
+
+void Run::compute_links_on(const std::vector<CudaDevice>& devices) {
+    if (devices.empty()) return;
+    for (const auto& source : m->watched) {
+        if (source->chain().empty()) continue;
+        try {
+            source->compute_links_on(devices);
+        } catch (const Error& e) {
+            if (m->options.device.kind == DeviceChoice::Kind::cuda || parallel::ranks().several()) throw;
+            warn(std::string(e.what()) + "; links compute on the CPU");
+        }
+    }
+    if (!m->source.is_object() || !m->source.contains("chain")) return;
+    const auto first = std::find_if(m->watched.begin(), m->watched.end(),
+                                    [&](const auto& one) { return one->path() == m->source["path"]; });
+    if (first == m->watched.end()) return;
+    const auto chain = (*first)->chain();
+    std::string names;
+    Json& links = m->source["chain"]["links"];
+    for (size_t k = 0; k < chain.size() && k < links.size(); ++k) {
+        links[k]["device"] = chain[k].on_devices ? describe_devices(*this, devices, "") : "CPU";
+        links[k]["kept"] = chain[k].kept.empty() ? Json() : Json(chain[k].kept);
+        if (chain[k].on_devices) names += (names.empty() ? "" : ", ") + chain[k].operation;
+    }
+    if (!names.empty() && m->options.dry_run)
+        print("Links on " + describe_devices(*this, devices, "") + ": " + names);
 }
 
 void Run::seal(stream::CubeSource& source) {

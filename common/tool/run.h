@@ -89,6 +89,12 @@ class Run {
     /// pass needs `beside` it. Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
+    /// The sources that have been opened so far, a file each.
+    const std::vector<std::shared_ptr<raster::RasterSource>>& sources() const;
+    /// The links of all chains that have been opened so far compute where the tool does, told in the report
+    /// and by -dry-run. No devices: nothing changes. Where they cannot and a GPU was not asked for by name,
+    /// they stay on the CPU, with a warning.
+    void compute_links_on(const std::vector<CudaDevice>& devices);
     /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
     static void seal(stream::CubeSource& source);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress

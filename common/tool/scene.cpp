@@ -43,7 +43,7 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
                 const stream::PassOptions& pass) {
     const auto plan = stream::plan_pass(source, operation, pass);
     const uint64_t bytes = stream::plan_bytes(source, operation, plan);
-    const uint64_t device = stream::plan_device_bytes(operation, plan);
+    const uint64_t device = stream::plan_device_bytes(source, operation, plan);
     const std::string& type = run.options().destination.type;
     uint64_t written = 0;
     for (const int bands : operation.output_bands())

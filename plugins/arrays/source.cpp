@@ -310,6 +310,9 @@ uint64_t RasterSource::reader_bytes() const {
 
 uint64_t RasterSource::window_bytes(int64_t, int64_t) const { return 0; }
 std::vector<RasterSource::ChainLink> RasterSource::chain() const { return {}; }
+int RasterSource::computes_on() const { return -1; }
+uint64_t RasterSource::device_bytes(int64_t, int64_t) const { return 0; }
+void RasterSource::compute_links_on(const std::vector<CudaDevice>&) const {}
 std::string RasterSource::chain_source() const { return path(); }
 
 const std::string& RasterSource::path() const { return m->path; }

@@ -2,6 +2,7 @@
 // GDAL's driver HSI: scenes that compute (.hsi) in any program that uses GDAL. What a file of its pixels
 // would say is a VRT in the document; the pixels of all bands of a block are computed together, by several
 // threads.
+#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
@@ -68,6 +69,27 @@ int thread_count() {
     return std::clamp(EQUAL(asked, "ALL_CPUS") ? usable_processors() : std::atoi(asked), 1, most);
 }
 
+/// The links compute on a GPU where the configuration option names one: a program that looks at a scene
+/// starts none by itself.
+void compute_where_asked(const raster::RasterSource& source) {
+    const std::string wish = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
+    try {
+        const DeviceChoice choice = parse_device(wish);
+        if (choice.kind != DeviceChoice::Kind::cuda) return;
+        const auto& there = cuda_devices();
+        std::vector<CudaDevice> devices;
+        for (const CudaDevice& device : there)
+            if (choice.devices.empty() ? devices.empty()
+                                       : std::find(choice.devices.begin(), choice.devices.end(),
+                                                   device.ordinal) != choice.devices.end())
+                devices.push_back(device);
+        if (devices.empty()) throw Error("there is no such GPU");
+        source.compute_links_on(devices);
+    } catch (const Error& e) {
+        throw Error("GDAL_HSI_DEVICE=" + wish + ": " + e.what(), e.advice());
+    }
+}
+
 struct Closer {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };
@@ -120,6 +142,7 @@ class SceneDataset final : public GDALDataset {
         options.bands.resize(static_cast<size_t>(bands));
         std::iota(options.bands.begin(), options.bands.end(), 1);
         m_source = raster::RasterSource::open(options);
+        compute_where_asked(*m_source);
         for (const auto& link : m_source->chain())
             m_by_pixel = m_by_pixel && link.halo == 0;
         GDALRasterBand& first = *m_description->GetRasterBand(1);

@@ -2,6 +2,7 @@
 #include "links/links.h"
 
 #include "core/counted.h"
+#include "core/cuda_module.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -109,6 +110,18 @@ class Settings {
 
 using Made = stream::LinkWork;
 
+/// LinkWork::on_devices by the backend of an algorithm, which make() turns into an operation. The backend
+/// lives as long as that.
+template <class Backend, class Make>
+auto by_backend(const char* algorithm, Make make) {
+    return [=](const std::vector<CudaDevice>& devices) -> std::shared_ptr<stream::Operation> {
+        const std::shared_ptr<Backend> backend = make_cuda_backend<Backend>(algorithm, devices);
+        std::shared_ptr<stream::Operation> made = make(*backend);
+        auto* const operation = made.get();
+        return {operation, [backend, made = std::move(made)](stream::Operation*) mutable { made.reset(); }};
+    };
+}
+
 /// Whose values take far longer than a file of them.
 Made dear(Made work) {
     work.dear = true;
@@ -123,6 +136,8 @@ Made make_displacement(const Settings& s, const CubeShape&) {
     Made work(spp::make_displacement(options, centroid));
     work.finding = spp::make_finding_displacement(options.window, centroid);
     work.repeating = spp::make_repeated_displacement(centroid);
+    work.on_devices = by_backend<spp::Backend>(
+        "spp", [=](spp::Backend& backend) { return backend.make_displacement(options, centroid); });
     return work;
 }
 
@@ -136,7 +151,10 @@ Made make_transform(const Settings& s, const CubeShape& scene) {
     if (t.offset.empty()) s.fail("'offset' is empty");
     if (t.matrix.size() % t.offset.size() != 0) s.fail("'matrix' and 'offset' do not fit together");
     s.check_bands(t.matrix.size() / t.offset.size());
-    return Made(pca::make_transform(std::move(t)));
+    Made work(pca::make_transform(t));
+    work.on_devices = by_backend<pca::Backend>(
+        "pca", [t = std::move(t)](pca::Backend& backend) { return backend.make_transform(t); });
+    return work;
 }
 
 constexpr std::pair<const char*, unmix::Method> unmix_methods[] = {{"ucls", unmix::Method::ucls},
@@ -149,9 +167,14 @@ Made make_unmixing(const Settings& s, const CubeShape&) {
     endmembers.spectra = s.spectra<double>("endmembers");
     for (size_t k = 1; k <= endmembers.spectra.size(); ++k)
         endmembers.names.push_back(std::to_string(k));
-    for (const auto& [name, method] : unmix_methods)
-        if (s.at("method") == name)
-            return dear(Made(unmix::make_unmixing(endmembers, {method, s.yes("rmse")})));
+    for (const auto& [name, method] : unmix_methods) {
+        if (s.at("method") != name) continue;
+        const unmix::Options options{method, s.yes("rmse")};
+        Made work = dear(Made(unmix::make_unmixing(endmembers, options)));
+        work.on_devices = by_backend<unmix::Backend>(
+            "unmix", [=](unmix::Backend& backend) { return backend.make_unmixing(endmembers, options); });
+        return work;
+    }
     s.fail("'method' is none of unmixing");
 }
 
@@ -178,14 +201,20 @@ Made make_detection(const Settings& s, const CubeShape& scene) {
     d.deviation = s.numbers("deviation");
     d.targets = static_cast<int>(s.whole("targets", 0, 65535));
     detect::check_detector(d);
-    return Made(detect::make_detection(d, {}));
+    Made work(detect::make_detection(d, {}));
+    work.on_devices = by_backend<detect::Backend>(
+        "detect", [=](detect::Backend& backend) { return backend.make_detection(d, {}); });
+    return work;
 }
 
 Made make_svm(const Settings& s, const CubeShape&) {
     const auto model =
         std::make_shared<const svm::Model>(svm::from_json(s.at("model").dump(), "the link 'svm'"));
     s.check_bands(static_cast<size_t>(model->features()));
-    return dear(Made(svm::make_classification(model, {})));
+    Made work = dear(Made(svm::make_classification(model, {})));
+    work.on_devices = by_backend<svm::Backend>(
+        "svm", [=](svm::Backend& backend) { return backend.make_classification(model, {}); });
+    return work;
 }
 
 Made make_mlr(const Settings& s, const CubeShape& scene) {
@@ -194,7 +223,11 @@ Made make_mlr(const Settings& s, const CubeShape& scene) {
     s.check_bands(static_cast<size_t>(model->features()));
     sahic::SpectralOptions options;
     options.map = true;
-    return dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
+    Made work = dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
+    work.on_devices = by_backend<sahic::Backend>("sahic", [=](sahic::Backend& backend) {
+        return backend.make_spectral_pass(model, options, scene.samples, scene.lines);
+    });
+    return work;
 }
 
 Made make_nearest(const Settings& s, const CubeShape&) {
@@ -202,7 +235,11 @@ Made make_nearest(const Settings& s, const CubeShape&) {
     options.max_angle = s.number("max_angle");
     if (!(options.max_angle >= 0 && options.max_angle <= 180))
         s.fail("'max_angle' is no angle between spectra");
-    return Made(atdca::make_classification(s.spectra<float>("spectra"), options));
+    const auto spectra = s.spectra<float>("spectra");
+    Made work(atdca::make_classification(spectra, options));
+    work.on_devices = by_backend<atdca::Backend>(
+        "atdca", [=](atdca::Backend& backend) { return backend.make_classification(spectra, options); });
+    return work;
 }
 
 Made make_resampling(const Settings& s, const CubeShape& scene) {

@@ -19,7 +19,8 @@
 
 namespace hsi::links {
 
-/// The operation of a link of those below, on the CPU. \throws Error for any other.
+/// The operation of a link of those below, on the CPU, with its maker on devices. \throws Error for any
+/// other.
 stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
 /// From now on stream::make_operation() makes these.
 inline void register_links() { stream::link_maker = make_link; }

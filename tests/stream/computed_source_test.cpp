@@ -15,7 +15,10 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <vector>
 
@@ -258,6 +261,142 @@ TEST(ComputedSource, FillsViewsOfAnyStride) {
                 EXPECT_EQ(large.at(b, 5 + y, 3 + x), packed.at(b, y, x));
     EXPECT_EQ(large.at(0, 5, 2), 7);
     EXPECT_EQ(large.at(1, 9, 3), 7);
+}
+
+/// Memory "of device 3", which is this process's: what lies there is known by its address.
+class DeviceMemory final : public HostAllocator {
+  public:
+    void* allocate(size_t bytes) override {
+        void* const block = paged_allocator()->allocate(bytes);
+        const std::lock_guard lock(m_mutex);
+        m_blocks[static_cast<const char*>(block)] = bytes;
+        return block;
+    }
+    void release(void* block, size_t bytes) noexcept override {
+        {
+            const std::lock_guard lock(m_mutex);
+            m_blocks.erase(static_cast<const char*>(block));
+        }
+        paged_allocator()->release(block, bytes);
+    }
+    bool holds(const float* at) {
+        const auto* const byte = reinterpret_cast<const char*>(at);
+        const std::lock_guard lock(m_mutex);
+        auto next = m_blocks.upper_bound(byte);
+        return next != m_blocks.begin() && byte < std::prev(next)->first + std::prev(next)->second;
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::map<const char*, size_t> m_blocks;
+};
+
+/// An operation as one of device 3, which notes where it has found its tiles.
+class OnDevice final : public stream::Operation {
+  public:
+    OnDevice(std::shared_ptr<stream::Operation> inner, std::shared_ptr<DeviceMemory> memory)
+        : m_inner(std::move(inner)), m_memory(std::move(memory)) {}
+    int64_t halo() const override { return m_inner->halo(); }
+    std::vector<int> output_bands() const override { return m_inner->output_bands(); }
+    uint64_t device_bytes(const stream::TileLimits& l) const override {
+        return static_cast<uint64_t>(100 * l.window_samples * l.window_lines);
+    }
+    int takes_from() const override { return 3; }
+    int puts_on() const override { return 3; }
+    std::shared_ptr<HostAllocator> device_allocator() const override { return m_memory; }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        return std::make_unique<Work>(*this, m_inner->start(lane, limits));
+    }
+    std::atomic<int> there{0}, elsewhere{0};
+
+  private:
+    struct Work final : stream::Worker {
+        Work(OnDevice& o, std::unique_ptr<stream::Worker> w) : owner(o), inner(std::move(w)) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            ++(owner.m_memory->holds(in.data) ? owner.there : owner.elsewhere);
+            inner->process(tile, in, out);
+        }
+        OnDevice& owner;
+        std::unique_ptr<stream::Worker> inner;
+    };
+    const std::shared_ptr<stream::Operation> m_inner;
+    const std::shared_ptr<DeviceMemory> m_memory;
+};
+
+/// Links of a device: a tile goes there once, and each takes it where the one before has put it; so does the
+/// pass.
+TEST(ComputedSource, LinksOfADeviceHandTilesOverThere) {
+    const Cube cube = scene();
+    const MemorySource source(cube);
+    const auto whole = pass(83, 61, 1);
+    const Cube first = stored(source, *displacement(5), whole);
+    const MemorySource after_first(first);
+    const Cube second = stored(after_first, *displacement(7), whole);
+    const MemorySource after_second(second);
+    const Cube third = stored(after_second, *projection(bands, 4), whole);
+
+    const auto memory = std::make_shared<DeviceMemory>();
+    std::vector<std::shared_ptr<OnDevice>> made;
+    const auto link = [&](stream::LinkWork work) {
+        work.on_devices = [&made, memory, operation = work.operation](const std::vector<CudaDevice>&) {
+            return made.emplace_back(std::make_shared<OnDevice>(operation, memory));
+        };
+        return work;
+    };
+    const auto one =
+        std::make_shared<stream::ComputedSource>(share(source), link(displacement_with_numbers(5)));
+    const auto two = std::make_shared<stream::ComputedSource>(one, link(displacement(7)));
+    one->take_memory(1 << 20, "");
+    EXPECT_STREQ(one->kept(), "numbers");
+    EXPECT_EQ(two->computes_on(), -1);
+    EXPECT_TRUE(one->compute_on({}) && two->compute_on({}));
+    EXPECT_EQ(one->kept(), nullptr);
+    EXPECT_EQ(two->computes_on(), 3);
+    for (const int lanes : {1, 3}) {
+        OnDevice last(projection(bands, 4), memory);
+        EXPECT_TRUE(identical(stored(*two, last, pass(30, 17, lanes)), third));
+        EXPECT_GT(last.there, 0);
+        EXPECT_EQ(last.elsewhere, 0);
+        stream::CopyOperation copy(bands, false); // which takes it in the memory of the host
+        EXPECT_TRUE(identical(stored(*two, copy, pass(30, 17, lanes)), second));
+    }
+    EXPECT_EQ(made[0]->there, 0);
+    EXPECT_GT(made[0]->elsewhere, 0);
+    EXPECT_GT(made[1]->there, 0);
+    EXPECT_EQ(made[1]->elsewhere, 0);
+
+    // What they take there is in the plan: 100 bytes a pixel each, and their results.
+    OnDevice last(projection(bands, 4), memory);
+    auto options = pass(0, 0, 1);
+    options.device_memory = 200000;
+    const auto plan = stream::plan_pass(*two, last, options);
+    EXPECT_LE(stream::plan_device_bytes(*two, last, plan), 200000u);
+    EXPECT_GE(two->device_bytes(10, 10), uint64_t{100} * (16 * 16 + 20 * 20) + 4 * bands * (100 + 16 * 16));
+}
+
+/// Values that others will read are kept in the memory of the host, from where they are taken then.
+TEST(ComputedSource, KeepsWhatADeviceHasComputed) {
+    const Cube cube = scene();
+    MemorySource source(cube);
+    const Cube expected = stored(source, *projection(bands, 4), pass(83, 61, 1));
+    const auto memory = std::make_shared<DeviceMemory>();
+    const auto store = std::make_shared<stream::LinkStore>();
+    const auto open = [&] {
+        stream::LinkWork work(projection(bands, 4));
+        work.on_devices = [memory, operation = work.operation](const std::vector<CudaDevice>&) {
+            return std::make_shared<OnDevice>(operation, memory);
+        };
+        auto made = std::make_shared<stream::ComputedSource>(share(source), work, 0, store);
+        made->take_memory(1 << 20, "");
+        EXPECT_TRUE(made->compute_on({}));
+        EXPECT_EQ(made->computes_on(), -1);
+        return made;
+    };
+    OnDevice copy(std::make_shared<stream::CopyOperation>(4, false), memory);
+    EXPECT_TRUE(identical(stored(*open(), copy, pass(83, 8, 2)), expected));
+    source.on_read = [&](const Rect&) { ADD_FAILURE() << "it was read again"; };
+    EXPECT_TRUE(identical(stored(*open(), copy, pass(83, 8, 2)), expected));
 }
 
 TEST(ComputedSource, RefusesScans) {

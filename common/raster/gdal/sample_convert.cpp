@@ -395,11 +395,17 @@ void StoreRule::replace(const float* values, size_t count, unsigned char* sample
     if (moved > 0) m_moved->fetch_add(moved, std::memory_order_relaxed);
 }
 
-void StoreRule::finish(float* values, size_t count) const {
-    if (!m_replace) return;
+std::optional<StoreRule::Move> StoreRule::move() const {
+    if (!m_replace || !floats()) return std::nullopt;
     float nodata;
     std::memcpy(&nodata, m_value, sizeof nodata);
-    const float beside = nodata == 0 ? std::numeric_limits<float>::min() : std::nextafter(nodata, 0.0f);
+    return Move{nodata, nodata == 0 ? std::numeric_limits<float>::min() : std::nextafter(nodata, 0.0f)};
+}
+
+void StoreRule::finish(float* values, size_t count) const {
+    const auto moved = move();
+    if (!moved) return;
+    const auto [nodata, beside] = *moved;
     for (size_t i = 0; i < count; ++i) {
         const float v = values[i], kept = v == nodata ? beside : v;
         values[i] = v != v ? nodata : kept;

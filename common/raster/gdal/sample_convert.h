@@ -94,6 +94,11 @@ class StoreRule {
     /// `step`: floats from one part of a value to the next.
     void store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const;
 
+    /// What finish() makes of a value that is nodata by chance; none where nothing is moved.
+    struct Move {
+        float from = 0, to = 0;
+    };
+    std::optional<Move> move() const;
     /// For Float32 outputs: in place.
     void finish(float* values, size_t count) const;
     /// For all others: rounds and clamps as gdal_translate does.

@@ -8,6 +8,8 @@
 #include "raster/source/lookup_table.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -84,6 +86,10 @@ class ComputedReader final : public stream::CubeReader {
                 deliver(static_cast<size_t>(k),
                         all.row(m_whole ? k : m_source->bands[static_cast<size_t>(k)] - 1, line),
                         dst.row(k, line), static_cast<size_t>(r.w));
+    }
+    std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
+        if (computed_on(*m_source) != device) return std::nullopt;
+        return m_reader->view_on(device, in_scene(window));
     }
     void prefetch(const Rect& window) override { m_reader->prefetch(in_scene(window)); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
@@ -172,6 +178,19 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
 
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source) {
     return std::make_unique<ComputedReader>(std::move(source));
+}
+
+int computed_on(const SourceState& source) {
+    const auto& scene = *source.computed;
+    // What stands for no value is NaN already; its number, met by chance, is replaced there.
+    const auto moved = scene.rule.move();
+    const auto as_it_comes = [&](const NodataMatch& n) {
+        return !n.active || (moved && std::memcmp(n.bytes, &moved->from, sizeof moved->from) == 0);
+    };
+    return ComputedReader::takes_all(source) && scene.rule.floats() &&
+                   std::all_of(source.nodata.begin(), source.nodata.end(), as_it_comes)
+               ? scene.cube->computes_on()
+               : -1;
 }
 
 uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines) {

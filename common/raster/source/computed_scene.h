@@ -32,6 +32,8 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
 
 /// For a source with SourceState::computed.
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
+/// The device that it computes on, where its values are those of the chain as they come; else -1.
+int computed_on(const SourceState& source);
 /// CubeSource::window_bytes() of such a source.
 uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines);
 

@@ -222,6 +222,8 @@ void choose_computed(SourceState& s) {
     s.scene.driver = "HSI";
     const BandMetadata& first = s.scene.bands.front();
     computed->rule = StoreRule(first.type, document.keep_nan ? std::nullopt : first.nodata);
+    if (const auto moved = computed->rule.move(); moved && computed->computed)
+        computed->computed->replace(moved->from, moved->to);
     s.computed = computed;
     choose_parts(s, description.get());
     check_band_lists(s);
@@ -633,6 +635,17 @@ stream::CubeShape RasterSource::shape() const {
 }
 
 int RasterSource::device() const { return -1; }
+int RasterSource::computes_on() const {
+    return m->computed && !m->counted && !m->scaled ? computed_on(*m) : -1;
+}
+uint64_t RasterSource::device_bytes(int64_t samples, int64_t lines) const {
+    return m->computed ? m->computed->cube->device_bytes(samples, lines) : 0;
+}
+void RasterSource::compute_links_on(const std::vector<CudaDevice>& devices) const {
+    if (!m->computed) return;
+    m->computed->behind->compute_links_on(devices);
+    if (m->computed->computed) m->computed->computed->compute_on(devices);
+}
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
     stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
@@ -716,7 +729,8 @@ std::vector<RasterSource::ChainLink> RasterSource::chain() const {
     const auto* const computed = m->computed->computed.get();
     const char* const kept = computed != nullptr ? computed->kept() : nullptr;
     links.push_back({m->computed->link.operation, computed != nullptr ? computed->halo() : 0,
-                     kept != nullptr ? kept : std::string()});
+                     kept != nullptr ? kept : std::string(), computed != nullptr && computed->on_devices(),
+                     m->computed->behind->shape().bands, m->computed->cube->shape().bands});
     return links;
 }
 

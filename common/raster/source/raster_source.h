@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "core/cuda_module.h"
 #include "core/rect.h"
 #include "raster/source/band_choice.h"
 #include "stream/cube_source.h"
@@ -70,6 +71,8 @@ class RasterSource final : public stream::CubeSource {
     /// How the file is compressed ("DEFLATE", "ZSTD", "LZW", "LZF" ...); empty: not, or nobody tells.
     std::string compression() const;
     int device() const override; ///< of an array; -1 for files
+    int computes_on() const override;
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override;
     /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
     uint64_t reader_bytes() const override;
     uint64_t window_bytes(int64_t samples, int64_t lines) const override;
@@ -93,9 +96,14 @@ class RasterSource final : public stream::CubeSource {
     struct ChainLink {
         std::string operation;
         int64_t halo = 0;
-        std::string kept; ///< stream::ComputedSource::kept(); empty: computed anew by every reader
+        std::string kept;        ///< stream::ComputedSource::kept(); empty: computed anew by every reader
+        bool on_devices = false; ///< by compute_links_on()
+        int bands_before = 0, bands = 0; ///< of what it is computed from, and of itself
     };
     std::vector<ChainLink> chain() const;
+    /// While no reader is open: the links of the chain that have code for devices compute on these from now
+    /// on, also of sources made from this one. Throws Error where a device does not start.
+    void compute_links_on(const std::vector<CudaDevice>& devices) const;
     std::string chain_source() const;
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
