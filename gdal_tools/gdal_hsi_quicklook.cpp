@@ -157,6 +157,13 @@ Limits limits_of(const std::vector<float>& values, const std::array<double, 2>& 
     return out;
 }
 
+std::vector<Limits> limits_of_all(const Picked& bands, const std::array<double, 2>& percent) {
+    std::vector<Limits> limits;
+    for (const auto& values : bands)
+        limits.push_back(limits_of(values, percent));
+    return limits;
+}
+
 uint8_t shade(float value, const Limits& limits, double gamma) {
     const double range = limits[1] - limits[0];
     const double t = range > 0           ? std::clamp((value - limits[0]) / range, 0.0, 1.0)
@@ -338,6 +345,15 @@ std::vector<Entry> entries_of(const raster::LabelSource& labels) {
         out.push_back({c.name, {colour[0], colour[1], colour[2]}, c.value});
     }
     return out;
+}
+
+/// The classes that the picture shows, each once.
+void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend) {
+    for (const auto& e : entries)
+        if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
+                return known.value == e.value && known.name == e.name && known.colour == e.colour;
+            }))
+            legend.push_back(e);
 }
 
 /// Classes of `like` lend their colours to those of the same name, or number where neither has a name.
@@ -679,27 +695,18 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             draw_classes(picture, x0, y0, scale, *file.classes, entries);
             if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
                 run.warn("'" + file.path + "': no pixel that is shown has a class: all are black");
-            for (const auto& e : entries)
-                if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
-                        return known.value == e.value && known.name == e.name && known.colour == e.colour;
-                    }))
-                    legend.push_back(e);
+            add_to_legend(entries, legend);
             shown.push_back({{"file", file.path}, {"classes", entries.size()}});
         } else {
             const auto picked =
                 pick(run, file.source, panels[k].bands, scale, 0.9 / static_cast<double>(panels.size()));
-            std::vector<Limits> limits;
             const bool like_first = panels[k].file > 0 && shared && shared->size() == picked.size() &&
                                     file.source->file_bands() == files[0].source->file_bands();
-            for (const auto& values : picked)
-                limits.push_back(limits_of(values, s.stretch));
-            if (like_first) limits = *shared;
-            if (like && !like->classes && file.source->file_bands() == like->source->file_bands()) {
-                limits.clear();
-                const Scale other = scale_of(like->source->shape(), s.size);
-                for (const auto& values : pick(run, like->source, panels[k].bands, other, 0))
-                    limits.push_back(limits_of(values, s.stretch));
-            }
+            auto limits = like_first ? *shared : limits_of_all(picked, s.stretch);
+            if (like && !like->classes && file.source->file_bands() == like->source->file_bands())
+                limits = limits_of_all(
+                    pick(run, like->source, panels[k].bands, scale_of(like->source->shape(), s.size), 0),
+                    s.stretch);
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
             const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma);
