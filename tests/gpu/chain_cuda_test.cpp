@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,6 +31,15 @@ stream::PassOptions pass(int64_t samples, int64_t lines, int lanes) {
     options.tile_lines = lines;
     options.memory = uint64_t{4} << 30;
     return options;
+}
+
+/// To the last bit; what has no value has none, whose NaN it may be: the GPU's is another than the CPU's.
+bool same(const Cube& a, const Cube& b) {
+    const auto equal = [](float x, float y) {
+        return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
+    };
+    return a.values.size() == b.values.size() &&
+           std::equal(a.values.begin(), a.values.end(), b.values.begin(), equal);
 }
 
 Cube stored(const stream::CubeSource& source, stream::Operation& operation,
@@ -129,7 +141,7 @@ TEST_F(ChainCuda, GivesTheBitsOfCubesThatWereStored) {
         for (const auto& [w, h, lanes] :
              std::vector<std::array<int, 3>>{{211, 97, 1}, {64, 32, 3}, {211, 8, 2}, {50, 97, 4}}) {
             stream::CopyOperation copy(fused->shape().bands, false); // in the host's memory
-            EXPECT_TRUE(identical(stored(*fused, copy, pass(w, h, lanes)), cubes.back()))
+            EXPECT_TRUE(same(stored(*fused, copy, pass(w, h, lanes)), cubes.back()))
                 << number << ": " << w << "x" << h;
         }
     }
@@ -156,8 +168,8 @@ TEST_F(ChainCuda, HandsTilesToThePassOnTheDevice) {
         EXPECT_EQ(found.valid_pixels, expected.valid_pixels);
         EXPECT_EQ(found.mean, expected.mean);
         EXPECT_EQ(found.covariance, expected.covariance);
-        EXPECT_TRUE(identical(stored(link, *on_device(projection(), m_cube.shape), pass(64, 16, lanes)),
-                              stored(file, *on_device(projection(), m_cube.shape), pass(211, 97, 1))));
+        EXPECT_TRUE(same(stored(link, *on_device(projection(), m_cube.shape), pass(64, 16, lanes)),
+                         stored(file, *on_device(projection(), m_cube.shape), pass(211, 97, 1))));
     }
 }
 
