@@ -93,9 +93,9 @@ std::unique_ptr<const Landscape> make_land(uint64_t seed, int materials);
 class SmoothLine {
   public:
     SmoothLine(uint64_t key, int64_t spacing, int64_t line, int64_t sample)
-        : m_key(key), m_spacing(spacing), m_row(line / spacing), m_column(sample / spacing),
-          m_step(sample % spacing), m_scale(1.0f / static_cast<float>(spacing)) {
-        m_down = ease(static_cast<float>(line % spacing) * m_scale);
+        : m_key(key), m_spacing(spacing), m_row(part(line, spacing)), m_column(part(sample, spacing)),
+          m_step(sample - m_column * spacing), m_scale(1.0f / static_cast<float>(spacing)) {
+        m_down = ease(static_cast<float>(line - m_row * spacing) * m_scale);
         m_left = lattice(m_column);
         m_right = lattice(m_column + 1);
     }
@@ -111,6 +111,8 @@ class SmoothLine {
     }
 
   private:
+    /// at / spacing, rounded down: lines over a landscape may begin west and north of it.
+    static int64_t part(int64_t at, int64_t spacing) { return at / spacing - (at % spacing < 0 ? 1 : 0); }
     static float ease(float t) { return t * t * (3.0f - 2.0f * t); }
     float lattice(int64_t column) const {
         const float above = unit(draw(m_key, column, m_row)), below = unit(draw(m_key, column, m_row + 1));

@@ -89,7 +89,7 @@ def test_pairs_on_one_grid(tmp_path, three):
     np.testing.assert_array_equal(np.nan_to_num(made[2]), count)
     for k in range(2):
         np.testing.assert_allclose(made[k][count > 0], (sums[k] / np.maximum(count, 1))[count > 0], rtol=1e-5)
-    text = succeed(run("gdal_hsi_compare", "-mosaic", "-with", files[2], *files[:2])).out.splitlines()
+    text = succeed(run("gdal_hsi_compare", "-q", "-mosaic", "-with", files[2], *files[:2])).out.splitlines()
     assert text[0].split()[:3] == ["overlap", "pixels", "nrmse"] and text[-1].startswith("all ") and len(text) == 5
 
 
@@ -209,15 +209,16 @@ def test_maps_share_colours_by_name(tmp_path):
                                  ("second", ["", "corn", "soil", "wheat"], {1: (1, 2, 3), 2: (90, 80, 70), 3: (4, 5, 6)})):
         values = (np.arange(30)[None, :] // 10 + np.zeros((20, 1))).astype(int) % len(names[1:]) + 1
         write_scene(tmp_path / f"{name}.tif", values[None], driver="GTiff", dtype="u1")
-        dataset = gdal.Open(str(tmp_path / f"{name}.tif"), gdal.GA_Update)
-        band = dataset.GetRasterBand(1)
-        band.SetCategoryNames(names)
         table = gdal.ColorTable()
         for k, colour in colours.items():
             table.SetColorEntry(k, colour + (255,))
-        band.SetColorTable(table)
+        dataset = gdal.Open(str(tmp_path / f"{name}.tif"), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetColorTable(table)
+        del dataset
+        dataset = gdal.Open(str(tmp_path / f"{name}.tif"), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetCategoryNames(names)
+        del dataset
         maps[name] = values
-        dataset = band = None
     succeed(run("gdal_hsi_quicklook", "-q", "-no-legend", "-like", "first.tif", "second.tif", "p.png", cwd=tmp_path))
     shown = picture(tmp_path / "p.png")
     step = shown.shape[2] // 30
