@@ -20,8 +20,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# CMake asks the MPI's own compiler where it lies, which tells of the machine that builds.
-set(MPI_CXX_COMPILER /usr/bin/aarch64-linux-gnu-g++ CACHE FILEPATH "Not MPI's own")
-set(MPI_CXX_LIB_NAMES mpi CACHE STRING "Libraries of MPI")
-set(MPI_mpi_LIBRARY ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libmpi.so CACHE FILEPATH "MPI")
-set(MPI_CXX_HEADER_DIR ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include CACHE PATH "Headers of MPI")
+# CMake asks MPI's own compiler where MPI lies, and the one that is here tells of the machine that builds.
+set(HSI_MPI OFF CACHE BOOL "Build the MPI module (where MPI is found)")
