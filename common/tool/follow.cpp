@@ -102,6 +102,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
         if (outputs != nullptr)
             for (stream::CubeSink* const sink : outputs->sinks())
                 places.emplace_back(*sink, done);
+        sinks.reserve(places.size());
         for (LinesBehind& place : places)
             sinks.push_back(&place);
         add(stream::run_pass(lines, operation, sinks, pass), report);
@@ -115,7 +116,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     if (const auto all = source.promised_lines(); all && done < *all)
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
                  counted(*all, "line") + " that its header tells of");
-    const auto whole = source.grown_to(done);
+    auto whole = source.grown_to(done);
     run.source_has_grown(whole);
     run.note(counted(done, "line") + " of " + source.path());
     return whole;
