@@ -143,29 +143,16 @@ bool takes_blocks_from_us(const Target& target, const std::string& path) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
-/// LERC, LERC_DEFLATE or LERC_ZSTD, of bands apart: libtiff 4.5 does not read its own floats of bands
-/// together when one of them is NaN, and what it cannot read again is no output.
-bool packs_lerc(const Target& target, const std::string& codec, BlockCoding& coding) {
+/// LERC of bands apart: libtiff 4.5 does not read its own floats of bands together when one of them is NaN,
+/// and what it cannot read again is no output.
+std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     const CPLStringList& list = target.options;
-    const std::string interleave = list.FetchNameValueDef("INTERLEAVE", "PIXEL");
-    coding.lerc = lerc_of(target.type);
-    if (!coding.lerc || !EQUAL(interleave.c_str(), "BAND") || list.FetchNameValue("ENDIANNESS") != nullptr ||
-        list.FetchNameValue("PREDICTOR") != nullptr)
-        return false;
-    coding.lerc->max_error = CPLAtof(list.FetchNameValueDef("MAX_Z_ERROR", "0"));
-    if (EQUAL(codec.c_str(), "LERC")) {
-        coding.codec = BlockCoding::Codec::none;
-    } else if (EQUAL(codec.c_str(), "LERC_DEFLATE")) {
-        coding.level = std::atoi(list.FetchNameValueDef("ZLEVEL", "6"));
-        return coding.level >= 1 && coding.level <= 12;
-    } else if (EQUAL(codec.c_str(), "LERC_ZSTD")) {
-        coding.codec = BlockCoding::Codec::zstd;
-        coding.level = std::atoi(list.FetchNameValueDef("ZSTD_LEVEL", "9"));
-        return coding.level >= 1 && coding.level <= 22;
-    } else {
-        return false;
-    }
-    return coding.lerc->max_error >= 0;
+    auto lerc = lerc_of(target.type);
+    if (!lerc || !EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "BAND") ||
+        list.FetchNameValue("ENDIANNESS") != nullptr || list.FetchNameValue("PREDICTOR") != nullptr)
+        return std::nullopt;
+    lerc->max_error = CPLAtof(list.FetchNameValueDef("MAX_Z_ERROR", "0"));
+    return lerc->max_error >= 0 ? lerc : std::nullopt;
 }
 
 } // namespace
@@ -213,8 +200,13 @@ bool takes_blocks_in_place(const Target& target, const std::string& path) {
 std::optional<BlockCoding> block_coding(const Target& target, const std::string& path) {
     if (!takes_blocks_from_us(target, path)) return std::nullopt;
     const CPLStringList& list = target.options;
-    const std::string codec = list.FetchNameValueDef("COMPRESS", "NONE");
+    std::string codec = list.FetchNameValueDef("COMPRESS", "NONE");
     BlockCoding coding;
+    if (STARTS_WITH_CI(codec.c_str(), "LERC")) {
+        coding.lerc = lerc_coding(target);
+        if (!coding.lerc) return std::nullopt;
+        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4); // what packs LERC's bytes once more
+    }
     coding.by_default =
         list.FetchNameValue("ZLEVEL") == nullptr && list.FetchNameValue("ZSTD_LEVEL") == nullptr;
     if (EQUAL(codec.c_str(), "DEFLATE")) {
@@ -224,9 +216,11 @@ std::optional<BlockCoding> block_coding(const Target& target, const std::string&
         coding.codec = BlockCoding::Codec::zstd;
         coding.level = std::atoi(list.FetchNameValueDef("ZSTD_LEVEL", "9"));
         if (coding.level < 1 || coding.level > 22) return std::nullopt;
-    } else if (EQUAL(codec.c_str(), "LZW")) {
+    } else if (EQUAL(codec.c_str(), "LZW") && !coding.lerc) {
         coding.codec = BlockCoding::Codec::lzw;
-    } else if (!packs_lerc(target, codec, coding)) {
+    } else if (coding.lerc && codec.empty()) {
+        coding.codec = BlockCoding::Codec::none;
+    } else {
         return std::nullopt;
     }
     const std::string predictor = list.FetchNameValueDef("PREDICTOR", "1");
