@@ -31,7 +31,8 @@ struct Found {
     int64_t valid = 0, invalid = 0;
 };
 
-Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
+template <class Operation>
+Found run_in(Operation& operation, const Cube& cube, int lanes, int64_t samples, int64_t lines) {
     const MemorySource source(cube);
     std::vector<std::unique_ptr<MemorySink>> sinks;
     std::vector<stream::CubeSink*> all;
@@ -40,8 +41,9 @@ Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
         all.push_back(sinks.back().get());
     }
     stream::PassOptions pass;
-    pass.lanes = 3;
-    pass.tile_samples = pass.tile_lines = tile;
+    pass.lanes = lanes;
+    pass.tile_samples = samples;
+    pass.tile_lines = lines;
     pass.memory = uint64_t{4} << 30;
     stream::run_pass(source, operation, all, pass);
     Found found{{}, operation.valid(), operation.invalid()};
@@ -50,25 +52,13 @@ Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
     return found;
 }
 
+Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
+    return run_in(operation, cube, 3, tile, tile);
+}
+
 /// Tiles of so many samples have all lines.
 Found run_columns(detect::GroupedDetection& operation, const Cube& cube, int64_t samples) {
-    const MemorySource source(cube);
-    std::vector<std::unique_ptr<MemorySink>> sinks;
-    std::vector<stream::CubeSink*> all;
-    for (const int bands : operation.output_bands()) {
-        sinks.push_back(std::make_unique<MemorySink>(cube.shape.samples, cube.shape.lines, bands));
-        all.push_back(sinks.back().get());
-    }
-    stream::PassOptions pass;
-    pass.lanes = 2;
-    pass.tile_samples = samples > 0 ? samples : cube.shape.samples;
-    pass.tile_lines = cube.shape.lines;
-    pass.memory = uint64_t{4} << 30;
-    stream::run_pass(source, operation, all, pass);
-    Found found{{}, operation.valid(), operation.invalid()};
-    for (const auto& sink : sinks)
-        found.outputs.push_back(sink->cube);
-    return found;
+    return run_in(operation, cube, 2, samples > 0 ? samples : cube.shape.samples, cube.shape.lines);
 }
 
 /// The greatest difference, relative to 1 and the value; infinite where only one of both is a number.
