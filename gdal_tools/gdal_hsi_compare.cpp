@@ -745,12 +745,30 @@ GeoTransform inverse(const GeoTransform& gt, const std::string& name) {
             (gt[0] * gt[4] - gt[1] * gt[3]) / d, -gt[4] / d, gt[1] / d};
 }
 
+/// The least window that holds both.
+Rect united(const Rect& a, const Rect& b) {
+    const int64_t x = std::min(a.x, b.x), y = std::min(a.y, b.y);
+    return {x, y, std::max(a.right(), b.right()) - x, std::max(a.bottom(), b.bottom()) - y};
+}
+
 /// The common grid: that of src where its axes are the map's, else one with pixels of the same area. Columns
 /// and lines of it may be negative.
 struct MosaicGrid {
     GeoTransform place{};
     Rect all;                  ///< of all scenes
     std::vector<Rect> extents; ///< a scene each
+
+    /// The scene, of two at least, without which the grid would be least, and that grid.
+    std::pair<size_t, Rect> farthest() const {
+        std::pair<size_t, Rect> best{0, all};
+        for (size_t k = 0; k < extents.size(); ++k) {
+            Rect others;
+            for (size_t i = 0; i < extents.size(); ++i)
+                if (i != k) others = others.empty() ? extents[i] : united(others, extents[i]);
+            if (others.area() < best.second.area()) best = {k, others};
+        }
+        return best;
+    }
 };
 
 /// A scene as a window of the common grid sees it: every pixel is the one of the scene that its centre lies
@@ -886,20 +904,16 @@ MosaicGrid grid_of_all(const std::vector<std::shared_ptr<raster::RasterSource>>&
                 high[k] = corner == 0 ? at[k] : std::max(high[k], at[k]);
             }
         }
+        for (size_t k = 0; k < 2; ++k)
+            if (!(std::max(std::fabs(low[k]), std::fabs(high[k])) < 0x1p30))
+                throw Error("-mosaic: " + scene->path() + " lies more than 2^30 pixels from " +
+                                scenes.front()->path(),
+                            "Do their geotransforms have the same unit?");
         const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + 1e-6)); };
         const auto last = [](double v) { return static_cast<int64_t>(std::ceil(v - 1e-6)); };
         const Rect extent{first(low[0]), first(low[1]), last(high[0]) - first(low[0]),
                           last(high[1]) - first(low[1])};
-        const int64_t right = std::max(grid.all.right(), extent.right()),
-                      bottom = std::max(grid.all.bottom(), extent.bottom());
-        if (grid.extents.empty()) {
-            grid.all = extent;
-        } else {
-            grid.all.x = std::min(grid.all.x, extent.x);
-            grid.all.y = std::min(grid.all.y, extent.y);
-            grid.all.w = right - grid.all.x;
-            grid.all.h = bottom - grid.all.y;
-        }
+        grid.all = grid.extents.empty() ? extent : united(grid.all, extent);
         grid.extents.push_back(extent);
     }
     return grid;
@@ -908,15 +922,23 @@ MosaicGrid grid_of_all(const std::vector<std::shared_ptr<raster::RasterSource>>&
 /// The metrics of every pixel of the common grid, as the mean over the pairs that overlap there.
 class MosaicMap {
   public:
-    /// \throws Error when it does not fit into a quarter of -memory.
-    MosaicMap(const tool::Run& run, const Rect& all, size_t metrics)
-        : m_all(all), m_sums(metrics), m_pairs(static_cast<size_t>(all.area())) {
-        const uint64_t bytes = static_cast<uint64_t>(all.area()) * (8 * metrics + 2);
-        if (bytes > tool::quarter(run.options().memory))
-            throw Error("-map: the mosaic has " + std::to_string(all.w) + "x" + std::to_string(all.h) +
-                            " pixels, whose metrics take " + format_byte_size(bytes) +
+    /// \throws Error when it does not fit into a quarter of -memory, naming the scene that makes it largest.
+    MosaicMap(const tool::Run& run, const MosaicGrid& grid, const std::vector<std::string>& names,
+              size_t metrics)
+        : m_all(grid.all), m_sums(metrics) {
+        const auto& all = grid.all;
+        const auto size = [](const Rect& r) { return std::to_string(r.w) + "x" + std::to_string(r.h); };
+        // Of a grid of 2^31 pixels a side at most, far below what does not fit into 64 bits after all.
+        const double wanted = static_cast<double>(all.area()) * (8 * static_cast<double>(metrics) + 2);
+        const auto bytes = static_cast<uint64_t>(std::min(wanted, 0x1p62));
+        if (bytes > tool::quarter(run.options().memory)) {
+            const auto [farthest, others] = grid.farthest();
+            throw Error("-map: the mosaic has " + size(all) + " pixels (" + size(others) + " without " +
+                            names[farthest] + "), whose metrics take " + format_byte_size(bytes) +
                             ", more than a quarter of -memory",
                         "Give -memory " + format_byte_size(4 * bytes) + " or more, or fewer scenes.");
+        }
+        m_pairs.resize(static_cast<size_t>(all.area()));
         for (auto& plane : m_sums)
             plane.assign(static_cast<size_t>(all.area()), 0.0);
     }
@@ -1108,7 +1130,7 @@ void compare_mosaic(tool::Run& run, Settings s) {
     if (!s.map.empty()) {
         spec = mosaic_spec(measurement.local(), grid, *source);
         raster::RasterSink::check(map_output(run, s), spec);
-        map.emplace(run, grid.all, measurement.local().size());
+        map.emplace(run, grid, names, measurement.local().size());
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     const auto placed = [&](size_t scene, const Rect& window) {

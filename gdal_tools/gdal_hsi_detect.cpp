@@ -83,7 +83,7 @@ struct Settings {
     double exclude_share = 0;
     int exclude_iterations = 1;
     bool absorption = false; ///< -target-is-absorption
-    bool any_scale = false;
+    bool any_scale = false, any_wavelengths = false;
     std::vector<std::string> range_texts;
     std::vector<raster::BandChoice> ranges; ///< of every target that has none of its own
     std::string features, depth;            ///< files
@@ -1724,7 +1724,7 @@ detect::TunedTask tuned_task_for_plan(const Settings& s, int bands, const std::v
 void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computing,
                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
     auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
-    const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, false);
+    const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, s.any_wavelengths);
     const auto values = tool::value_scale(*scene, matched);
     mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
     plan_outputs(run, s, scene->shape(), targets.names());
@@ -2040,13 +2040,16 @@ void check_features(const tool::Call& call, Settings& s, const tool::CommonOptio
 void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
                  const std::string& method) {
     if (s.approach != Approach::mtmf) {
-        for (const char* const name : {"mnf-model", "max-infeasibility"})
+        for (const char* const name : {"mnf-model", "any-wavelengths", "max-infeasibility"})
             if (call.given(name))
                 throw UsageError(std::string("-") + name +
                                      " is that of -method mtmf, and has no meaning with " + method,
                                  "Leave it out, or give -method mtmf.");
         return;
     }
+    if (s.any_wavelengths && s.mnf_model.empty())
+        throw UsageError("-any-wavelengths is about the bands of -mnf-model, and there is none",
+                         "Leave it out, or name the model.");
     if (call.given("max-infeasibility") && s.map.empty())
         throw UsageError("-max-infeasibility is that of -map, and there is none",
                          "Name the map with -map FILE; dst has the infeasibility in any case.");
@@ -2148,6 +2151,7 @@ void declare_mixtures(tool::Call& call, Settings& s) {
     call.input("mnf-model", s.mnf_model, Content::model,
                "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
         .under(tuned);
+    tool::add_any_wavelengths(call, s.any_wavelengths, "With -mnf-model: ");
     call.option(
             "max-infeasibility", s.most_infeasible,
             "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "

@@ -63,13 +63,14 @@ Statistics read_file(const std::string& path) {
 /// `other`'s bands must be those that `all` has, in the same order and of the same numbers.
 void check_alike(const Statistics& all, const std::string& first, const Statistics& other,
                  const std::string& name) {
-    const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false);
+    const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false,
+                                            model::BandsOf::scenes);
     if (other.bands.bands.size() != all.bands.bands.size() || !std::is_sorted(matched.begin(), matched.end()))
         throw Error("'" + name + "' is of " + counted(other.sums.bands, "band") + ", '" + first + "' of " +
                         counted(all.sums.bands, "band") + ", or of others",
                     "Make both with the same bands (-b, -exclude-range).");
     const model::ValueScale scale{other.bands.value_scale, other.bands.value_offset, other.bands.value_unit};
-    if (!model::rescaling(first, all.bands, scale).none())
+    if (!model::same_scale(all.bands, scale))
         throw Error(
             "'" + name + "' is of numbers with " + model::scale_text(scale) + ", '" + first +
                 "' of numbers with " +
@@ -136,13 +137,14 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
     options.path = path;
     auto source = raster::RasterSource::open(options);
     if (bands == nullptr) return source;
-    auto [scene, matched] = tool::match_source(run, source, first, *bands, false);
+    auto [scene, matched] = tool::match_source(run, source, first, *bands, false, model::BandsOf::scenes);
     if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
     const auto values = tool::value_scale(*scene);
-    if (!model::rescaling(first, *bands, values).none())
+    if (!model::same_scale(*bands, values))
         throw Error(path + ": its numbers have " + model::scale_text(values) + ", those of " + first + " " +
                         model::scale_text({bands->value_scale, bands->value_offset, bands->value_unit}),
-                    "Statistics are of numbers of one scale.");
+                    "Statistics are of numbers of one scale; gdal_edit.py -scale says it of a scene that has "
+                    "lost it.");
     return scene;
 }
 
@@ -160,7 +162,7 @@ std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std
     for (size_t i = 0; i < names.size(); ++i) {
         for (size_t k = 0; k < i; ++k)
             if (same_file(names[i], names[k]))
-                throw UsageError("scene " + names[i] + " is given twice", "Its pixels would count twice.");
+                throw UsageError(names[i] + ": the scene is given twice", "Its pixels would count twice.");
         const bool any = !known.second.empty();
         const auto scene = open_scene(run, names[i], any ? &known.first : nullptr, known.second);
         const auto growing = scene->growing_files();
@@ -303,6 +305,8 @@ void run_statistics(tool::Run& run, const Settings& s) {
     }
     files.check_unchanged(s.out);
     const Statistics& all = *files.all;
+    if (all.scenes.empty())
+        throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
     raster::write_text_output(
         output, statistics::to_json(all, "gdal_hsi_statistics " + std::string(tool::project_version())));
     run.report()["scenes"] = all.scenes.size();

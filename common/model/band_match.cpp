@@ -57,9 +57,9 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
         why = ": the nearest in the scene, at " + nanometres(scene[best]) +
               (near ? ", stands for another one already" : ", is too far away");
     }
-    if (missing == 1) found.complaint = "the model's " + first + " has no partner" + why;
+    if (missing == 1) found.complaint = "its " + first + " has no partner" + why;
     if (missing > 1)
-        found.complaint = std::to_string(missing) + " of the model's " + counted(wanted.size(), "band") +
+        found.complaint = std::to_string(missing) + " of its " + counted(wanted.size(), "band") +
                           " have no partner, the first is " + first + why;
     return found;
 }
@@ -119,21 +119,29 @@ SceneBands bands_of(const ModelBands& model) {
 }
 
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
-                             const SceneBands& scene, bool ignored) {
+                             const SceneBands& scene, bool ignored, BandsOf whose) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();
+    const bool of_model = whose == BandsOf::model;
+    const std::string begin = "'" + file + (of_model ? "' was made for " : "' is of ");
     const auto misfit = [&](const std::string& why) {
-        return Error("'" + file + "' was made for " + counted(wanted, "band") + ", " + scene_name +
-                         " gives " + std::to_string(given) + why,
-                     "Choose the bands that it was made from with -b.");
+        return Error(begin + counted(wanted, "band") + ", " + scene_name + " gives " + std::to_string(given) +
+                         why,
+                     of_model ? "Choose the bands that it was made from with -b."
+                              : "Choose bands that all of them have with -b.");
+    };
+    const auto others = [&](const std::string& why, const std::string& advice) {
+        return Error(begin + "other bands than " + scene_name + " gives: " + why,
+                     of_model
+                         ? advice + "-any-wavelengths takes the bands as they come."
+                         : "Take scenes of one sensor, with the same bad bands, or choose bands that all "
+                           "of them have with -b.");
     };
     if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm)) {
         auto partners = by_wavelength(model, scene.wavelengths_nm);
         if (partners.complaint.empty()) return std::move(partners.matched);
         if (given < wanted) throw misfit(": " + partners.complaint);
-        throw Error("'" + file + "' was made for other bands than " + scene_name +
-                        " gives: " + partners.complaint,
-                    "Use it with scenes of the same sensor and with the same bad bands; "
-                    "-any-wavelengths takes the bands as they come.");
+        throw others(partners.complaint,
+                     "Use it with scenes of the same sensor and with the same bad bands; ");
     }
     if (given < wanted) throw misfit("");
     auto matched = common_numbers(model.bands, scene.numbers);
@@ -144,12 +152,10 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
     };
     if (given > wanted) throw misfit(", among them not " + its_band());
     if (!ignored && (scene.told || comparable_numbers(bands_of(model), scene)))
-        throw Error(
-            "'" + file + "' was made for other bands than " + scene_name + " gives: not among them is " +
-                its_band() +
-                (scene.told ? ", by the numbers that they have in the scene that it was made from"
-                            : ", by their numbers"),
-            "Choose the bands that it was made from with -b; -any-wavelengths takes the bands as they come.");
+        throw others("not among them is " + its_band() +
+                         (scene.told ? ", by the numbers that they have in the scene that it was made from"
+                                     : ", by their numbers"),
+                     "Choose the bands that it was made from with -b; ");
     std::iota(matched.begin(), matched.end(), 0);
     return matched;
 }

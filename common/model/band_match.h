@@ -33,6 +33,9 @@ std::vector<int> common_numbers(const std::vector<int>& first, const std::vector
 /// tells them, unless they are 1, 2, 3 .., which are those of any file.
 SceneBands bands_of(const ModelBands& model);
 
+/// What the bands are of that a scene's are matched with.
+enum class BandsOf { model, scenes };
+
 /// For every band of the model the scene's (0-based, among those kept), none twice:
 /// 1. where both know the wavelengths of all bands, the nearest, at most a quarter of the spacing of the
 /// model's
@@ -43,9 +46,9 @@ SceneBands bands_of(const ModelBands& model);
 ///    wants, unless they are known to be others: the scene tells its numbers (SceneBands::told), or the
 ///    model's and the scene's are comparable_numbers(). Ignored and more: rule 2.
 /// Throws Error, naming the model's `file` and the scene, when they do not fit; by rule 1 also how many bands
-/// have no partner, and the first of them.
+/// have no partner, and the first of them. Where `file` is another scene, or of scenes (`whose`), it says so.
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
-                             const SceneBands& scene, bool ignored);
+                             const SceneBands& scene, bool ignored, BandsOf whose = BandsOf::model);
 
 /// For two scenes that both know the wavelengths of all bands: of every band of the first the second's
 /// (0-based) that lies nearest, as near as rule 1 asks, none twice; -1 where there is none. Empty when one of

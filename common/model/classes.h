@@ -55,6 +55,10 @@ struct ValueScale {
 /// model's `file` and both scales when no positive factor leads from one to the other.
 Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene);
 
+/// Whether numbers of the scene mean what the model's do, to a millionth. What says nothing has scale 1 and
+/// offset 0; units must be equal where both say theirs.
+bool same_scale(const ModelBands& model, const ValueScale& scene);
+
 /// Makes the model's range and scale those of the scene's numbers.
 void rescale(ModelBands& model, const Rescaling& by, const ValueScale& scene);
 

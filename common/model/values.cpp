@@ -33,7 +33,7 @@ bool one_factor(const ValueScale& values) {
 } // namespace
 
 std::string scale_text(const ValueScale& values) {
-    if (values.scale.empty()) return "no scale";
+    if (values.scale.empty()) return values.unit.empty() ? "no scale" : "no scale, in " + values.unit;
     std::string text = range_text("scale", values.scale);
     if (std::any_of(values.offset.begin(), values.offset.end(), [](double v) { return v != 0; }))
         text += ", " + range_text("offset", values.offset);
@@ -72,6 +72,16 @@ Rescaling rescaling(const std::string& file, const ModelBands& model, const Valu
         if (!(by.factor[b] > 0) || !std::isfinite(by.factor[b]) || !std::isfinite(by.shift[b]))
             refuse(": no factor above 0 leads from one to the other");
     return by;
+}
+
+bool same_scale(const ModelBands& model, const ValueScale& scene) {
+    if (!model.value_unit.empty() && !scene.unit.empty() && model.value_unit != scene.unit) return false;
+    const auto all_same = [](const std::vector<double>& a, const std::vector<double>& b, double unsaid) {
+        for (size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+            if (!same(i < a.size() ? a[i] : unsaid, i < b.size() ? b[i] : unsaid)) return false;
+        return true;
+    };
+    return all_same(model.value_scale, scene.scale, 1) && all_same(model.value_offset, scene.offset, 0);
 }
 
 void rescale(ModelBands& model, const Rescaling& by, const ValueScale& scene) {

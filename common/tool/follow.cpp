@@ -116,6 +116,8 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     if (const auto all = source.promised_lines(); all && done < *all)
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
                  counted(*all, "line") + " that its header tells of");
+    if (const std::string lost = source.lost_header(); !lost.empty())
+        run.warn(lost + "; they were taken as it had told before");
     auto whole = source.grown_to(done);
     run.source_has_grown(whole);
     run.note(counted(done, "line") + " of " + source.path());

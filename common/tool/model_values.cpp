@@ -82,16 +82,17 @@ void note_order(Run& run, const raster::RasterSource& source, const model::Model
 } // namespace
 
 MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
-                           const std::string& file, const model::ModelBands& model, bool any_wavelengths) {
-    MatchedSource result{
-        source, model::match_bands(file, model, source->path(), scene_bands(*source), any_wavelengths)};
+                           const std::string& file, const model::ModelBands& model, bool any_wavelengths,
+                           model::BandsOf whose) {
+    MatchedSource result{source, model::match_bands(file, model, source->path(), scene_bands(*source),
+                                                    any_wavelengths, whose)};
     note_order(run, *source, model, result.matched, any_wavelengths);
     std::vector<int> sorted = result.matched;
     std::sort(sorted.begin(), sorted.end());
     result.source = only_bands(source, sorted);
     if (result.source == source) return result;
     run.note("Bands: " + std::to_string(sorted.size()) + " of " + std::to_string(source->shape().bands) +
-             ", those that the model was made for");
+             ", those " + (whose == model::BandsOf::model ? "that the model was made for" : "of " + file));
     for (int& b : result.matched)
         b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     return result;

@@ -34,7 +34,8 @@ struct MatchedSource {
 /// By model::match_bands(). Bands that the model does not know are left out: they must not make pixels
 /// invalid.
 MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
-                           const std::string& file, const model::ModelBands& model, bool any_wavelengths);
+                           const std::string& file, const model::ModelBands& model, bool any_wavelengths,
+                           model::BandsOf whose = model::BandsOf::model);
 
 /// -any-scale
 void add_any_scale(Call& call, bool& any_scale, const char* with = "");

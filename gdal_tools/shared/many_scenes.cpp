@@ -114,9 +114,25 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
     a.lines = b.lines;
     a.geotransform = b.geotransform;
     if (!raster::same_grid(a, b))
-        throw Error("-with " + scene.path() + " has another SRS (" + scene.srs_name() + ") than " +
-                        source.path() + " (" + source.srs_name() + "), and places have one",
+        throw Error(scene.path() + " has another SRS (" + scene.srs_name() + ") than " + source.path() +
+                        " (" + source.srs_name() + "), and places have one",
                     "Warp it before (gdalwarp -t_srs), or leave it out.");
+}
+
+/// The lines of the list that `word` names (@FILE) which hold something: `what` of them.
+std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, const std::string& word,
+                                      const std::string& what, const std::string& advice) {
+    const std::string list = word.substr(1);
+    run.files()->reads(role, list, {});
+    std::istringstream lines(read_text_file(list, largest_file::options));
+    std::vector<std::string> found;
+    for (std::string line; std::getline(lines, line);) {
+        const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
+        if (begin != std::string::npos && line[begin] != '#')
+            found.push_back(line.substr(begin, end - begin + 1));
+    }
+    if (found.empty()) throw Error("'" + list + "' lists no " + what, advice);
+    return found;
 }
 
 } // namespace
@@ -142,13 +158,13 @@ std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::
             pairs.push_back(word);
             continue;
         }
-        for (const std::string& line : listed_names(run, role, {word[0]})) {
+        const std::string advice = "Write two names on each line, with a tab between them.";
+        for (const std::string& line : listed_lines(run, role, word[0], "pair of names", advice)) {
             const bool tab = line.find('\t') != std::string::npos;
             const size_t end = line.find_first_of(tab ? "\t" : " "),
                          next = line.find_first_not_of(tab ? "\t" : " ", end);
             if (end == std::string::npos || line.find(tab ? '\t' : ' ', next) != std::string::npos)
-                throw Error("'" + word[0].substr(1) + "': '" + line + "' are not two names",
-                            "Write two names on each line, with a tab between them.");
+                throw Error("'" + word[0].substr(1) + "': '" + line + "' are not two names", advice);
             pairs.push_back({line.substr(0, end), line.substr(next)});
         }
     }
@@ -163,17 +179,9 @@ std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
             names.push_back(word);
             continue;
         }
-        const std::string list = word.substr(1);
-        run.files()->reads(role, list, {});
-        std::istringstream lines(read_text_file(list, largest_file::options));
-        const size_t before = names.size();
-        for (std::string line; std::getline(lines, line);) {
-            const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
-            if (begin != std::string::npos && line[begin] != '#')
-                names.push_back(line.substr(begin, end - begin + 1));
-        }
-        if (names.size() == before)
-            throw Error("'" + list + "' lists no scene", "Write the name of a scene on each of its lines.");
+        for (std::string& line :
+             listed_lines(run, role, word, "scene", "Write the name of a scene on each of its lines."))
+            names.push_back(std::move(line));
     }
     return names;
 }
@@ -188,14 +196,14 @@ std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::str
     options.window.reset();
     const auto opened = raster::RasterSource::open(options);
     run.files()->reads(option, name, raster::files_read_with(name));
-    auto [scene, matched] = tool::match_source(run, opened, source.path(), bands, false);
+    auto [scene, matched] =
+        tool::match_source(run, opened, source.path(), bands, false, model::BandsOf::scenes);
     if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
     const auto values = tool::value_scale(*scene);
-    if (!model::rescaling(source.path(), bands, values).none())
-        throw Error(option + " " + name + ": its numbers have " + model::scale_text(values) + ", those of " +
-                        source.path() + " " +
-                        model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
-                    "Take scenes of one scale.");
+    if (!model::same_scale(bands, values))
+        throw Error(name + ": its numbers have " + model::scale_text(values) + ", those of " + source.path() +
+                        " " + model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
+                    "Take scenes of one scale; gdal_edit.py -scale says it of one that has lost it.");
     run.watch_source(scene);
     run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
     return scene;
@@ -209,7 +217,7 @@ ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& names,
         bool twice = same_file(name, source->path());
         for (size_t k = 0; k < i; ++k)
             twice = twice || same_file(name, names[k]);
-        if (twice) throw UsageError("-with " + name + ": the scene is given twice", "Leave one of them out.");
+        if (twice) throw UsageError(name + ": the scene is given twice", "Leave one of them out.");
         auto scene = open_beside(run, "-with", name, *source);
         if (one_srs) check_srs(*scene, *source);
         if (run.options().mask.given()) scene = scene->with_mask(tool::read_scene_mask(run, *scene));

@@ -64,9 +64,10 @@ GivenStatistics read_statistics(tool::Run& run, const std::string& file,
     const auto statistics = statistics::from_json(raster::read_input(file, statistics::largest_file), file);
     if (statistics.sums.valid == 0)
         throw Error("'" + file + "' is of no valid pixel", "Add a scene that has some.");
-    const auto [scene, matched] = tool::match_source(run, source, file, statistics.bands, false);
+    const auto [scene, matched] =
+        tool::match_source(run, source, file, statistics.bands, false, model::BandsOf::scenes);
     const auto values = tool::value_scale(*scene, matched);
-    if (!model::rescaling(file, statistics.bands, values).none())
+    if (!model::same_scale(statistics.bands, values))
         throw Error("'" + file + "' is of scenes whose numbers have " +
                         model::scale_text({statistics.bands.value_scale, statistics.bands.value_offset,
                                            statistics.bands.value_unit}) +

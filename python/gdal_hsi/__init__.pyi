@@ -188,6 +188,7 @@ def detect(
     shrinkage: str | float | None = ...,
     range: str | float | Sequence[str | float] | None = ...,
     score: Literal['fit', 'depth', 'fd'] | None = ...,
+    any_wavelengths: bool | None = ...,
     max_infeasibility: float | None = ...,
     library_scale: float | None = ...,
     any_scale: bool | None = ...,

@@ -122,6 +122,13 @@ JOBS = [
         {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, prints=True),
     Job("statistics", "gdal_hsi_statistics", (REPORT, "s.img", "-o", "{dst}"), {"dst": "o.stat", "report": "run.json"}, SCENE,
         devices=False),
+    # Outputs that have their names, and grow, while the run goes on.
+    Job("follow", "gdal_hsi_detect",
+        ("-follow", "1", "-statistics", "s.stat", "-target", "library.sli", "-threshold", "0.5", ("-map", "{map}"), REPORT, "l.bil",
+         "{dst}"),
+        {"map": "best.dat", "dst": "o.bil", "report": "run.json"}, ("l.bil", "l.hdr", "s.stat", "library.sli", "library.hdr")),
+    Job("follow_statistics", "gdal_hsi_statistics", ("-follow", "1", REPORT, "l.bil", "-o", "{dst}"),
+        {"dst": "o.stat", "report": "run.json"}, ("l.bil", "l.hdr"), devices=False),
     Job("draws", "gdal_hsi_unmix",
         ("-draws", "3", "-uncertainty", "s.img", "-classes", "classes.csv", ("-deviation", "{deviation}"), REPORT, "s.img",
          "library.sli", "{dst}"),
@@ -262,6 +269,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     write_scene(folder / "s.img", data, wavelengths=nanometres)
     (folder / "s.img.aux.xml").write_text('<PAMDataset>\n  <Metadata>\n    <MDI key="PLACE">somewhere</MDI>\n'
                                           '  </Metadata>\n</PAMDataset>\n')
+    write_scene(folder / "l.bil", data, wavelengths=nanometres, options=["INTERLEAVE=BIL"])
     write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
     line, sample = np.indices(number.shape)
@@ -307,6 +315,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
             csv.writer(file).writerows([n, *cells(k)] for k, n in enumerate(names))
     (folder / "bands.csv").write_text("wavelength,fwhm\n" + "".join(f"{w},60\n" for w in (480, 530, 600)))
     _tool(folder, "gdal_hsi_mnf", "-model", "mnf.json", "s.img", "scrap4.tif")
+    _tool(folder, "gdal_hsi_statistics", "s.img", "-o", "s.stat")
     (folder / "options.txt").write_text("-apply pca.json\n")
     for path in folder.glob("scrap*"):
         path.unlink()

@@ -46,16 +46,14 @@ TEST(BandMatch, TheNearestWavelengthIsTaken) {
 TEST(BandMatch, TheFirstBandWithoutAPartnerIsNamedAndTheOthersAreCounted) {
     const auto m = model_of({4, 6, 7, 9}, {500, 510, 530, 540});
     EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 510, 535, 540}}),
-              "'m.json' was made for other bands than scene.img gives: the model's band 7 (530.0 nm) has no "
+              "'m.json' was made for other bands than scene.img gives: its band 7 (530.0 nm) has no "
               "partner: the nearest in the scene, at 535.0 nm, is too far away");
-    EXPECT_EQ(
-        complaint(m, {{1, 2, 3, 4}, {500, 515, 525, 540}}),
-        "'m.json' was made for other bands than scene.img gives: 2 of the model's 4 bands have no partner, "
-        "the first is band 6 (510.0 nm): the nearest in the scene, at 515.0 nm, is too far away");
-    EXPECT_EQ(
-        complaint(m, {{1, 2, 3}, {500, 530, 540}}),
-        "'m.json' was made for 4 bands, scene.img gives 3: the model's band 6 (510.0 nm) has no partner: "
-        "the nearest in the scene, at 500.0 nm, is too far away");
+    EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 515, 525, 540}}),
+              "'m.json' was made for other bands than scene.img gives: 2 of its 4 bands have no partner, "
+              "the first is band 6 (510.0 nm): the nearest in the scene, at 515.0 nm, is too far away");
+    EXPECT_EQ(complaint(m, {{1, 2, 3}, {500, 530, 540}}),
+              "'m.json' was made for 4 bands, scene.img gives 3: its band 6 (510.0 nm) has no partner: "
+              "the nearest in the scene, at 500.0 nm, is too far away");
 }
 
 TEST(BandMatch, NoBandStandsForTwo) {
@@ -130,6 +128,42 @@ TEST(BandMatch, AnUnknownWavelengthOrAWishLeavesWavelengthsOut) {
     EXPECT_EQ(match(m, {{4, 5}, {900, 910}}, true), (Places{0, 1}));
     EXPECT_THROW(match(m, {{4, 5}, {900, 910}}), Error);
     EXPECT_THROW(match(m, {{4}, {500}}, true), Error);
+}
+
+TEST(BandMatch, AnotherSceneIsNoModel) {
+    const auto m = model_of({4, 6, 7}, {500, 510, 530});
+    const auto error = [&](const model::SceneBands& scene) {
+        try {
+            match_bands("a.img", m, "b.img", scene, false, model::BandsOf::scenes);
+        } catch (const Error& e) {
+            return std::string(e.what()) + " | " + e.advice();
+        }
+        return std::string();
+    };
+    for (const auto& scene :
+         {model::SceneBands{{1, 2, 3}, {500, 510, 560}}, model::SceneBands{{1, 2}, {500, 510}}}) {
+        const std::string text = error(scene);
+        EXPECT_EQ(text.find("'a.img' is of "), 0U) << text;
+        EXPECT_EQ(text.find("made"), std::string::npos) << text;
+        EXPECT_EQ(text.find("-any-wavelengths"), std::string::npos) << text;
+    }
+}
+
+TEST(SameScale, WhatSaysNothingHasScaleOne) {
+    model::ModelBands m;
+    EXPECT_TRUE(same_scale(m, {}));
+    EXPECT_TRUE(same_scale(m, {{1, 1}, {0, 0}, "W"}));
+    EXPECT_FALSE(same_scale(m, {{2, 2}, {0, 0}, ""}));
+    EXPECT_FALSE(same_scale(m, {{1, 1}, {0, 3}, ""}));
+    m.value_scale = {1e-4, 1e-4};
+    m.value_offset = {0, 0};
+    EXPECT_FALSE(same_scale(m, {}));
+    EXPECT_TRUE(same_scale(m, {{static_cast<double>(1e-4F), 1e-4}, {0, 0}, ""})) << "in single precision";
+    EXPECT_FALSE(same_scale(m, {{1e-4, 2e-4}, {0, 0}, ""}));
+    EXPECT_FALSE(same_scale(m, {{1e-4, 1e-4}, {0, -0.1}, ""}));
+    m.value_unit = "W";
+    EXPECT_TRUE(same_scale(m, {{1e-4, 1e-4}, {0, 0}, ""}));
+    EXPECT_FALSE(same_scale(m, {{1e-4, 1e-4}, {0, 0}, "mW"}));
 }
 
 } // namespace

@@ -244,6 +244,40 @@ def test_a_file_that_does_something_else_than_grow(line, tmp_path, what, message
     assert {path.name for path in tmp_path.iterdir()} <= before
 
 
+def remove_header(recorder):
+    recorder.path.with_suffix(".hdr").unlink()
+
+
+def spoil_header(recorder):
+    recorder.path.with_suffix(".hdr").write_bytes(bytes(range(256)))
+
+
+@pytest.mark.parametrize("what, message", [(remove_header, "has been removed or renamed"), (spoil_header, "is no ENVI header any more")])
+@pytest.mark.parametrize("name", ["unmix", "svm"])
+def test_a_header_that_goes(line, tmp_path, name, what, message):
+    """The lines are there, as the header has told of them: the result is theirs, and a warning says what has gone. A header that
+    is between two others, or comes back, is none."""
+    for comes_back in False, True:
+        recorder = Recorder(line / "whole.img", tmp_path / "live.img", True)
+        tool, *words = command(name, recorder.path, tmp_path / "out", line)
+        process = start(tool, "-follow", FAR, "-overwrite", *words)
+        recorder.write(5)
+        made = outputs(name, tmp_path / "out")
+        assert wait_for(lambda: lines_out(made) == 5 or process.poll() is not None) and process.poll() is None
+        what(recorder)
+        recorder.write(LINES - 6)
+        assert wait_for(lambda: lines_out(made) == LINES - 1 or process.poll() is not None) and process.poll() is None
+        if comes_back:
+            recorder.tell_lines()
+        recorder.write(1)
+        code, err = ended(process)
+        assert code == 0 and (f"live.hdr' {message}" in err) != comes_back, err
+        recorder.tell_lines()
+        same_as_offline(name, line, tmp_path / "out", recorder.path)
+        for left in tmp_path.glob("o*"):
+            left.unlink()
+
+
 def test_what_was_there_comes_back(line, tmp_path):
     old = tmp_path / "out.bip"
     write_scene(old, np.ones((2, 3, 4)), options=["INTERLEAVE=BIP"])

@@ -138,6 +138,11 @@ def test_what_is_refused(tmp_path, campaign):
     write_scene(tmp_path / "other.img", data[:5], dtype=dtype, wavelengths=[2000 + 10 * b for b in range(5)])
     write_scene(tmp_path / "far.img", data[:, :5], dtype=dtype, wavelengths=WAVELENGTHS, epsg=32733)
     (tmp_path / "empty.txt").write_text("\n")
+    write_scene(tmp_path / "scaled.tif", data[:, :5], driver="GTiff", dtype=dtype, wavelengths=WAVELENGTHS)
+    scaled = gdal.Open(str(tmp_path / "scaled.tif"), gdal.GA_Update)
+    for b in range(BANDS):
+        scaled.GetRasterBand(b + 1).SetScale(2)
+    scaled = None
 
     def fails(code, text, *options):
         with assert_untouched(tmp_path):
@@ -146,6 +151,7 @@ def test_what_is_refused(tmp_path, campaign):
 
     fails(1, "have no partner", "-with", tmp_path / "other.img")
     fails(1, "another SRS", "-with", tmp_path / "far.img")
+    fails(1, "its numbers have scale 2", "-with", tmp_path / "scaled.tif")
     fails(1, "gone.img", "-with", lines[1], "-with", tmp_path / "gone.img")
     fails(2, "given twice", "-with", lines[1], "-with", lines[1])
     fails(2, "given twice", "-with", lines[0])

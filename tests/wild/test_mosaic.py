@@ -159,7 +159,9 @@ def test_a_line_has_noise_of_its_own(tmp_path):
     (["line.img", "apart.img"], 1, "no pixel is valid in two of the 2 scenes"), (["line.img", "line.img"], 2, "given twice"),
     (["-with", "gone.img", "line.img", "line2.img"], 1, "gone.img"), (["-metric", "ssim", "line.img", "line2.img"], 2, "-metric ssim"),
     (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic does not go with -band"), (["line.img", "other.img"], 1, "have no partner"),
-    (["-map", "big.tif", "-memory", "16MB", "line.img", "distant.img"], 1, "more than a quarter of -memory")])
+    (["-map", "big.tif", "-memory", "16MB", "line.img", "distant.img"], 1, "more than a quarter of -memory"),
+    (["-map", "big.tif", "-memory", "16MB", "-with", "line2.img", "line.img", "distant.img"], 1, "(25x20 without distant.img)"),
+    (["line.img", "degrees.img"], 1, "degrees.img lies more than 2^30 pixels from line.img")])
 def test_what_is_refused(tmp_path, words, code, message):
     data = np.round(cube(20, 20, BANDS, seed=1, scale=1000.0))
     for name, gt, epsg, nm in (("line", (0, 20, 0, 0, 0, -20), 32616, WAVELENGTHS), ("line2", (100, 20, 0, 0, 0, -20), 32616, WAVELENGTHS),
@@ -169,9 +171,11 @@ def test_what_is_refused(tmp_path, words, code, message):
         write_scene(tmp_path / f"{name}.img", data, dtype="i2", wavelengths=nm, geotransform=gt, epsg=epsg)
     write_scene(tmp_path / "distant.img", np.round(cube(20, 20, BANDS, seed=1, scale=1000.0)), dtype="i2", wavelengths=WAVELENGTHS,
                 geotransform=(0, 2000, 0, 0, 0, -2000))
+    write_scene(tmp_path / "degrees.img", data, dtype="i2", wavelengths=WAVELENGTHS, geotransform=(5e12, 20, 0, 4e12, 0, -20))
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_compare", "-mosaic", *words, cwd=tmp_path)
     assert result.code == code and message in first_error(result), result.err
+    assert "-with" not in first_error(result) or "-with" in words
     assert run("gdal_hsi_compare", "-with", "line2.img", "line.img", "line2.img", cwd=tmp_path).code == 2
 
 

@@ -140,7 +140,7 @@ def test_what_is_refused(tmp_path, campaign):
     for tool, words in tools.items():
         for pairs, code, message in (
                 (["-with", f"@{tmp_path}/short.txt"], 1, "'line1.img' are not two names"), (["-with", f"@{tmp_path}/long.txt"], 1, "are not two names"),
-                (["-with", f"@{tmp_path}/gone.txt"], 1, "none.img"), (["-with", f"@{tmp_path}/empty.txt"], 1, "lists no"),
+                (["-with", f"@{tmp_path}/gone.txt"], 1, "none.img"), (["-with", f"@{tmp_path}/empty.txt"], 1, "lists no pair of names"),
                 (["-with", f"@{tmp_path}/none.txt"], 1, "none.txt"),
                 (["-with", words[0], "labels 1.tif"], 2, "is given twice"),
                 (["-with", "line1.img", "labels 1.tif", "-with", "line1.img", "labels 1.tif"], 2, "is given twice")):

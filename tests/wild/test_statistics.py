@@ -385,6 +385,16 @@ def test_what_is_refused(tmp_path, lines):
 
     assert "have no partner" in refused(tmp_path, pieces[1], other_bands, "-o", out)
     assert "scale 0.02" in refused(tmp_path, tmp_scaled, scaled_too, "-o", out)
+    # One that states no scale may have lost it; which one comes first does not matter.
+    for both in ((whole, scaled_too), (scaled_too, whole), ("-merge", tmp_path / "piece.stat", scaled_too),
+                 ("-merge", tmp_path / "piece.stat", "-merge", tmp_path / "scaled.stat")):
+        assert "no scale" in refused(tmp_path, *both, "-o", out), both
+    assert "no scene is left" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out)
+    assert "is of " in refused(tmp_path, "-merge", tmp_path / "piece.stat", other_bands, "-o", out)
+    for tool, options in (("gdal_hsi_pca", []), ("gdal_hsi_detect", ["-method", "rx"]), ("gdal_hsi_vd", [])):
+        with assert_untouched(tmp_path):
+            result = run(tool, "-q", *options, "-statistics", tmp_path / "scaled.stat", whole, *([] if tool.endswith("vd") else [tmp_path / "o.tif"]))
+        assert result.code == 1 and "no scale" in first_error(result), result
     assert "is given twice" in refused(tmp_path, pieces[0], pieces[1], pieces[0], "-o", out, code=2)
     assert "is given twice" in refused(tmp_path, f"@{tmp_path}/twice.txt", "-o", out, code=2)
     assert "gone.img" in refused(tmp_path, f"@{tmp_path}/missing.txt", "-o", out)

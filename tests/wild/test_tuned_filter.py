@@ -146,6 +146,15 @@ def test_a_model_gives_the_same(files):
     write_scene(folder / "other.img", other, wavelengths=[NM[b] for b in order] + [1500])
     succeed(mtmf("-target", folder / "targets.csv", "-mnf-model", folder / "m.json", folder / "other.img", folder / "c.tif"))
     near(read(folder / "c.tif")[:, ::-1], read(folder / "a.tif"))
+    # Of a scene that tells wavelengths a little off, in the model's order.
+    write_scene(folder / "off.img", scene, wavelengths=[NM[0], *(w + 8 for w in NM[1:-1]), NM[-1]])
+    words = ("-target", folder / "targets.csv", "-mnf-model", folder / "m.json", folder / "off.img", folder / "d.tif")
+    result = mtmf(*words)
+    assert result.code == 1 and "was made for other bands" in first_error(result) and "-any-wavelengths" in result.err
+    for name in "scene", "off":
+        succeed(mtmf("-target-pixel", 12, 33, "-mnf-model", folder / "m.json", "-any-wavelengths", folder / f"{name}.img",
+                     folder / f"pixel_{name}.tif"))
+    assert (read(folder / "pixel_off.tif").tobytes()) == read(folder / "pixel_scene.tif").tobytes()
 
 
 def test_a_mask_leaves_pixels_out_of_the_statistics(files):
@@ -204,6 +213,7 @@ def test_a_target_that_is_the_mean(files):
     (("-target", "targets.csv", "-range", "500-600nm"), 2, "-range is that of -method sff"),
     (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf does not go with a dst that is computed"),
     (("-target", "targets.csv", "-mnf-model", "targets.csv"), 1, "targets.csv"),
+    (("-target", "targets.csv", "-any-wavelengths"), 2, "-any-wavelengths is about the bands of -mnf-model"),
     (("-target-pixel", "3", "4"), 1, "the pixel is invalid"),
 ])
 def test_bad_input(files, args, code, text):
@@ -215,7 +225,7 @@ def test_bad_input(files, args, code, text):
     assert result.code == code and text in first_error(result), result.err
 
 
-@pytest.mark.parametrize("option", [("-mnf-model", "m.json"), ("-max-infeasibility", "2")])
+@pytest.mark.parametrize("option", [("-mnf-model", "m.json"), ("-max-infeasibility", "2"), ("-any-wavelengths",)])
 def test_options_of_mtmf_alone(files, option):
     folder, _, _ = files
     (folder / "m.json").write_text("{}")

@@ -104,13 +104,30 @@ void GrowingFile::show(int64_t lines) const {
     VSIFCloseL(VSIFileFromMemBuffer(m_shown.c_str(), bytes, text.size(), TRUE));
 }
 
-/// A header in the making is read again at the next look, when it is of another time.
+/// A header in the making, or between two that replace one another, is read again at the next look, when it
+/// is of another time.
 void GrowingFile::read_promise() {
     struct stat info {};
-    if (::stat(m_file.header.c_str(), &info) != 0 || time_of(info) == m_header_time) return;
+    if (::stat(m_file.header.c_str(), &info) != 0) {
+        m_header_time = 0;
+        m_header_fault =
+            "'" + m_file.header + "' has been removed or renamed while the run followed its lines";
+        return;
+    }
+    if (time_of(info) == m_header_time) return;
     m_header_time = time_of(info);
-    const EnviHeader header = read_envi_header(m_file.header);
-    if (header.find("samples") == nullptr || header.find("data type") == nullptr) return;
+    EnviHeader header;
+    try {
+        header = read_envi_header(m_file.header);
+    } catch (const Error&) {
+        // No header in what nobody can read: told below, if it is not in the making.
+    }
+    if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
+        m_header_fault =
+            "'" + m_file.header + "' is no ENVI header any more, which it was when the run began";
+        return;
+    }
+    m_header_fault.clear();
     for (const char* key : layout_keys)
         if (header.find(key) != nullptr && word(header, key) != word(m_header, key))
             throw Error("the ENVI header of '" + m_file.data +

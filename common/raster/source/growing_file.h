@@ -41,13 +41,15 @@ class GrowingFile {
     /// What the file holds behind its last whole line, in words, after wait() has found the end; empty:
     /// nothing.
     std::string rest() const;
+    /// What has become of the header that told of the lines, in words; empty: it is there.
+    const std::string& header_fault() const { return m_header_fault; }
 
   private:
     void look();
     void read_promise();
     EnviFile m_file;
     EnviHeader m_header;
-    std::string m_shown;
+    std::string m_shown, m_header_fault;
     const std::chrono::duration<double> m_patience;
     const CancelFlag* m_cancel;
     int64_t m_offset = 0, m_line_bytes = 0, m_row_bytes = 0, m_size = 0, m_header_time = 0;

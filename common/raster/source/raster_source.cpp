@@ -595,6 +595,9 @@ std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
 bool RasterSource::grows() const { return m->growing != nullptr; }
 int64_t RasterSource::wait_for_lines(int64_t lines) const { return m->growing->wait(lines); }
 std::optional<int64_t> RasterSource::promised_lines() const { return m->growing->promised(); }
+std::string RasterSource::lost_header() const {
+    return m->growing ? m->growing->header_fault() : std::string();
+}
 std::string RasterSource::incomplete_line() const { return m->growing ? m->growing->rest() : std::string(); }
 
 std::vector<std::string> RasterSource::growing_files() const {

@@ -142,6 +142,8 @@ class RasterSource final : public stream::CubeSource {
     std::shared_ptr<RasterSource> grown_to(int64_t lines) const;
     /// Why the last line is none, where the file ended within one; empty: it did not.
     std::string incomplete_line() const;
+    /// With OpenOptions::follow, what has become of the header since, in words; empty: it is there.
+    std::string lost_header() const;
     /// The data and their header; empty for a scene that does not grow.
     std::vector<std::string> growing_files() const;
 
