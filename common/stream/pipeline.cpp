@@ -185,7 +185,7 @@ class PassRun {
         for (const int bands : m_outputs)
             parts.emplace_back(paged_allocator(),
                                static_cast<size_t>(bands * m_limits.core_samples * m_limits.core_lines));
-        PassReport mine; // counted by those who have computed them
+        PassCosts mine; // counted by those who have computed them
         for (int64_t position = 0; position < m_count; ++position) {
             const auto owner = m_shared->owner(position, give_up);
             if (!owner) return;
@@ -208,7 +208,7 @@ class PassRun {
         return static_cast<size_t>(m_outputs[output] * tile.core.area()) * sizeof(float);
     }
 
-    void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassReport& mine) {
+    void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassCosts& mine) {
         const auto t0 = Clock::now();
         for (size_t k = 0; k < m_sinks.size(); ++k) {
             // All ranks have gone through all tiles: one of them writes.
@@ -228,7 +228,7 @@ class PassRun {
 
     /// To the sinks, or to the root, which has them.
     void write_or_send(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
-                       PassReport& mine) {
+                       PassCosts& mine) {
         if (m_divided && m_ordered && !m_ranks.root()) {
             const auto t0 = Clock::now();
             for (size_t k = 0; k < m_sinks.size(); ++k) {
@@ -278,7 +278,7 @@ class PassRun {
         auto& worker = m_workers[static_cast<size_t>(lane)];
         worker = m_operation.start(lane, m_limits);
 
-        PassReport mine;
+        PassCosts mine;
         std::vector<CubeView<float>> out_views(m_outputs.size());
         for (int64_t position = next_position(lane); position >= 0; position = next_position(lane)) {
             const Tile tile = tile_at(position);
@@ -321,11 +321,7 @@ class PassRun {
             tick();
         }
         const std::lock_guard lock(m_mutex);
-        m_report.bytes_read += mine.bytes_read;
-        m_report.bytes_written += mine.bytes_written;
-        m_report.read_seconds += mine.read_seconds;
-        m_report.compute_seconds += mine.compute_seconds;
-        m_report.write_seconds += mine.write_seconds;
+        m_report.add(mine);
     }
 
     /// Where an output of a tile is put: where it has to be in the end, or a buffer.
@@ -391,34 +387,27 @@ TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
 
 } // namespace
 
+void PassCosts::add(const PassCosts& other) {
+    tiles += other.tiles;
+    bytes_read += other.bytes_read;
+    bytes_written += other.bytes_written;
+    seconds += other.seconds;
+    read_seconds += other.read_seconds;
+    compute_seconds += other.compute_seconds;
+    write_seconds += other.write_seconds;
+    decode_seconds += other.decode_seconds;
+    encode_seconds += other.encode_seconds;
+}
+
 void add_up(parallel::Group& ranks, PassReport& report, double waited) {
     if (!ranks.several()) return;
-    const RankPass mine{report.tiles,
-                        report.lanes,
-                        report.bytes_read,
-                        report.bytes_written,
-                        report.seconds,
-                        report.read_seconds,
-                        report.compute_seconds,
-                        report.write_seconds,
-                        report.decode_seconds,
-                        report.encode_seconds,
-                        waited};
-    report.tiles = 0;
-    report.bytes_read = report.bytes_written = 0;
-    report.read_seconds = report.compute_seconds = report.write_seconds = 0;
-    report.decode_seconds = report.encode_seconds = 0;
+    const RankPass mine{report, report.lanes, waited};
+    static_cast<PassCosts&>(report) = {};
     for (const std::string& bytes : ranks.all("pass " + report.name, BytePacker().put(mine).take())) {
         const RankPass& one = report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
-        report.tiles += one.tiles;
-        report.bytes_read += one.bytes_read;
-        report.bytes_written += one.bytes_written;
-        report.read_seconds += one.read_seconds;
-        report.compute_seconds += one.compute_seconds;
-        report.write_seconds += one.write_seconds;
-        report.decode_seconds += one.decode_seconds;
-        report.encode_seconds += one.encode_seconds;
+        report.add(one);
     }
+    report.seconds = mine.seconds; // they ran at the same time
 }
 
 namespace {

@@ -18,30 +18,31 @@
 
 namespace hsi::stream {
 
-/// What one rank of a job did in a pass.
-struct RankPass {
+/// What a pass takes, or a part of it.
+struct PassCosts {
     int64_t tiles = 0;
-    int lanes = 0;
-    uint64_t bytes_read = 0, bytes_written = 0;
-    double seconds = 0; ///< until it had no more tiles
-    double read_seconds = 0, compute_seconds = 0, write_seconds = 0;
-    double decode_seconds = 0, encode_seconds = 0;
-    double wait_seconds = 0; ///< for tiles, summed over lanes
-};
-
-struct PassReport {
-    std::string name;
-    int64_t tiles = 0;
-    int64_t tile_samples = 0, tile_lines = 0, halo = 0;
-    int lanes = 0;
-    uint64_t bytes_read = 0, bytes_written = 0; ///< as stored in the files
-    uint64_t buffer_bytes = 0;                  ///< host memory planned for all lanes
-    uint64_t ahead_bytes = 0; ///< of these, for what a lone lane's reader decodes while the lane computes
-    double seconds = 0;       ///< wall clock of the pass
+    uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
+    double seconds = 0;                                              ///< wall clock
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
     /// Processor time of compression, undone and made, of all threads: lanes, while they read and write, and
     /// those that work ahead of them.
     double decode_seconds = 0, encode_seconds = 0;
+    /// Those of another part, which came before or after this one.
+    void add(const PassCosts& other);
+};
+
+/// What one rank of a job did in a pass; its seconds last until it had no more tiles.
+struct RankPass : PassCosts {
+    int lanes = 0;
+    double wait_seconds = 0; ///< for tiles, summed over lanes
+};
+
+struct PassReport : PassCosts {
+    std::string name;
+    int64_t tile_samples = 0, tile_lines = 0, halo = 0;
+    int lanes = 0;
+    uint64_t buffer_bytes = 0;   ///< host memory planned for all lanes
+    uint64_t ahead_bytes = 0;    ///< of these, for what a lone lane's reader decodes while the lane computes
     std::vector<RankPass> ranks; ///< with several: of each; the sums above are then those of all
 };
 

@@ -64,20 +64,12 @@ class LinesBehind final : public stream::CubeSink {
     const int64_t m_first;
 };
 
+/// A pass over some lines more.
 void add(const stream::PassReport& piece, stream::PassReport& all) {
-    const auto tiles = all.tiles + piece.tiles;
-    const auto read = all.bytes_read + piece.bytes_read, written = all.bytes_written + piece.bytes_written;
-    const double seconds = all.seconds + piece.seconds, reading = all.read_seconds + piece.read_seconds,
-                 computing = all.compute_seconds + piece.compute_seconds,
-                 writing = all.write_seconds + piece.write_seconds;
+    stream::PassCosts costs = all;
+    costs.add(piece);
     if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // the largest tells of tiles and lanes
-    all.tiles = tiles;
-    all.bytes_read = read;
-    all.bytes_written = written;
-    all.seconds = seconds;
-    all.read_seconds = reading;
-    all.compute_seconds = computing;
-    all.write_seconds = writing;
+    static_cast<stream::PassCosts&>(all) = costs;
 }
 
 } // namespace

@@ -291,21 +291,16 @@ Json Run::Impl::record(const Outcome* failure) {
     stream::PassReport total;
     // Outputs are completed after the last pass, too.
     const CodecTime coded = codec_time();
-    total.decode_seconds = coded.decoding - coding.decoding;
-    total.encode_seconds = coded.encoding - coding.encoding;
+    double decode_seconds = coded.decoding - coding.decoding,
+           encode_seconds = coded.encoding - coding.encoding;
     for (const auto& pass : passes) {
         list.push_back(describe(pass));
-        total.bytes_read += pass.bytes_read;
-        total.bytes_written += pass.bytes_written;
+        total.add(pass);
         total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
-        total.seconds += pass.seconds;
-        total.read_seconds += pass.read_seconds;
-        total.compute_seconds += pass.compute_seconds;
-        total.write_seconds += pass.write_seconds;
         for (size_t k = 0; k < pass.ranks.size(); ++k) // those of this process are there already
             if (static_cast<int>(k) != parallel::ranks().rank()) {
-                total.decode_seconds += pass.ranks[k].decode_seconds;
-                total.encode_seconds += pass.ranks[k].encode_seconds;
+                decode_seconds += pass.ranks[k].decode_seconds;
+                encode_seconds += pass.ranks[k].encode_seconds;
             }
     }
     root["passes"] = std::move(list);
@@ -317,8 +312,8 @@ Json Run::Impl::record(const Outcome* failure) {
                           {"read_seconds", total.read_seconds},
                           {"compute_seconds", total.compute_seconds},
                           {"write_seconds", total.write_seconds},
-                          {"decode_seconds", total.decode_seconds},
-                          {"encode_seconds", total.encode_seconds}};
+                          {"decode_seconds", decode_seconds},
+                          {"encode_seconds", encode_seconds}};
     root["block_cache_bytes"] = memory.cache();
     root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     root["peak_resident_bytes"] = peak_resident();
