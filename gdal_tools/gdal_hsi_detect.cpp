@@ -1789,6 +1789,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     if (!s.statistics.empty()) {
         given = tools::read_statistics(run, s.statistics, source);
         source = given->source;
+        tools::check_values(run, *given);
     }
     if (s.has_target()) source = tools::scaled_for_library(run, source, s.any_scale);
     if (given && source->is_scaled())

@@ -236,6 +236,7 @@ class Profiling {
         auto source = m_run.open_source();
         if (m_settings.statistics.empty()) return source;
         m_statistics = tools::read_statistics(m_run, m_settings.statistics, source);
+        tools::check_values(m_run, *m_statistics);
         return m_statistics->source;
     }
 

@@ -74,6 +74,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     if (!settings.statistics.empty()) {
         given = tools::read_statistics(run, settings.statistics, source);
         source = given->source;
+        tools::check_values(run, *given);
     }
     tool::Scene scene(run, source, "MNF");
     scene.watch_values(tools::find_extremes_with(scene, computing));

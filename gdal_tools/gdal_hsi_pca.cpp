@@ -56,6 +56,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     if (!settings.statistics.empty()) {
         given = tools::read_statistics(run, settings.statistics, source);
         source = given->source;
+        tools::check_values(run, *given);
     }
     tool::Scene scene(run, source, "PCA");
     int nc = tools::component_count(settings.components, settings.components_given, scene.shape().bands);

@@ -12,6 +12,7 @@
 #include "stream/empty_source.h"
 #include "stream/operation.h"
 #include "tool/definition.h"
+#include "tool/model_values.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -279,12 +280,17 @@ std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vec
     if (!like.classes) {
         const auto scene = std::find_if(files.begin(), files.end(),
                                         [](const Shown& file) { return file.classes == nullptr; });
-        if (like.source->file_bands() != scene->source->file_bands())
-            throw Error("-like " + s.like + " has " + counted(like.source->file_bands(), "band") + ", '" +
-                            scene->source->path() + "' " + std::to_string(scene->source->file_bands()),
-                        "Name a scene with the same bands.");
-        options.bands = scene->source->bands();
-        like.source = raster::RasterSource::open(options);
+        model::ModelBands bands;
+        tool::describe_bands(*scene->source, bands);
+        auto [source, matched] =
+            tool::match_source(run, like.source, scene->source->path(), bands, false, model::BandsOf::scenes);
+        like.source = std::is_sorted(matched.begin(), matched.end()) ? source : source->with_bands(matched);
+        const auto values = tool::value_scale(*like.source);
+        if (!model::same_scale(bands, values))
+            throw Error("-like " + s.like + ": its numbers have " + model::scale_text(values) +
+                            ", those of " + scene->source->path() + " " +
+                            model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
+                        "Name a scene with the same scale.");
         run.watch_source(like.source, tool::Precision::full);
     }
     like.path = like.source->path();
@@ -644,6 +650,18 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
     }
 }
 
+/// -like: those that its scene has at these bands.
+std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& like,
+                                const std::vector<int>& bands) {
+    const auto values = pick(run, like.source, bands, scale_of(like.source->shape(), s.size), 0);
+    if (std::none_of(values.begin(), values.end(), [](const auto& band) {
+            return std::any_of(band.begin(), band.end(), [](float v) { return std::isfinite(v); });
+        }))
+        throw Error("-like " + s.like + ": no pixel that would be shown has a value",
+                    "Name a scene that has some.");
+    return limits_of_all(values, s.stretch);
+}
+
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
     check_options(s, files);
@@ -683,6 +701,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
 
     Canvas picture(wide, high);
     std::vector<Entry> legend;
+    const auto first_scene =
+        std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
     std::optional<std::vector<Limits>> shared; ///< of src, for files with its bands
     Json shown = Json::array();
     for (size_t k = 0; k < panels.size(); ++k) {
@@ -703,10 +723,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             const bool like_first = panels[k].file > 0 && shared && shared->size() == picked.size() &&
                                     file.source->file_bands() == files[0].source->file_bands();
             auto limits = like_first ? *shared : limits_of_all(picked, s.stretch);
-            if (like && !like->classes && file.source->file_bands() == like->source->file_bands())
-                limits = limits_of_all(
-                    pick(run, like->source, panels[k].bands, scale_of(like->source->shape(), s.size), 0),
-                    s.stretch);
+            if (like && !like->classes && file.source->file_bands() == first_scene->source->file_bands())
+                limits = limits_like(run, s, *like, panels[k].bands);
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
             const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma);

@@ -12,6 +12,7 @@
 #include "shared/many_scenes.h"
 #include "statistics/statistics.h"
 #include "stream/pixel_mask.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/execute.h"
 #include "tool/follow.h"
@@ -23,7 +24,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -43,12 +47,19 @@ struct Settings {
     std::vector<std::string> scenes, merged, removed;
     std::string out;
     bool append = false, overwrite = false;
+    std::vector<std::string> of_scenes; ///< options that were given and hold for scenes alone
 };
 
 // What is read
 // ----------------------------------------------------------------------------------------------------------
 
 bool holds_statistics(const std::string& path) {
+    std::error_code none;
+    const auto kind = std::filesystem::status(path, none).type();
+    if (kind == std::filesystem::file_type::fifo)
+        throw UsageError(path + " is a pipe, and no scene",
+                         "Give statistics that come from a pipe with -merge.");
+    if (kind != std::filesystem::file_type::regular) return false;
     std::string begin(64, '\0');
     std::ifstream in(path, std::ios::binary);
     in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -65,10 +76,13 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
                  const std::string& name) {
     const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false,
                                             model::BandsOf::scenes);
-    if (other.bands.bands.size() != all.bands.bands.size() || !std::is_sorted(matched.begin(), matched.end()))
+    if (other.bands.bands.size() != all.bands.bands.size())
         throw Error("'" + name + "' is of " + counted(other.sums.bands, "band") + ", '" + first + "' of " +
-                        counted(all.sums.bands, "band") + ", or of others",
+                        std::to_string(all.sums.bands),
                     "Make both with the same bands (-b, -exclude-range).");
+    if (!std::is_sorted(matched.begin(), matched.end()))
+        throw Error("'" + name + "' has the bands of '" + first + "' in another order",
+                    "Make both of scenes whose bands come in one order, or with one order of -b.");
     const model::ValueScale scale{other.bands.value_scale, other.bands.value_offset, other.bands.value_unit};
     if (!model::same_scale(all.bands, scale))
         throw Error(
@@ -78,53 +92,69 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
             "Make both of scenes with the same scale.");
 }
 
-/// What there is before the first scene is read: -append, -merge and -remove.
-class Files {
-  public:
+/// What there is before the first scene is read.
+struct Files {
+    std::optional<Statistics> before; ///< what -append adds to
+    std::optional<Statistics> added;  ///< -merge; the scenes come to it
+    std::vector<Statistics> removed;
+    std::string first; ///< the file whose bands all of these have; empty: there is none
+
     Files(tool::Run& run, const Settings& s, const std::vector<std::string>& merged) {
         if (s.append && ::access(s.out.c_str(), F_OK) == 0) {
-            m_before = raster::files_as_they_are(s.out);
-            take(s.out);
+            m_then = raster::files_as_they_are(s.out);
+            before.emplace(read_file(s.out));
+            first = s.out;
         }
         for (const std::string& path : merged) {
-            // -merge itself has registered its first file.
-            if (s.merged.empty() || path != s.merged.front()) run.files()->reads("-merge", path, {});
-            take(path);
+            run.files()->reads("-merge", path, {});
+            Statistics one = read_file(path);
+            if (first.empty()) first = path;
+            if (const auto& known = any()) check_alike(*known, first, one, path);
+            if (added)
+                added->add(one, path);
+            else
+                added.emplace(std::move(one));
         }
         for (const std::string& path : s.removed) {
-            if (path != s.removed.front()) run.files()->reads("-remove", path, {});
+            run.files()->reads("-remove", path, {});
             removed.push_back(read_file(path));
-            if (all) check_alike(*all, first, removed.back(), path);
+            if (const auto& known = any()) check_alike(*known, first, removed.back(), path);
         }
     }
-    std::optional<Statistics> all;
-    std::string first; ///< the file whose bands `all` has
-    std::vector<Statistics> removed;
+    /// Statistics whose bands all of them have.
+    const std::optional<Statistics>& any() const { return before ? before : added; }
 
-    /// \throws Error when another run has changed what -append adds to.
-    void check_unchanged(const std::string& out) const {
-        const auto now = m_before.empty() ? m_before : raster::files_as_they_are(out);
+    /// All that was there and has come, less what is removed. \throws Error when that cannot be, or nothing
+    /// is left.
+    Statistics whole(const Settings& s) const {
+        Statistics all(any()->sums.bands);
+        all.bands = any()->bands;
+        if (before && added) check_alike(*before, s.out, *added, first == s.out ? "what is added" : first);
+        if (before) all.add(*before, s.out);
+        if (added) all.add(*added, s.out);
+        for (size_t i = 0; i < removed.size(); ++i)
+            all.remove(removed[i], s.removed[i]);
+        if (all.scenes.empty())
+            throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
+        return all;
+    }
+    /// Reads again what -append adds to, if another run has changed it. Returns whether one has.
+    bool look_again(const std::string& out) {
+        auto now = ::access(out.c_str(), F_OK) == 0 ? raster::files_as_they_are(out)
+                                                    : std::vector<raster::DocumentSource::File>();
         const bool same = std::equal(
-            now.begin(), now.end(), m_before.begin(), m_before.end(), [](const auto& a, const auto& b) {
+            now.begin(), now.end(), m_then.begin(), m_then.end(), [](const auto& a, const auto& b) {
                 return a.path == b.path && a.bytes == b.bytes && a.modified == b.modified;
             });
-        if (!same)
-            throw Error("'" + out + "' was changed by another run while this one added to it",
-                        "Run it again; runs side by side make a file each, which -merge puts together.");
+        if (same) return false;
+        m_then = std::move(now);
+        before.reset();
+        if (!m_then.empty()) before.emplace(read_file(out));
+        return true;
     }
 
   private:
-    std::vector<raster::DocumentSource::File> m_before; ///< the file of -append
-    void take(const std::string& path) {
-        Statistics one = read_file(path);
-        if (!all) {
-            all.emplace(std::move(one));
-            first = path;
-            return;
-        }
-        check_alike(*all, first, one, path);
-        all->add(one, path);
-    }
+    std::vector<raster::DocumentSource::File> m_then; ///< the file of -append
 };
 
 // The scenes
@@ -148,6 +178,19 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
     return scene;
 }
 
+/// Numbers and wavelengths of the bands that `some` does not have.
+model::ModelBands bands_not_in(const model::ModelBands& all, const model::ModelBands& some) {
+    model::ModelBands others;
+    for (size_t b = 0; b < all.bands.size(); ++b) {
+        if (std::find(some.bands.begin(), some.bands.end(), all.bands[b]) != some.bands.end()) continue;
+        others.bands.push_back(all.bands[b]);
+        if (!all.wavelengths_nm.empty()) others.wavelengths_nm.push_back(all.wavelengths_nm[b]);
+    }
+    others.numbers_told = all.numbers_told;
+    others.file_bands = all.file_bands;
+    return others;
+}
+
 model::ModelBands bands_of_scene(const raster::RasterSource& scene) {
     model::ModelBands bands;
     tool::describe_bands(scene, bands);
@@ -158,7 +201,7 @@ model::ModelBands bands_of_scene(const raster::RasterSource& scene) {
 std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std::vector<std::string>& names,
                                                        const Files& files) {
     std::pair<model::ModelBands, std::string> known;
-    if (files.all) known = {files.all->bands, files.first};
+    if (const auto& any = files.any()) known = {any->bands, files.first};
     for (size_t i = 0; i < names.size(); ++i) {
         for (size_t k = 0; k < i; ++k)
             if (same_file(names[i], names[k]))
@@ -184,13 +227,13 @@ using Scene = std::shared_ptr<raster::RasterSource>;
 
 /// One pass over a scene, which is added to `all`. Returns the scene, at all of its lines.
 Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
-                 double share, Statistics& all) {
+                 double share, bool several, const model::ModelBands& left_out, Statistics& all) {
     run.watch_source(scene);
     run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
     std::shared_ptr<const stream::CubeSource> cube = scene;
     const auto& mask_options = run.options().mask;
     if (mask_options.given())
-        cube = std::make_shared<stream::MaskedSource>(scene, tool::read_scene_mask(run, *scene));
+        cube = std::make_shared<stream::MaskedSource>(scene, tool::read_scene_mask(run, *scene, several));
     statistics::ExactScan scan(scene->shape());
     Scene whole = scene;
     if (scene->grows())
@@ -211,22 +254,21 @@ Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<
     r.invalid = scan.sums().invalid;
     r.digest = scan.sums().digest();
     r.extremes = scan.extremes();
-    if (r.valid == 0)
-        run.warn(name + ": no pixel of it is valid" + (mask_options.given() ? " in the mask" : "") +
-                 "; it adds nothing");
+    r.left_out = left_out;
     all.add(r, scan.sums());
     return whole;
 }
 
 using KnownBands = std::pair<model::ModelBands, std::string>; ///< and whose they are
 
-/// Returns the last one.
+/// Each leaves out some bands. `alone`: there are no other statistics. Returns the last one.
 Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
-                  double share, Statistics& all) {
+                  double share, bool alone, const std::vector<model::ModelBands>& left_out, Statistics& all) {
     Scene last;
-    for (const std::string& name : names)
-        last = scan_scene(run, name, open_scene(run, name, &known.first, known.second),
-                          share / static_cast<double>(names.size()), all);
+    for (size_t i = 0; i < names.size(); ++i)
+        last = scan_scene(run, names[i], open_scene(run, names[i], &known.first, known.second),
+                          share / static_cast<double>(names.size()), !alone || names.size() > 1, left_out[i],
+                          all);
     return last;
 }
 
@@ -249,22 +291,125 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
     return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
-/// Adds the scenes to what there is. Returns the last one.
+/// Bands that the statistics leave out, since their scenes have no value there: a scene that has one would
+/// make them others if it came first. \throws Error then. Returns those that it has without one.
+model::ModelBands check_left_out(tool::Run& run, const std::string& name, const Statistics& all,
+                                 const std::string& first) {
+    const auto out = all.left_out();
+    model::ModelBands none;
+    if (out.bands.empty()) return none;
+    auto options = run.options().source;
+    options.path = name;
+    const auto scene = raster::RasterSource::open(options);
+    const auto bands = tool::scene_bands(*scene);
+    const auto left = model::bands_of(out);
+    auto partners = model::common_bands(left.wavelengths_nm, bands.wavelengths_nm);
+    if (partners.empty()) partners = model::common_numbers(left.numbers, bands.numbers);
+    std::vector<int> there, which;
+    for (size_t k = 0; k < partners.size(); ++k)
+        if (partners[k] >= 0) {
+            there.push_back(partners[k]);
+            which.push_back(out.bands[k]);
+        }
+    if (there.empty()) return none;
+    if (scene->grows())
+        throw UsageError("-follow: '" + first + "' leaves out its band " + std::to_string(which.front()) +
+                             ", in which its scenes have no value, and nobody knows whether " + name +
+                             " will have one",
+                         "Add the scene when it is complete, or leave the band out with -exclude-range.");
+    const auto source = scene->with_bands(there);
+    stream::StatisticsScan scan(source->shape(), stream::Statistics::means);
+    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("bands left out", 0)));
+    const auto finite = scan.result().finite;
+    for (size_t k = 0; k < finite.size(); ++k)
+        if (finite[k] > 0)
+            throw Error("'" + name + "' has values in band " +
+                            std::to_string(bands.numbers[static_cast<size_t>(there[k])]) + ", and '" + first +
+                            "' leaves out its band " + std::to_string(which[k]) +
+                            ", in which its scenes have none",
+                        "Give both the same bands with -b or -exclude-range, or all scenes to one run, which "
+                        "takes no pixel without a value in each band.");
+    tool::describe_bands(*source, none);
+    return bands_not_in(none, {});
+}
+
+/// Adds the scenes to files.added. Returns the last one.
 Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
-                 std::optional<Statistics>& all) {
-    if (all) return scan_scenes(run, names, known, 1, *all);
+                 Files& files) {
+    if (const auto& any = files.any()) {
+        std::vector<model::ModelBands> left_out;
+        for (const std::string& name : names)
+            left_out.push_back(check_left_out(run, name, *any, files.first));
+        if (!files.added) {
+            files.added.emplace(any->sums.bands);
+            files.added->bands = any->bands;
+        }
+        return scan_scenes(run, names, known, 1, false, left_out, *files.added);
+    }
+    auto& all = files.added;
     const auto scan = [&](const KnownBands& bands, double share) {
         all.emplace(static_cast<int>(bands.first.bands.size()));
         all->bands = bands.first;
-        return scan_scenes(run, names, bands, share, *all);
+        const std::vector<model::ModelBands> left_out(names.size(), bands_not_in(known.first, bands.first));
+        return scan_scenes(run, names, bands, share, true, left_out, *all);
     };
     Scene last = scan(known, 1);
     if (all->sums.valid > 0) return last;
-    last = scan(without_empty_bands(run, names, known, std::vector<int64_t>(all->sums.finite)), 0);
+    const auto kept = without_empty_bands(run, names, known, std::vector<int64_t>(all->sums.finite));
+    last = scan(kept, 0);
     if (all->sums.valid == 0)
         throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
                     "Look at them with gdal_hsi_info -extremes.");
     return last;
+}
+
+/// Of scenes that are added: which have nothing to add, and which are there already with other pixels.
+void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const Files& files) {
+    for (const auto& scene : files.added->scenes) {
+        if (std::find(names.begin(), names.end(), scene.name) == names.end()) continue;
+        if (scene.valid == 0)
+            run.warn(scene.name + ": no pixel of it is valid" +
+                     (run.options().mask.given() ? " in the mask" : "") + "; it adds nothing");
+        for (const auto* const others : {&files.before, &files.added})
+            if (*others)
+                for (const auto& other : (*others)->scenes)
+                    if (other.name == scene.name && &other != &scene && other.valid > 0 && scene.valid > 0)
+                        run.warn(scene.name + " is among the statistics with other pixels, too (" +
+                                 counted(other.valid, "valid pixel") + " of " +
+                                 std::to_string(other.samples) + "x" + std::to_string(other.lines) +
+                                 "): what both have counts twice. -remove takes one of them out");
+    }
+}
+
+/// Numbers of quite other sizes, as of a scene that has lost its scale, to the user.
+void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, const Statistics& all) {
+    const auto size_of = [](const statistics::SceneRecord& scene) {
+        std::vector<double> sizes;
+        for (size_t b = 0; b < scene.extremes.low.size(); ++b)
+            sizes.push_back(std::max(std::fabs(static_cast<double>(scene.extremes.low[b])),
+                                     std::fabs(static_cast<double>(scene.extremes.high[b]))));
+        std::nth_element(sizes.begin(), sizes.begin() + static_cast<ptrdiff_t>(sizes.size() / 2),
+                         sizes.end());
+        return sizes[sizes.size() / 2];
+    };
+    std::vector<std::pair<double, std::string>> sizes;
+    for (const auto& scene : all.scenes)
+        if (scene.valid > 0) sizes.emplace_back(size_of(scene), scene.name);
+    std::sort(sizes.begin(), sizes.end());
+    if (sizes.empty()) return;
+    const double usual = sizes[sizes.size() / 2].first;
+    constexpr double most = 30; // light and shadow are less, scales of 100 and 10,000 more
+    for (const auto& [size, name] : sizes) {
+        if (!(size > most * usual) && !(usual > most * size)) continue;
+        char text[64];
+        std::snprintf(text, sizeof text, "%.3g and of the others up to %.3g", size, usual);
+        const auto& first = sizes.front().second == name ? sizes.back().second : sizes.front().second;
+        const bool ours = std::find(names.begin(), names.end(), name) != names.end() ||
+                          std::find(names.begin(), names.end(), first) != names.end();
+        if (ours)
+            run.warn("the numbers of " + name + " have another size than those of other scenes: up to " +
+                     text + ". Have they the same scale?");
+    }
 }
 
 void print_plans(tool::Run& run, const std::vector<std::string>& names,
@@ -276,8 +421,10 @@ void print_plans(tool::Run& run, const std::vector<std::string>& names,
     }
 }
 
-void run_statistics(tool::Run& run, const Settings& s) {
+void run_statistics(tool::Run& run, Settings s) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
+    s.merged = tools::listed_names(run, "-merge", s.merged);
+    s.removed = tools::listed_names(run, "-remove", s.removed);
     std::vector<std::string> names, merged = s.merged;
     for (const std::string& name : tools::listed_names(run, "scene", s.scenes))
         (holds_statistics(name) ? merged : names).push_back(name);
@@ -287,33 +434,54 @@ void run_statistics(tool::Run& run, const Settings& s) {
     const raster::TextOutput output{"-o", s.out, s.overwrite || s.append, run.files()};
     raster::check_text_output(output);
     Files files(run, s, merged);
+    if (names.empty() && !s.of_scenes.empty())
+        throw UsageError("-" + s.of_scenes.front() + " has no meaning without a scene",
+                         "Files of statistics are taken as they are: leave it out.");
     const auto known = check_scenes(run, names, files);
-    if (names.empty() && !files.all)
+    if (names.empty() && !files.any())
         throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");
-    for (size_t i = 0; i < files.removed.size() && !files.all; ++i) {
+    for (size_t i = 0; i < files.removed.size() && !files.any(); ++i) {
         Statistics like(static_cast<int>(known.first.bands.size()));
         like.bands = known.first;
         check_alike(like, known.second, files.removed[i], s.removed[i]);
     }
-    if (run.options().dry_run) return print_plans(run, names, known);
-    Scene last;
-    if (!names.empty()) last = add_scenes(run, names, known, files.all);
-    for (size_t i = 0; i < files.removed.size(); ++i) {
-        check_alike(*files.all, files.first.empty() ? names.front() : files.first, files.removed[i],
-                    s.removed[i]);
-        files.all->remove(files.removed[i], s.removed[i]);
+    if (run.options().dry_run) {
+        if (names.empty()) (void)files.whole(s);
+        return print_plans(run, names, known);
     }
-    files.check_unchanged(s.out);
-    const Statistics& all = *files.all;
-    if (all.scenes.empty())
-        throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
-    raster::write_text_output(
-        output, statistics::to_json(all, "gdal_hsi_statistics " + std::string(tool::project_version())));
+    Scene last;
+    if (!names.empty()) last = add_scenes(run, names, known, files);
+    if (files.first.empty()) files.first = names.front();
+    for (size_t i = 0; i < files.removed.size(); ++i) // of which bands may have been left out since
+        check_alike(*files.any(), files.first, files.removed[i], s.removed[i]);
+    if (!names.empty()) tell_of_scenes(run, names, files);
+    auto all = files.whole(s);
+    warn_of_other_sizes(run, names, all);
+    const auto write = [&run, s, output](const Statistics& made) {
+        raster::write_text_output(
+            output, statistics::to_json(made, "gdal_hsi_statistics " + std::string(tool::project_version())));
+    };
     run.report()["scenes"] = all.scenes.size();
     tool::report_invalid(run, all.sums.valid, all.sums.invalid, "and left out");
     run.note("Statistics of " + counted(all.sums.valid, "pixel") + " of " +
              counted(static_cast<int64_t>(all.scenes.size()), "scene") + ", " +
              counted(all.sums.bands, "band"));
+    if (!s.append) {
+        write(all);
+    } else if (run.ranks().root()) {
+        // Another run may have added to the file meanwhile, or be about to: what it holds then is added to.
+        auto state = std::make_shared<std::pair<Files, Statistics>>(std::move(files), std::move(all));
+        run.files()->add_to_file(
+            {s.out, [state, write, s, files = run.files().get()] {
+                 auto& [parts, made] = *state;
+                 if (parts.look_again(s.out)) {
+                     made = parts.whole(s);
+                     files->note("Another run has changed '" + s.out + "' meanwhile: it now has " +
+                                 counted(static_cast<int64_t>(made.scenes.size()), "scene"));
+                 }
+                 write(made);
+             }});
+    }
     if (last) tool::check_last_line(run, *last);
 }
 
@@ -326,9 +494,11 @@ void declare(tool::Call& call) {
     call.output("o", s.out, Content::model, "The file of statistics (JSON)");
     call.flag("append", s.append, "Add to what the file of -o holds, when it is there");
     for (auto* const argument :
-         {&call.option("merge", s.merged, "Also add the statistics in FILE"),
+         {&call.option("merge", s.merged,
+                       "Also add the statistics in FILE; @FILE: in those that its lines name"),
           &call.option("remove", s.removed,
-                       "Take away the statistics in FILE, whose scenes must all be among the others")}) {
+                       "Take away the statistics in FILE, whose scenes must all be among the others; @FILE: "
+                       "those that its lines name")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";
@@ -337,6 +507,9 @@ void declare(tool::Call& call) {
     call.exclusive("append", "overwrite");
     call.add_compute(false);
     call.check([&s, &call](const tool::CommonOptions& options) {
+        for (const char* const name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo", "mask",
+                                       "mask-exclude", "follow"})
+            if (call.given(name)) s.of_scenes.push_back(name);
         if (s.out.empty()) throw UsageError("-o is missing", "Name the file that is to be made: -o FILE.");
         if (s.scenes.empty() && s.merged.empty() && !s.append)
             throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");

@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,6 +109,16 @@ void keep_to_own_data() {
     CPLSetConfigOption("GDAL_DRIVER_PATH", "disable");
     const std::array<const char*, 2> folders{proj.c_str(), nullptr};
     OSRSetPROJSearchPaths(folders.data());
+}
+
+void allow_many_files() noexcept {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    constexpr rlim_t most = 65536;
+    const rlim_t wanted = limit.rlim_max == RLIM_INFINITY ? most : std::min(limit.rlim_max, most);
+    if (wanted <= limit.rlim_cur || limit.rlim_cur == RLIM_INFINITY) return;
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit); // without it fewer have to do
 }
 
 void check_standard_output() {

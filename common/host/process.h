@@ -21,6 +21,10 @@ void open_standard_descriptors();
 /// GDAL (GDAL_DATA, GDAL_DRIVER_PATH, PROJ_DATA, PROJ_LIB). Before GDAL registers its drivers.
 void keep_to_own_data();
 
+/// Lets the process have as many files open as it may (the hard limit, up to 65,536): a campaign has more
+/// scenes than the usual 1,024.
+void allow_many_files() noexcept;
+
 /// Throws Error when something that was printed did not get to the standard output.
 void check_standard_output();
 

@@ -414,6 +414,7 @@ int complete_steps(const Tools& tools, const tool::Definition& pipeline, const s
 int run_suite(const Tools& tools, int argc, char** argv) {
     open_standard_descriptors();
     keep_to_own_data();
+    allow_many_files();
     restart_without_stuck_blas_threads(argv);
     end_idle_blas_threads();
     ask_for_few_cuda_queues();

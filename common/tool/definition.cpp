@@ -419,6 +419,12 @@ void Call::give(const std::string& name, const std::vector<std::string>& words) 
     argument->words.insert(argument->words.end(), words.begin(), words.end());
 }
 
+bool Call::excluded(const std::string& name) const {
+    return std::any_of(m_exclusions.begin(), m_exclusions.end(), [&](const auto& pair) {
+        return (pair.first == name && given(pair.second)) || (pair.second == name && given(pair.first));
+    });
+}
+
 void Call::finish() {
     for (const Argument& argument : m_arguments) {
         if (argument.count > 1 && !argument.repeatable && argument.type != Type::flag)

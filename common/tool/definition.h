@@ -241,7 +241,8 @@ class Call {
     /// contradict one another. Checks run in the order in which they were added.
     void check(std::function<void(const CommonOptions&)> checker);
     void body(std::function<void(Run&)> work);
-    bool given(const std::string& name) const; ///< the argument stands in this call
+    bool given(const std::string& name) const;    ///< the argument stands in this call
+    bool excluded(const std::string& name) const; ///< by another one that does
 
     // --- What hosts use
     const Definition& definition() const { return m_definition; }

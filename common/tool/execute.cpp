@@ -162,18 +162,27 @@ class MadeRecord {
         return text;
     }
 
+    /// What a power failure leaves of a record is as none; anything else is somebody's.
     void read() {
         if (!is_there(m_path)) return;
+        std::string text;
         try {
-            m_before = Json::parse(read_text_file(m_path, largest_file::model), nullptr, false);
-        } catch (const Error&) { // no text: another file
+            text = read_text_file(m_path, largest_file::model, FileHolds::bytes);
+        } catch (const Error&) { // too large: another file
+            text = "?";
         }
+        m_before = Json::parse(text, nullptr, false);
         if (m_before.is_object() && m_before.value("format", Json()) == Json(format) &&
             m_before.value("read", Json()).is_object() && m_before.value("made", Json()).is_object() &&
             m_before.contains("told"))
             return;
-        throw Error("'" + m_path + "' is there and is no record of -if-needed, or a damaged one",
-                    "Delete it, or name another output.");
+        m_before = nullptr;
+        const std::string mark = std::string("{\n \"format\": \"") + format + '"'; // as write() begins
+        const bool ours = text.find_first_not_of('\0') == std::string::npos ||
+                          text.compare(0, mark.size(), mark, 0, text.size()) == 0;
+        if (!ours)
+            throw Error("'" + m_path + "' is there and is no record of -if-needed",
+                        "Delete it, or name another output.");
     }
 
     /// Null: not there. Small files by what they hold, others by size and time.
@@ -377,7 +386,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
     HostEnding ending; // before the run, which the host may still speak to
     bool report_possible = false;
     try {
-        if (call.given("if-needed") && !call.given("overwrite")) call.give("overwrite", {});
+        if (call.given("if-needed") && !call.given("overwrite") && !call.excluded("overwrite"))
+            call.give("overwrite", {});
         call.finish();
         CommonOptions& options = call.options();
         if (!take_part(call)) return {};

@@ -65,6 +65,16 @@ std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string&
     return std::make_shared<stream::PixelMask>(shape.samples, shape.lines);
 }
 
+/// read_mask(), which may hold none.
+std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& role, const std::string& path,
+                                                 const raster::RasterSource& scene, std::string& how) {
+    const auto source = open_mask(run, role, path, scene);
+    auto mask = empty_mask(run, role, scene);
+    each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->set(line, sample); });
+    how = source->description();
+    return mask;
+}
+
 } // namespace
 
 void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with) {
@@ -76,22 +86,21 @@ void check_mask_use(const MaskOptions& mask, bool learns, const std::string& wit
 
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
                                              const raster::RasterSource& scene, std::string& how) {
-    const auto source = open_mask(run, role, path, scene);
-    auto mask = empty_mask(run, role, scene);
-    if (each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->set(line, sample); }) == 0)
+    auto mask = marked_pixels(run, role, path, scene, how);
+    if (mask->count() == 0)
         throw Error(role + " " + path + ": no pixel of the scene is in it",
                     "Give a mask that lies on the scene and is not 0 where pixels count.");
-    how = source->description();
     return mask;
 }
 
-std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene) {
+std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene,
+                                                         bool one_of_many) {
     const MaskOptions& options = run.options().mask;
     Json& report = run.report()["mask"];
     std::shared_ptr<stream::PixelMask> mask;
     std::string how, told;
     if (!options.only.empty()) {
-        mask = read_mask(run, "-mask", options.only, scene, how);
+        mask = (one_of_many ? marked_pixels : read_mask)(run, "-mask", options.only, scene, how);
         report["only"] = {{"path", options.only}, {"how", how}, {"pixels", mask->count()}};
         told = "-mask: " + how;
     }
@@ -104,7 +113,7 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
         const int64_t marked =
             each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->clear(line, sample); });
         report["exclude"] = {{"path", options.without}, {"how", source->description()}, {"pixels", marked}};
-        if (marked == 0)
+        if (marked == 0 && !one_of_many)
             run.warn("-mask-exclude " + options.without +
                      ": no pixel of the scene is in it, and none is left out");
         told += (told.empty() ? "-mask-exclude: " : "; -mask-exclude: ") + source->description();
@@ -112,7 +121,7 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
     const int64_t pixels = mask->count();
     report["pixels"] = pixels;
     report["outputs"] = options.outputs;
-    if (pixels == 0)
+    if (pixels == 0 && !one_of_many)
         throw Error(
             "-mask-exclude " + options.without + ": it leaves no pixel of the " +
                 (options.only.empty() ? "scene" : "mask"),

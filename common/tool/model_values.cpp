@@ -141,7 +141,7 @@ RangeCheck::RangeCheck(const stream::CubeSource& cube, const model::ModelBands& 
                        const std::vector<int>& matched)
     : m_model(model), m_watch(cube, range_of(model, matched)) {}
 
-void RangeCheck::tell(Run& run) const {
+void RangeCheck::tell(Run& run, const std::string& range) const {
     m_watch.exchange(run.ranks());
     if (m_model.minimum.empty() || m_watch.valid() == 0) return;
     const double share = static_cast<double>(m_watch.far_outside()) / static_cast<double>(m_watch.valid());
@@ -155,10 +155,9 @@ void RangeCheck::tell(Run& run) const {
     if (share < 0.01) return;
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.*f %%", share < 0.1 ? 1 : 0, 100 * share);
-    run.warn(std::string(percent) +
-             " of the pixels lie far outside of the range that the model was made from (band values " +
-             number_text(scene[0]) + ".." + number_text(scene[1]) + ", training " + number_text(training[0]) +
-             ".." + number_text(training[1]) + "): is the scale the same?");
+    run.warn(std::string(percent) + " of the pixels lie far outside of the range that " + range +
+             " (band values " + number_text(scene[0]) + ".." + number_text(scene[1]) + ", training " +
+             number_text(training[0]) + ".." + number_text(training[1]) + "): is the scale the same?");
 }
 
 } // namespace hsi::tool

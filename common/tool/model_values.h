@@ -62,8 +62,8 @@ class RangeCheck {
     /// In the place of a pass over source(), where what is read is another one: reads some lines.
     void look() const { m_watch.look(); }
     /// After the pass: the share of pixels far outside of the model's range into the report; a warning from 1
-    /// % on.
-    void tell(Run& run) const;
+    /// % on. `range`: what that is.
+    void tell(Run& run, const std::string& range = "the model was made from") const;
 
   private:
     model::ModelBands m_model;

@@ -124,7 +124,9 @@ std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, c
                                       const std::string& what, const std::string& advice) {
     const std::string list = word.substr(1);
     run.files()->reads(role, list, {});
-    std::istringstream lines(read_text_file(list, largest_file::options));
+    std::string text = read_text_file(list, largest_file::options);
+    if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3); // as some editors begin a file
+    std::istringstream lines(text);
     std::vector<std::string> found;
     for (std::string line; std::getline(lines, line);) {
         const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
@@ -165,7 +167,9 @@ std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::
                          next = line.find_first_not_of(tab ? "\t" : " ", end);
             if (end == std::string::npos || line.find(tab ? '\t' : ' ', next) != std::string::npos)
                 throw Error("'" + word[0].substr(1) + "': '" + line + "' are not two names", advice);
-            pairs.push_back({line.substr(0, end), line.substr(next)});
+            const size_t last = line.find_last_not_of(" \t", end),
+                         first = line.find_first_not_of(" \t", next);
+            pairs.push_back({line.substr(0, last + 1), line.substr(first)});
         }
     }
     return pairs;
@@ -220,7 +224,11 @@ ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& names,
         if (twice) throw UsageError(name + ": the scene is given twice", "Leave one of them out.");
         auto scene = open_beside(run, "-with", name, *source);
         if (one_srs) check_srs(*scene, *source);
-        if (run.options().mask.given()) scene = scene->with_mask(tool::read_scene_mask(run, *scene));
+        if (run.options().mask.given()) {
+            const auto mask = tool::read_scene_mask(run, *scene, true);
+            if (mask->count() == 0) run.warn(name + ": no pixel of it is in the mask; it adds nothing");
+            scene = scene->with_mask(mask);
+        }
         m_first.push_back(m_first.back() + m_scenes.back()->shape().lines);
         m_scenes.push_back(std::move(scene));
         m_names.push_back(name);

@@ -87,6 +87,16 @@ GivenStatistics read_statistics(tool::Run& run, const std::string& file,
     return given;
 }
 
+void check_values(tool::Run& run, const GivenStatistics& given) {
+    if (run.options().dry_run || given.source->grows()) return;
+    model::ModelBands known;
+    known.minimum.assign(given.minimum.begin(), given.minimum.end());
+    known.maximum.assign(given.maximum.begin(), given.maximum.end());
+    const tool::RangeCheck check(*given.source, known);
+    check.look();
+    check.tell(run, "the statistics are of");
+}
+
 stream::SceneStatistics moments_at(const GivenStatistics& given, const raster::RasterSource& scene) {
     if (scene.bands() == given.source->bands()) return given.moments;
     std::vector<size_t> kept;

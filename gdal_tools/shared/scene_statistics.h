@@ -30,6 +30,10 @@ struct GivenStatistics {
 GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                                 const std::shared_ptr<raster::RasterSource>& source);
 
+/// Looks at some of the scene's values, which have to be such as the statistics are of: else a warning says
+/// so, and in any case the report (tool::RangeCheck). Nothing with -dry-run and of a scene that grows.
+void check_values(tool::Run& run, const GivenStatistics& given);
+
 /// The moments at the bands of `scene`, which is given.source or one without some of its bands.
 stream::SceneStatistics moments_at(const GivenStatistics& given, const raster::RasterSource& scene);
 

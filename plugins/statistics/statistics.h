@@ -89,6 +89,8 @@ struct SceneRecord {
     int64_t valid = 0, invalid = 0;
     uint64_t digest = 0; ///< of its sums
     Extremes extremes;
+    /// Numbers and wavelengths of bands that it has, but without a value, and that were left out for that.
+    model::ModelBands left_out;
 };
 
 /// What a file holds. The scenes are in the order of names and digests, however they came.
@@ -104,7 +106,8 @@ struct Statistics {
     void add(const Statistics& other, const std::string& name);
     /// Less all of `other`. \throws Error, naming the file, when a scene of it is not there.
     void remove(const Statistics& other, const std::string& name);
-    Extremes extremes() const; ///< of all scenes
+    Extremes extremes() const;          ///< of all scenes
+    model::ModelBands left_out() const; ///< by any of them
     /// sums.result(), and the bands that are constant.
     stream::SceneStatistics result() const;
 };

@@ -8,6 +8,7 @@
 #include "stream/statistics_sums.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -63,7 +64,10 @@ std::string scene_text(const SceneRecord& s) {
     std::string text = model::dump(head);
     text.pop_back();
     return text + ",\n   \"minimum\": " + float_row(s.extremes.low) +
-           ",\n   \"maximum\": " + float_row(s.extremes.high) + "}";
+           ",\n   \"maximum\": " + float_row(s.extremes.high) +
+           (s.left_out.bands.empty() ? std::string()
+                                     : ",\n   \"left_out\": {\n" + model::bands_text(s.left_out) + "}") +
+           "}";
 }
 
 /// All but the checksum.
@@ -179,6 +183,7 @@ class FileReader {
         constexpr float infinite = std::numeric_limits<float>::infinity();
         s.extremes.low = extremes(scene, "minimum", n, infinite);
         s.extremes.high = extremes(scene, "maximum", n, -infinite);
+        if (scene.contains("left_out")) s.left_out = m_in.bands(scene["left_out"]);
         return s;
     }
 
@@ -213,8 +218,12 @@ Statistics from_json(const std::string& text, const std::string& name) {
 }
 
 bool is_statistics(const std::string& begin) {
-    const std::string mark = "{\n\"format\": \"" + std::string(statistics_format) + "\"";
-    return begin.compare(0, mark.size(), mark) == 0;
+    // Written anew by another program, it may have other blanks, and a byte order mark.
+    std::string text;
+    for (const char c : begin.substr(begin.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0))
+        if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+    const std::string mark = "{\"format\":\"" + std::string(statistics_format) + "\"";
+    return text.compare(0, mark.size(), mark) == 0;
 }
 
 } // namespace hsi::statistics

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -195,6 +196,23 @@ void Statistics::remove(const Statistics& other, const std::string& name) {
     }
     scenes = std::move(left);
     sums.subtract(other.sums);
+}
+
+model::ModelBands Statistics::left_out() const {
+    model::ModelBands all;
+    for (const SceneRecord& scene : scenes) {
+        const auto& left = scene.left_out;
+        for (size_t b = 0; b < left.bands.size(); ++b) {
+            if (std::find(all.bands.begin(), all.bands.end(), left.bands[b]) != all.bands.end()) continue;
+            all.bands.push_back(left.bands[b]);
+            all.wavelengths_nm.push_back(left.wavelengths_nm.empty()
+                                             ? std::numeric_limits<double>::quiet_NaN()
+                                             : left.wavelengths_nm[b]);
+        }
+        all.numbers_told = left.numbers_told;
+        all.file_bands = left.file_bands;
+    }
+    return all;
 }
 
 Extremes Statistics::extremes() const {

@@ -136,10 +136,22 @@ def test_what_cannot_be_known(tmp_path, scene):
     assert result.code == 2 and "without an output" in first_error(result)
     result = run("gdal_hsi_pca", "-if-needed", "-of", "ENVI", scene, "/vsistdout/")
     assert result.code == 2 and "is no file" in first_error(result)
+    assert "-append does not go with -if-needed" in first_error(run("gdal_hsi_statistics", "-if-needed", "-append", scene, "-o", tmp_path / "s.stat"))
     (tmp_path / "o.img.made").write_text("notes of mine\n")
     result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")
     assert result.code == 1 and "no record of -if-needed" in first_error(result)
     assert (tmp_path / "o.img.made").read_text() == "notes of mine\n"
+
+
+def test_what_a_power_failure_leaves_of_a_record(tmp_path, scene):
+    line = ["gdal_hsi_pca", "-q", "-if-needed", "-nc", 2, scene, tmp_path / "o.img"]
+    succeed(run(*line))
+    record, made = tmp_path / "o.img.made", (tmp_path / "o.img").read_bytes()
+    whole = record.read_bytes()
+    for left in b"", b"\0" * len(whole), whole[:7], whole[:len(whole) // 2], whole.replace(b'"read"', b'"raed"'):
+        record.write_bytes(left)
+        succeed(run(*line))
+        assert json.loads(record.read_bytes())["read"] and (tmp_path / "o.img").read_bytes() == made
 
 
 def test_every_tool_with_outputs_has_it():

@@ -205,6 +205,22 @@ def test_pictures_share_a_stretch(tmp_path):
     want = np.round(255 * np.clip((0.5 * data[2] - low) / (high - low), 0, 1) ** 0.6)
     shown = picture(tmp_path / "like.png")[0][::30, ::30]  # enlarged by 30
     assert shown.shape == want.shape and np.abs(shown - want).max() <= 1
+    # Bands are those of the same wavelengths, wherever they stand, and whatever else there is.
+    write_scene(tmp_path / "turned.img", np.concatenate([data[::-1], data[:1]]), dtype="f4", wavelengths=[800, 650, 550, 450, 2000])
+    succeed(run("gdal_hsi_quicklook", "-q", "-like", "turned.img", "b.img", "turned.png", cwd=tmp_path))
+    assert (picture(tmp_path / "turned.png") == picture(tmp_path / "like.png")).all()
+    write_scene(tmp_path / "empty.img", np.full_like(data, np.nan), dtype="f4", wavelengths=[450, 550, 650, 800])
+    write_scene(tmp_path / "other.img", data, dtype="f4", wavelengths=[1450, 1550, 1650, 1800])
+    write_scene(tmp_path / "scaled.tif", data, driver="GTiff", dtype="f4", wavelengths=[450, 550, 650, 800])
+    dataset = gdal.Open(str(tmp_path / "scaled.tif"), gdal.GA_Update)
+    for b in range(4):
+        dataset.GetRasterBand(b + 1).SetScale(0.1)
+    dataset = None
+    for name, message in (("empty.img", "no pixel that would be shown has a value"), ("other.img", "is of other bands than"),
+                          ("scaled.tif", "its numbers have scale 0.1")):
+        with assert_untouched(tmp_path):
+            result = run("gdal_hsi_quicklook", "-q", "-like", name, "b.img", "no.png", cwd=tmp_path)
+        assert result.code == 1 and message in first_error(result), result.err
 
 
 def test_maps_share_colours_by_name(tmp_path):

@@ -10,7 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BIN, assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import BIN, PATIENCE, assert_untouched, cube, first_error, read, run, start, succeed, write_scene
 
 BANDS = 9
 WAVELENGTHS = [450 + 40 * b for b in range(BANDS)]
@@ -407,6 +407,139 @@ def test_what_is_refused(tmp_path, lines):
     assert "no scene" in refused(tmp_path, "-o", out, code=2)
     assert "piece.stat" in refused(tmp_path, whole, "-o", tmp_path / "piece.stat")
     assert "-append" in refused(tmp_path, whole, "-append", "-overwrite", "-o", out, code=2)
+
+
+def test_runs_that_add_at_once_lose_nothing(tmp_path):
+    """However they meet: each adds to what it finds when it ends, also where there was no file when it began."""
+    for k in range(6):
+        scene(tmp_path / f"{k}.img", data_of(k + 1, lines=15))
+    out = tmp_path / "all.stat"
+    statistics(*(tmp_path / f"{k}.img" for k in range(6)), "-o", tmp_path / "want.stat")
+    for begun in False, True:
+        out.unlink(missing_ok=True)
+        if begun:
+            statistics(tmp_path / "0.img", "-o", out)
+            out.chmod(0o660)
+        runs = [start("gdal_hsi_statistics", "-q", "-append", tmp_path / f"{k}.img", "-o", out) for k in range(begun, 6)]
+        for process in runs:
+            _, err = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, err
+        assert out.read_text() == (tmp_path / "want.stat").read_text()
+        assert not begun or out.stat().st_mode & 0o777 == 0o660
+    # Of the same scene one is refused, whichever ends second.
+    out.unlink()
+    runs = [start("gdal_hsi_statistics", "-q", "-append", tmp_path / "3.img", "-o", out) for _ in range(2)]
+    codes = sorted((process.communicate(timeout=PATIENCE), process.returncode)[1] for process in runs)
+    assert codes == [0, 1] and len(content(out)["scenes"]) == 1
+
+
+def test_a_band_without_values_makes_no_order_another_result(tmp_path):
+    """A day whose scenes lack a band leaves it out; a scene that has it is then refused, and not added without it."""
+    dead = data_of(1)
+    dead[5] = np.nan
+    dead_too = data_of(3)
+    dead_too[5] = np.nan
+    for name, data in (("dead", dead), ("whole", data_of(2)), ("too", dead_too)):
+        scene(tmp_path / f"{name}.img", data, "f4")
+    both = [tmp_path / "dead.img", tmp_path / "whole.img"]
+    results = set()
+    for order in (both, both[::-1]):
+        result = succeed(run("gdal_hsi_statistics", "-q", "-overwrite", *order, "-o", tmp_path / "b.stat"))
+        assert "dead.img: no pixel of it is valid" in result.err
+        results.add((tmp_path / "b.stat").read_text())
+    statistics("-append", both[1], "-o", tmp_path / "days.stat")
+    statistics("-append", both[0], "-o", tmp_path / "days.stat")
+    results.add((tmp_path / "days.stat").read_text())
+    assert len(results) == 1
+    result = succeed(run("gdal_hsi_statistics", "-q", both[0], "-o", tmp_path / "dead.stat"))
+    assert "it adds nothing" not in result.err and content(tmp_path / "dead.stat")["valid_pixels"] > 0
+    for words in ((tmp_path / "dead.stat", both[1]), ("-merge", tmp_path / "dead.stat", both[1])):
+        assert "has values in band 6, and" in refused(tmp_path, *words, "-o", tmp_path / "x.stat")
+    before = (tmp_path / "dead.stat").read_text()
+    assert "leaves out its band 6" in refused(tmp_path, "-append", both[1], "-o", tmp_path / "dead.stat")
+    assert (tmp_path / "dead.stat").read_text() == before
+    # One that lacks it, too, is added; taken away again, the file is as it was.
+    statistics("-append", tmp_path / "too.img", "-o", tmp_path / "dead.stat")
+    statistics(tmp_path / "too.img", both[0], "-o", tmp_path / "at_once.stat")
+    assert (tmp_path / "dead.stat").read_text() == (tmp_path / "at_once.stat").read_text()
+    statistics(tmp_path / "too.img", "-o", tmp_path / "too.stat")
+    statistics("-append", "-remove", tmp_path / "too.stat", "-o", tmp_path / "dead.stat")
+    assert (tmp_path / "dead.stat").read_text() == before
+    # So without the band by choice.
+    statistics("-b", f"1-5,7-{BANDS}", both[1], "-merge", tmp_path / "dead.stat", "-o", tmp_path / "chosen.stat")
+
+
+def test_numbers_of_another_size_are_told(tmp_path):
+    data = data_of(1).astype(float)
+    scene(tmp_path / "a.img", data)
+    scene(tmp_path / "b.img", data_of(2) * 0.9)
+    scene(tmp_path / "small.img", data_of(3) / 10000, "f4")
+    assert "another size" not in succeed(run("gdal_hsi_statistics", "-q", tmp_path / "a.img", tmp_path / "b.img", "-o", tmp_path / "ab.stat")).err
+    for words in ((tmp_path / "a.img", tmp_path / "b.img", tmp_path / "small.img"), (tmp_path / "ab.stat", tmp_path / "small.img")):
+        err = succeed(run("gdal_hsi_statistics", "-q", "-overwrite", *words, "-o", tmp_path / "c.stat")).err
+        assert f"the numbers of {tmp_path}/small.img have another size" in err
+    # The tools that take the statistics look at some of the scene's values.
+    for tool, options in (("gdal_hsi_pca", ["-nc", 2]), ("gdal_hsi_mnf", ["-nc", 2]), ("gdal_hsi_detect", ["-method", "rx"]),
+                          ("gdal_hsi_eadp", ["-nc", 2, "-c", 2, "-ts", 5])):
+        for name, warned in (("small", True), ("a", False)):
+            result = succeed(run(tool, "-q", "-overwrite", "-device", "cpu", *options, "-statistics", tmp_path / "ab.stat", "-report",
+                                 tmp_path / "r.json", tmp_path / f"{name}.img", tmp_path / "o.tif"))
+            assert ("lie far outside of the range that the statistics are of" in result.err) == warned, result.err
+            assert content(tmp_path / "r.json")["value_range"]["far_outside_share"] == (1 if warned else 0)
+
+
+def test_one_line_of_a_campaign_may_lie_in_the_clouds(tmp_path):
+    for k in range(3):
+        scene(tmp_path / f"{k}.img", data_of(k + 1), geotransform=(500000 + 10000 * k, 20, 0, 4480000, 0, -20))
+    height, width = data_of(1).shape[1:]
+    clouds = np.ones((1, height, width))
+    write_scene(tmp_path / "clouds.tif", clouds, driver="GTiff", dtype="u1", geotransform=(510000, 20, 0, 4480000, 0, -20))
+    lines = [tmp_path / f"{k}.img" for k in range(3)]
+    result = succeed(run("gdal_hsi_statistics", "-q", "-mask-exclude", tmp_path / "clouds.tif", *lines, "-o", tmp_path / "a.stat"))
+    assert f"{lines[1]}: no pixel of it is valid in the mask; it adds nothing" in result.err
+    statistics(lines[0], lines[2], "-o", tmp_path / "b.stat")
+    assert content(tmp_path / "a.stat")["products"] == content(tmp_path / "b.stat")["products"]
+    result = succeed(run("gdal_hsi_endmembers", "-q", "-t", 4, "-mask-exclude", tmp_path / "clouds.tif", "-with", lines[1], "-with", lines[2],
+                         lines[0], tmp_path / "o.gpkg"))
+    assert f"{lines[1]}: no pixel of it is in the mask" in result.err
+    assert "leaves no pixel" in refused(tmp_path, "-mask-exclude", tmp_path / "clouds.tif", lines[1], "-o", tmp_path / "c.stat")
+
+
+def test_options_of_scenes_want_a_scene(tmp_path, lines):
+    whole, pieces, _ = lines["u2"]
+    statistics(whole, "-o", tmp_path / "w.stat")
+    out = tmp_path / "o.stat"
+    for option in (["-b", "1-3"], ["-exclude-range", "600-640nm"], ["-mask", tmp_path / "none.tif"], ["-srcwin", 0, 0, 3, 3], ["-srcnodata", 5]):
+        for source in ([tmp_path / "w.stat"], ["-merge", tmp_path / "w.stat"]):
+            assert f"{option[0]} has no meaning without a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
+    # What -dry-run can see without a scene it tells.
+    statistics(pieces[0], "-o", tmp_path / "p.stat")
+    assert "do not hold its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
+
+
+def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
+    whole, pieces, _ = lines["u2"]
+    statistics(*pieces, "-o", tmp_path / "want.stat")
+    (tmp_path / "bom.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(map(str, pieces)).encode())
+    statistics(f"@{tmp_path}/bom.txt", "-o", tmp_path / "a.stat")
+    for k, piece in enumerate(pieces):
+        statistics(piece, "-o", tmp_path / f"p{k}.stat")
+    (tmp_path / "stats.txt").write_text("".join(f"{tmp_path}/p{k}.stat\n" for k in range(len(pieces))))
+    statistics("-merge", f"@{tmp_path}/stats.txt", "-o", tmp_path / "b.stat")
+    # Written anew by another program.
+    (tmp_path / "p0.stat").write_bytes(b"\xef\xbb\xbf" + json.dumps(content(tmp_path / "p0.stat"), indent=4).replace("\n", "\r\n").encode())
+    statistics(tmp_path / "p0.stat", *pieces[1:], "-o", tmp_path / "c.stat")
+    for name in "abc":
+        assert (tmp_path / f"{name}.stat").read_text() == (tmp_path / "want.stat").read_text(), name
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe is a pipe, and no scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
+
+
+def test_a_scene_that_is_there_with_other_pixels_is_told(tmp_path, lines):
+    whole, _, data = lines["u2"]
+    statistics(whole, "-srcwin", 0, 0, 20, 20, "-o", tmp_path / "w.stat")
+    result = succeed(run("gdal_hsi_statistics", "-q", "-append", "-srcwin", 0, 10, 20, 20, whole, "-o", tmp_path / "w.stat"))
+    assert f"{whole} is among the statistics with other pixels, too" in result.err
 
 
 def test_damaged_foreign_and_newer_files(tmp_path, lines):

@@ -35,8 +35,9 @@ using namespace std::chrono_literals;
 /// for other hosts, too.
 class FolderLocks {
   public:
-    FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files, const RunFiles::Addition* addition,
-                const CancelFlag* cancel, std::function<void(const std::string&)> note)
+    FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files,
+                const std::vector<const RunFiles::Addition*>& additions, const CancelFlag* cancel,
+                std::function<void(const std::string&)> note)
         : m_cancel(cancel), m_note(std::move(note)) {
         using Id = std::pair<dev_t, ino_t>;
         std::map<Id, std::string> folders; // in one order for all processes
@@ -49,16 +50,24 @@ class FolderLocks {
         };
         for (const auto& file : files)
             add(file->destination());
-        if (addition) m_added = is_local(addition->path) ? follow_links(addition->path) : addition->path;
-        const auto shared = addition ? add(m_added) : std::nullopt;
+        std::map<std::string, Id> shared; // likewise in one order: files that are added to, and their folders
+        for (const auto* const addition : additions) {
+            const std::string path = is_local(addition->path) ? follow_links(addition->path) : addition->path;
+            m_unlocked[path] = 0;
+            if (const auto id = add(path)) shared[path] = *id;
+        }
         try {
             for (const auto& [id, folder] : folders) {
-                const bool sure = id == shared;
+                const auto of = std::find_if(shared.begin(), shared.end(),
+                                             [&](const auto& file) { return file.second == id; });
+                const bool sure = of != shared.end();
                 const int handle = open_to_lock(folder, O_RDONLY | O_DIRECTORY);
-                if (handle < 0 && sure) m_unlocked = errno;
-                if (handle >= 0 && !lock(handle, sure) && sure) m_unlocked = errno;
+                if (handle >= 0 && lock(handle, sure ? of->first : "")) continue;
+                for (const auto& file : shared)
+                    if (file.second == id) m_unlocked[file.first] = errno;
             }
-            if (shared) lock_file();
+            for (const auto& file : shared)
+                lock_file(file.first);
         } catch (...) {
             release();
             throw;
@@ -68,8 +77,8 @@ class FolderLocks {
     FolderLocks& operator=(const FolderLocks&) = delete;
     ~FolderLocks() { release(); }
 
-    /// Why others may change the file that is added to all the same; 0: they do not.
-    int unlocked() const { return m_unlocked; }
+    /// Why others may change files that are added to all the same; 0: they do not.
+    const std::map<std::string, int>& unlocked() const { return m_unlocked; }
 
   private:
     static constexpr int most = 100; ///< times 20 ms: somebody else's lock must not hold us for ever
@@ -80,35 +89,37 @@ class FolderLocks {
         return handle;
     }
 
-    /// False when there is no lock to have. `sure`: waits until it is there or the user has had enough.
-    bool lock(int handle, bool sure) {
+    /// False when there is no lock to have. For a file that is `added` to (empty: for none), it waits until
+    /// it is there or the user has had enough.
+    bool lock(int handle, const std::string& added) {
+        const bool sure = !added.empty();
         for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
             if (errno == EINTR) continue;
             if (errno != EWOULDBLOCK) return false;
             if (sure && m_cancel && m_cancel->requested()) throw Cancelled();
             if (i >= most && !sure) return false;
             if (i >= most && !m_cancel)
-                throw Error("nothing was added to '" + m_added + "': another program holds a lock on it");
+                throw Error("nothing was added to '" + added + "': another program holds a lock on it");
             if (i == most)
-                m_note("Waiting for another program, which holds a lock on '" + m_added + "' or its folder");
+                m_note("Waiting for another program, which holds a lock on '" + added + "' or its folder");
             std::this_thread::sleep_for(20ms);
         }
         return true;
     }
 
     /// The file that bears the name when it is locked: others give it a successor.
-    void lock_file() {
+    void lock_file(const std::string& path) {
         for (;;) {
-            int handle = open_to_lock(m_added, O_RDWR);
-            if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(m_added, O_RDONLY);
+            int handle = open_to_lock(path, O_RDWR);
+            if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(path, O_RDONLY);
             if (handle < 0) return; // not there, or its folder's lock has to do
-            if (!lock(handle, true)) {
-                m_unlocked = errno;
+            if (!lock(handle, path)) {
+                m_unlocked[path] = errno;
                 return;
             }
             struct stat held {
             }, there{};
-            if (::fstat(handle, &held) != 0 || ::stat(m_added.c_str(), &there) != 0 ||
+            if (::fstat(handle, &held) != 0 || ::stat(path.c_str(), &there) != 0 ||
                 (held.st_dev == there.st_dev && held.st_ino == there.st_ino))
                 return;
             ::close(handle);
@@ -124,9 +135,8 @@ class FolderLocks {
 
     const CancelFlag* m_cancel;
     std::function<void(const std::string&)> m_note;
-    std::string m_added;
     std::vector<int> m_handles;
-    int m_unlocked = 0;
+    std::map<std::string, int> m_unlocked;
 };
 
 void write_stream(const std::string& path, const std::string& text, const CancelFlag* cancel) {
@@ -389,7 +399,7 @@ void RunFiles::publish(const Pending& pending) {
 void RunFiles::show(std::unique_ptr<AtomicFile> file) {
     Pending one;
     one.push_back(std::move(file));
-    const FolderLocks locks(one, nullptr, nullptr, [this](const std::string& text) { note(text); });
+    const FolderLocks locks(one, {}, nullptr, [this](const std::string& text) { note(text); });
     check_targets(one);
     keep_what_is_read(*one.front());
     publish(one);
@@ -402,12 +412,18 @@ void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();
     check_unchanged();
-    const FolderLocks locks(pending, addition, cancel, [this](const std::string& text) { note(text); });
-    if (addition) {
-        if (locks.unlocked() != 0)
-            warn("'" + addition->path + "' cannot be locked (" + std::strerror(locks.unlocked()) +
-                 "): records of runs that end at the same moment may be lost");
-        addition->make();
+    const auto own = std::exchange(m_additions, {});
+    std::vector<const Addition*> additions;
+    for (const Addition& one : own)
+        additions.push_back(&one);
+    if (addition) additions.push_back(addition);
+    const FolderLocks locks(pending, additions, cancel, [this](const std::string& text) { note(text); });
+    for (const auto& [path, reason] : locks.unlocked())
+        if (reason != 0)
+            warn("'" + path + "' cannot be locked (" + std::strerror(reason) +
+                 "): what runs that end at the same moment add to it may be lost");
+    for (const Addition* const one : additions) {
+        one->make();
         for (auto& file : std::exchange(m_pending, {}))
             pending.push_back(std::move(file));
     }
@@ -422,8 +438,7 @@ void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
     for (const auto& file : pending)
         file->conclude();
     for (const auto& file : pending) {
-        const auto own = file->targets();
-        for (const std::string& other : foreign_side_files(file->destination(), own))
+        for (const std::string& other : foreign_side_files(file->destination(), file->targets()))
             warn("'" + other + "' is no part of '" + file->destination() +
                  "', but GDAL reads both together: delete it, or choose another name");
     }

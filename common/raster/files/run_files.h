@@ -75,9 +75,11 @@ class RunFiles {
         std::string path;
         std::function<void()> make; ///< reads the file, and gives its successor to add()
     };
+    /// One that commit() makes, beside that of its caller.
+    void add_to_file(Addition addition) { m_additions.push_back(std::move(addition)); }
     /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
     /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was. With
-    /// an addition it waits for other runs that add to the file, until `cancel` is requested, or without
+    /// additions it waits for other runs that add to their files, until `cancel` is requested, or without
     /// `cancel` for two seconds (Error). The locks are flock()'s: they end with the process that holds them.
     /// Where the file system has none, a warning says so.
     void commit(const CancelFlag* cancel, const Addition* addition = nullptr);
@@ -111,6 +113,7 @@ class RunFiles {
     std::vector<Seen> m_seen;
     std::vector<std::string> m_growing;
     Pending m_pending, m_shown;
+    std::vector<Addition> m_additions;
     Tell m_warn, m_note;
     std::vector<std::pair<std::string, std::string>> m_streams;
 };

@@ -20,7 +20,9 @@ namespace {
 
 Error cannot_write(const TextOutput& output, int reason) {
     return Error("cannot write '" + output.path + "' (" + output.role + "): " + std::strerror(reason),
-                 "Name a file in a folder that exists and that you may write to.");
+                 reason == ENOSPC || reason == EDQUOT
+                     ? "Make room there, or name a file elsewhere."
+                     : "Name a file in a folder that exists and that you may write to.");
 }
 
 /// /dev/stdout leads to whatever standard output is, also to a regular file that others write, too. /dev/shm
@@ -109,6 +111,9 @@ void write_text_output(const TextOutput& output, const std::string& text) {
     }
     auto file = std::make_unique<AtomicFile>(output.path, output.overwrite);
     write_file(output, file->path(), text);
+    struct stat old {}; // whoever may read what is replaced may read what replaces it
+    if (is_local(output.path) && ::stat(output.path.c_str(), &old) == 0 && S_ISREG(old.st_mode))
+        ::chmod(file->path().c_str(), old.st_mode & 0777);
     if (output.run)
         output.run->add(std::move(file));
     else
