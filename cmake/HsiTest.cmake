@@ -31,3 +31,15 @@ function(hsi_test path)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${path}." PROPERTIES ${properties} DISCOVERY_TIMEOUT 600)
 endfunction()
+
+# hsi_test_portably(core/system_test): that executable once more with what any POSIX system has (core/system.h), and with
+# pages of 16 and 64 KB.
+function(hsi_test_portably path)
+  string(REPLACE "/" "_" test ${path})
+  foreach(mode PORTABLE=1 PAGE_SIZE=16384 PAGE_SIZE=65536)
+    string(TOLOWER "${mode}" name)
+    string(REPLACE "=" "_" name "${name}")
+    add_test(NAME ${path}.${name} COMMAND ${test} --gtest_brief=1)
+    set_tests_properties(${path}.${name} PROPERTIES TIMEOUT 1800 LABELS without-gdal ENVIRONMENT HSI_${mode})
+  endforeach()
+endfunction()

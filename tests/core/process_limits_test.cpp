@@ -191,7 +191,7 @@ TEST_F(Slurm, RanksShareTheMachine) {
 }
 
 TEST(ThisMachine, GrantsSomething) {
-    EXPECT_EQ(system::processor_set().back(), '1');
+    EXPECT_TRUE(system::portable() || system::processor_set().back() == '1');
     EXPECT_GT(usable_ram(), MB);
     EXPECT_GE(usable_processors(), 1);
 }

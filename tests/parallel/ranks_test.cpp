@@ -44,7 +44,7 @@ TEST(Ranks, WhoWorksWhileOthersWaitHasTheThreadsOfItsHost) {
             4,
             [&](Ranks& ranks, CancelFlag&) {
                 const int here = hosts == 1 ? 4 : 2;
-                EXPECT_EQ(ranks.threads_of_host(1), std::min(here, processors));
+                EXPECT_EQ(ranks.threads_of_host(1), std::max(1, std::min(here, processors))); // 0: unknown
                 EXPECT_EQ(ranks.threads_of_host(1000), 1000); // more than there are, but that was asked for
             },
             hosts);
@@ -181,6 +181,27 @@ TEST_P(RanksOf, NeighboursSwapTheirBorders) {
             EXPECT_EQ(after, me + 1 < n ? border(me + 1, me, size) : border(me, me + 1, size + 1));
         }
     });
+}
+
+/// The tests' own ranks: one that leaves early must not leave the others waiting.
+TEST(Ranks, WhatOneThrowsEndsTheOthers) {
+    std::atomic<int> ended{0};
+    const auto work = [&](Ranks& ranks, CancelFlag&) {
+        if (ranks.rank() == 1) throw Error("rank 1 has had enough");
+        try {
+            ranks.sum("never", 1);
+        } catch (const Cancelled&) {
+            ++ended;
+            throw;
+        }
+    };
+    try {
+        on_ranks(3, work);
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "rank 1 has had enough");
+    }
+    EXPECT_EQ(ended, 2);
 }
 
 TEST(Ranks, WhoIsAtAnotherPointIsTold) {

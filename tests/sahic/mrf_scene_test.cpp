@@ -3,6 +3,7 @@
 #include "sahic/mrf_scene.h"
 
 #include "core/error.h"
+#include "core/system.h"
 #include "parallel/thread_job.h"
 #include "sahic/lorsal.h"
 #include "sahic/sahic_scene.h"
@@ -104,7 +105,7 @@ TEST(MrfScene, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
             test::on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
                 const parallel::ThreadJob job(ranks);
                 const Maps mine = smooth(c, true, ranks.rank() == 2 ? 1 : 2);
-                EXPECT_EQ(mine.joint, size > 2 && ranks.rank() % 2 == 0);
+                EXPECT_EQ(mine.joint, size > 2 && ranks.rank() % 2 == 0 && !system::portable());
                 EXPECT_EQ(mine.result.residuals.objective, one.result.residuals.objective);
                 EXPECT_EQ(mine.result.residuals.v5, one.result.residuals.v5);
                 EXPECT_EQ(mine.result.residuals.change, one.result.residuals.change);

@@ -2,6 +2,7 @@
 #include "stream/plane_store.h"
 
 #include "core/error.h"
+#include "core/system.h"
 #include "support/memory_cube.h"
 #include "support/thread_ranks.h"
 
@@ -128,7 +129,8 @@ TEST(PlaneStore, RanksOfOneHostHaveItInCommon) {
                 test::Cube changed(300, 200, 1, 7.0f);
                 if (ranks.root()) store->sink({0})->write({0, 0, 300, 200}, changed.view());
                 ranks.sum("changed", 0);
-                EXPECT_EQ(store->data()[0], ranks.root() || hosts == 1 ? 7.0f : cube.values[0]);
+                const bool common = hosts == 1 && !system::portable();
+                EXPECT_EQ(store->data()[0], ranks.root() || common ? 7.0f : cube.values[0]);
                 ranks.sum("looked at", 0);
             },
             hosts);

@@ -4,6 +4,8 @@
 
 #include "parallel/ranks.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <barrier>
 #include <deque>
@@ -82,30 +84,39 @@ class ThreadTransport final : public parallel::Transport {
 };
 
 /// Runs work(ranks, its flag) on `size` ranks that have met, each a thread. The first exception is thrown
-/// again. On two hosts those of an odd number are apart. Returns how each rank has left, where it called
+/// again; it, or an assertion that a rank has failed, cancels the other ranks, which would wait for that one
+/// for ever. On two hosts those of an odd number are apart. Returns how each rank has left, where it called
 /// finish().
 inline std::vector<std::string>
 on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work, int hosts = 2) {
     PostOffice office(size, hosts);
-    std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
+    std::vector<CancelFlag> flags(static_cast<size_t>(size));
     std::vector<std::thread> threads;
     std::barrier met(size);
+    std::mutex mutex;
+    std::exception_ptr first;
     for (int r = 0; r < size; ++r)
         threads.emplace_back([&, r] {
-            CancelFlag cancel;
+            CancelFlag& own = flags[static_cast<size_t>(r)];
+            bool good = true;
             try {
-                parallel::Ranks ranks(std::make_unique<ThreadTransport>(office, r), cancel);
+                parallel::Ranks ranks(std::make_unique<ThreadTransport>(office, r), own);
                 ranks.meet();
                 met.arrive_and_wait();
-                work(ranks, cancel);
+                work(ranks, own);
+                good = !testing::Test::HasFatalFailure();
             } catch (...) {
-                errors[static_cast<size_t>(r)] = std::current_exception();
+                good = false;
+                const std::lock_guard lock(mutex);
+                if (!first) first = std::current_exception();
             }
+            if (good) return;
+            for (CancelFlag& flag : flags)
+                flag.request();
         });
     for (auto& thread : threads)
         thread.join();
-    for (const auto& error : errors)
-        if (error) std::rethrow_exception(error);
+    if (first && !testing::Test::HasFatalFailure()) std::rethrow_exception(first);
     return office.left;
 }
 
