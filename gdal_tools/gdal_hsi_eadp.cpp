@@ -12,10 +12,10 @@
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -345,12 +345,12 @@ std::vector<double> parse_times(const std::string& text) {
     std::vector<double> times;
     std::stringstream list(text);
     for (std::string part; std::getline(list, part, ',');) {
-        char* end = nullptr;
-        const double value = std::strtod(part.c_str(), &end);
-        if (part.empty() || *end != 0)
+        const auto value =
+            tool::parse_number(part.substr(std::min(part.find_first_not_of(' '), part.size())));
+        if (!value)
             throw UsageError("-times: '" + part + "' is no number",
                              "Give process times as in -times 65,130,195.");
-        times.push_back(value);
+        times.push_back(*value);
     }
     return times;
 }

@@ -19,11 +19,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,9 +48,8 @@ std::pair<std::string, double> parse_weight(const std::string& text) {
     const size_t equals = text.rfind('=');
     double factor = 0;
     if (equals != std::string::npos && equals > 0) {
-        const char *first = text.data() + equals + 1, *last = text.data() + text.size();
-        const auto [end, status] = std::from_chars(first, last, factor);
-        if (status != std::errc() || end != last || !(factor > 0 && factor < 1e9)) factor = 0;
+        factor = number_of(std::string_view(text).substr(equals + 1)).value_or(0);
+        if (!(factor > 0 && factor < 1e9)) factor = 0;
     }
     if (factor == 0)
         throw UsageError("-weight: '" + text + "' is not understood",

@@ -3,13 +3,13 @@
 
 #include "core/error.h"
 #include "core/system.h"
+#include "core/text.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <cstdlib>
 
 namespace hsi {
 
@@ -58,12 +58,13 @@ std::shared_ptr<HostAllocator> paged_allocator() {
 
 uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view option) {
     const std::string s(text);
-    char* end = nullptr;
-    const double value = std::strtod(s.c_str(), &end);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+    const auto value = take_number(text);
     std::string unit;
-    for (const char* p = end; *p; ++p)
-        if (!std::isspace(static_cast<unsigned char>(*p)))
-            unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*p)));
+    for (const char c : text)
+        if (!std::isspace(static_cast<unsigned char>(c)))
+            unit += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     double factor = 0;
     if (unit.empty() || unit == "B")
         factor = 1;
@@ -77,8 +78,8 @@ uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view
         factor = 1024.0 * 1024 * 1024 * 1024;
     else if (unit == "%")
         factor = static_cast<double>(whole) / 100.0;
-    const double bytes = value * factor;
-    if (end == s.c_str() || factor == 0 || !(bytes >= 1) || bytes > 9e18 || (unit == "%" && value > 100))
+    const double bytes = value.value_or(0) * factor;
+    if (!(bytes >= 1) || bytes > 9e18 || (unit == "%" && *value > 100))
         throw UsageError(std::string(option) + ": '" + s + "' is not a memory size",
                          "Give a positive size such as 512MB, 2GB or 25%.");
     return static_cast<uint64_t>(bytes);

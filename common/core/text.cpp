@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "core/text.h"
 
+#include <locale.h> // newlocale(), which <clocale> need not have
+#if __has_include(<xlocale.h>)
+#include <xlocale.h> // strtod_l() on the BSDs
+#endif
+
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 namespace hsi {
@@ -35,7 +43,79 @@ size_t edit_distance(const std::string& a, const std::string& b) {
     return row[b.size()];
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Bytes of "inf", "infinity", "nan" or "nan(word)" at the front.
+size_t length_of_no_number(std::string_view text) {
+    if (equal_names(text.substr(0, 8), "infinity")) return 8;
+    if (equal_names(text.substr(0, 3), "inf")) return 3;
+    if (!equal_names(text.substr(0, 3), "nan")) return 0;
+    size_t at = 4;
+    const auto is_word = [](char c) {
+        return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    while (at < text.size() && is_word(text[at]))
+        ++at;
+    return text.size() > at && text[3] == '(' && text[at] == ')' ? at + 1 : 3;
+}
+
+struct Digits {
+    size_t length = 0;
+    bool zero = true; ///< whatever the exponent
+};
+
+/// Digits with a point and an exponent at the front.
+Digits digits_of(std::string_view text) {
+    Digits digits;
+    size_t at = 0;
+    const auto pass = [&] {
+        const size_t begin = at;
+        for (; at < text.size() && is_digit(text[at]); ++at)
+            digits.zero = digits.zero && text[at] == '0';
+        return at - begin;
+    };
+    size_t count = pass();
+    if (at < text.size() && text[at] == '.') {
+        ++at;
+        count += pass();
+    }
+    if (count == 0) return {};
+    digits.length = at;
+    if (at == text.size() || (text[at] != 'e' && text[at] != 'E')) return digits;
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    const size_t begin = at;
+    while (at < text.size() && is_digit(text[at]))
+        ++at;
+    if (at > begin) digits.length = at;
+    return digits;
+}
+
+/// Of a text that is a number, with a point for its fraction whatever the user's locale has.
+double in_c_locale(const std::string& text) {
+    static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    if (c == nullptr) throw std::bad_alloc();
+    return ::strtod_l(text.c_str(), nullptr, c);
+}
+
 } // namespace
+
+std::optional<double> take_number(std::string_view& text) {
+    const size_t sign = !text.empty() && text.front() == '-' ? 1 : 0;
+    const std::string_view rest = text.substr(sign);
+    const Digits digits = digits_of(rest);
+    const size_t length = digits.length > 0 ? digits.length : length_of_no_number(rest);
+    if (length == 0) return std::nullopt;
+    const double value = in_c_locale(std::string(text.substr(0, sign + length)));
+    if (digits.length > 0 && (std::isinf(value) || (value == 0 && !digits.zero))) return std::nullopt;
+    text.remove_prefix(sign + length);
+    return value;
+}
+
+std::optional<double> number_of(std::string_view text) {
+    const auto value = take_number(text);
+    return text.empty() ? value : std::nullopt;
+}
 
 std::optional<std::vector<std::string>> listed_words(std::string_view text) {
     constexpr const char* blanks = " \t\r\n";

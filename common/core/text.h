@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts: names that people type, compared whatever the case, and the one that was meant; UTF-8, of files that
-// do not say how they are encoded.
+// Texts: numbers; names that people type, compared whatever the case, and the one that was meant; UTF-8, of
+// files that do not say how they are encoded.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,15 @@
 #include <vector>
 
 namespace hsi {
+
+/// Takes the number off the front of the text: the longest that std::from_chars() reads there, rounded as it
+/// rounds, whatever the locale. (Not all of today's standard libraries can read fractions.) No blanks, no '+'
+/// before it, no hexadecimal digits. Nothing, and the text as it was, where none stands there or it is too
+/// large or too small for a double.
+std::optional<double> take_number(std::string_view& text);
+
+/// The number that the whole text is.
+std::optional<double> number_of(std::string_view text);
 
 /// The words of a list: "5,Soil" is 5 and Soil. One that holds a comma stands in double quotes, in which a
 /// quote is written twice: 5,"Corn, young". Without blanks around; empty when a word is or a quote does not

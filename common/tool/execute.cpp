@@ -219,7 +219,9 @@ class MadeRecord {
     static std::string time_of(const std::string& file) {
         std::error_code error;
         const auto time = std::filesystem::last_write_time(file, error);
-        return error ? "" : std::to_string(time.time_since_epoch().count());
+        return error ? ""
+                     : std::to_string(
+                           static_cast<int64_t>(time.time_since_epoch().count())); // libc++: 128 bits
     }
     static std::string digest_of(const std::string& bytes) {
         uint64_t value = 14695981039346656037u; // FNV-1a

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -24,10 +23,7 @@ bool is_integer_type(const std::string& name) {
 
 std::optional<double> parse_number(std::string_view text) {
     if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
+    return number_of(text);
 }
 
 std::optional<long long> parse_integer(std::string_view text) {
@@ -88,9 +84,9 @@ std::optional<Length> take_length(std::string_view& text) {
     Length length;
     if (!text.empty() && (text.front() < '0' || text.front() > '9') && text.front() != '.')
         return std::nullopt;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length.value);
-    if (error != std::errc() || !std::isfinite(length.value)) return std::nullopt;
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    const auto value = take_number(text);
+    if (!value) return std::nullopt;
+    length.value = *value;
     while (!text.empty() && text.front() == ' ')
         text.remove_prefix(1);
     for (const auto& [name, nm] : {std::pair{std::string_view("nm"), 1.0},

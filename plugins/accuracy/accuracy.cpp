@@ -288,7 +288,7 @@ Result join(std::vector<Result> parts) {
                 if ((c.reference > 0) == of_reference) found.try_emplace({c.of.value, c.of.name}, c.of);
         for (const auto& [key, c] : found)
             if (std::none_of(all.classes.begin(), all.classes.end(),
-                             [&](const Class& o) { return o.value == c.value && o.name == c.name; }))
+                             [&c = c](const Class& o) { return o.value == c.value && o.name == c.name; }))
                 all.classes.push_back(c);
     };
     add_classes(true);

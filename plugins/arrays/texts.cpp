@@ -21,11 +21,9 @@
 #include "raster/sink/vector_sink.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 namespace hsi::raster {
@@ -236,10 +234,7 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
 }
 
 double table_number(const std::string& cell) {
-    double value = 0;
-    const char* const end = cell.data() + cell.size();
-    const auto [at, error] = std::from_chars(cell.data(), end, value);
-    return error == std::errc() && at == end ? value : std::numeric_limits<double>::quiet_NaN();
+    return number_of(cell).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }

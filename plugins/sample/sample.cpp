@@ -213,13 +213,11 @@ ShareText parse_share(const std::string& text, bool fraction) {
     ShareText result;
     const size_t colon = text.find(':');
     const std::string number = text.substr(0, colon);
-    const char *first = number.data(), *last = first + number.size();
     if (fraction) {
-        const auto [end, status] = std::from_chars(first, last, result.share.fraction);
-        if (status != std::errc() || end != last ||
-            !(result.share.fraction > 0 && result.share.fraction <= 1))
-            throw wrong;
+        result.share.fraction = number_of(number).value_or(0);
+        if (!(result.share.fraction > 0 && result.share.fraction <= 1)) throw wrong;
     } else {
+        const char *first = number.data(), *last = first + number.size();
         const auto [end, status] = std::from_chars(first, last, result.share.count);
         if (status != std::errc() || end != last || result.share.count < 1) throw wrong;
     }

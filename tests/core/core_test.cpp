@@ -9,11 +9,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <charconv>
+#include <clocale>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +34,10 @@ TEST(ByteSize, ReadsWhatUsersWrite) {
     EXPECT_EQ(parse_byte_size("2 GB", 0, "-memory"), 2048 * mb);
     EXPECT_EQ(parse_byte_size("1.5GiB", 0, "-memory"), 1536 * mb);
     EXPECT_EQ(parse_byte_size("800000", 0, "-memory"), 800000u);
+    EXPECT_EQ(parse_byte_size(" +3e2kB", 0, "-memory"), 300 * 1024u);
     EXPECT_EQ(parse_byte_size("25%", 1000 * mb, "-memory"), 250 * mb);
-    for (const char* bad : {"", "GB", "-1GB", "0", "12XB", "101%", "nan", "1e30GB"})
+    for (const char* bad :
+         {"", "GB", "-1GB", "0", "12XB", "101%", "nan", "1e30GB", "1e999GB", "1,5GB", "0x10"})
         EXPECT_THROW(parse_byte_size(bad, 1000, "-memory"), UsageError) << bad;
 }
 
@@ -327,6 +336,132 @@ TEST(CudaStart, AsksForFewQueuesWhereTheUserDoesNotSay) {
     EXPECT_EQ(after(name, std::nullopt, ask_for_few_cuda_queues), "2");
     EXPECT_EQ(after(name, "8", ask_for_few_cuda_queues), "8");
 }
+
+/// What the function has read of the text, in words that tell -0 from 0 and one NaN from another's sign.
+std::string reading(const std::optional<double>& value, size_t length) {
+    if (!value) return "nothing";
+    char text[64];
+    std::snprintf(text, sizeof text, "%zu bytes: %s%a", length, std::signbit(*value) ? "-" : "",
+                  std::fabs(*value));
+    return text;
+}
+
+std::string taken(std::string_view text) {
+    std::string_view rest = text;
+    const auto value = take_number(rest);
+    return reading(value, text.size() - rest.size());
+}
+
+TEST(Number, IsReadAsTheStandardSays) {
+    EXPECT_EQ(number_of("0.1"), 0.1);
+    EXPECT_EQ(number_of("-2.5e3"), -2500);
+    EXPECT_EQ(number_of(".5"), 0.5);
+    EXPECT_EQ(number_of("5."), 5);
+    EXPECT_EQ(number_of("1E+2"), 100);
+    EXPECT_EQ(number_of("4.9e-324"), 4.9e-324); // the least there is
+    EXPECT_EQ(number_of("2.4703282292062328e-324"), 4.9e-324);
+    EXPECT_EQ(number_of("9007199254740993"), 9007199254740992); // halfway: to even
+    EXPECT_EQ(number_of("9007199254740993.00000000000000000000000000000000000001"), 9007199254740994);
+    EXPECT_EQ(number_of("1.7976931348623158e308"), std::numeric_limits<double>::max());
+    EXPECT_EQ(number_of("-Infinity"), -std::numeric_limits<double>::infinity());
+    for (const char* text : {"nan", "-NaN", "nan(a_1)"})
+        EXPECT_TRUE(std::isnan(number_of(text).value_or(0))) << text;
+    for (const char* bad : {"",     "-",      "+1",    " 1",     "1 ",     "1,5",    ".",     "-.",
+                            "e5",   ".e5",    "0x10",  "1e",     "1e+",    "--1",    "in",    "infinit",
+                            "nan(", "nan(-)", "1e309", "-1e400", "1e-400", "2e-324", "1_000", "\xd9\xa1"})
+        EXPECT_EQ(number_of(bad), std::nullopt) << bad;
+    EXPECT_EQ(number_of(std::string_view("1\0", 2)), std::nullopt);
+    EXPECT_EQ(taken("12.5nm"), reading(12.5, 4));
+    EXPECT_EQ(taken("0x10"), reading(0, 1));
+    EXPECT_EQ(taken("1e+x"), reading(1, 1));
+    EXPECT_EQ(taken("1.2.3"), reading(1.2, 3));
+    EXPECT_EQ(taken("-0e9999"), reading(-0.0, 7));
+    EXPECT_EQ(taken("infinite"), reading(std::numeric_limits<double>::infinity(), 3));
+    EXPECT_EQ(taken("1e999nm"), "nothing");
+}
+
+TEST(Number, HasAPointInEveryLocale) {
+    const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+    const bool comma = std::setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr;
+    const auto value = number_of("0.45");
+    const auto bytes = parse_byte_size("1.5KB", 0, "-memory");
+    std::setlocale(LC_NUMERIC, before.c_str());
+    EXPECT_EQ(value, 0.45);
+    EXPECT_EQ(bytes, 1536U);
+    if (!comma) GTEST_SKIP() << "no German locale is installed: seen with the one that there is";
+}
+
+#ifdef __cpp_lib_to_chars // a library that reads fractions
+
+std::string from_chars(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() ? reading(value, static_cast<size_t>(end - text.data())) : "nothing";
+}
+
+/// A double of any size, as likely with few digits as with all.
+double any_double(std::mt19937_64& random) {
+    uint64_t bits = random();
+    if (bits % 5 == 0) bits &= ~uint64_t{0} << (random() % 53);
+    if (bits % 7 == 0) bits &= 0x800fffffffffffff; // subnormal
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+std::string printed(const char* format, int digits, double value) {
+    std::string text(2000, '\0');
+    text.resize(static_cast<size_t>(std::snprintf(text.data(), text.size(), format, digits, value)));
+    return text;
+}
+
+TEST(Number, IsThatOfFromChars) {
+    std::mt19937_64 random(7);
+    size_t numbers = 0;
+    const auto check = [&](const std::string& text) {
+        const std::string expected = from_chars(text);
+        ASSERT_EQ(taken(text), expected) << "'" << text << "'";
+        numbers += expected != "nothing";
+    };
+    const char* const formats[] = {"%.*g", "%.*e", "%.*f", "%.*E"};
+    for (int i = 0; i < 60000; ++i) {
+        const double value = any_double(random);
+        const auto digits = static_cast<int>(i % 50 == 0 ? random() % 1100 : random() % 20);
+        std::string text = printed(formats[i % 4], digits, value);
+        check(text);
+        if (text.empty()) continue;
+        // One character is another, is missing, or comes again.
+        constexpr std::string_view letters = "0123456789.eE+-infaNty_()x, ";
+        const size_t at = random() % text.size();
+        if (i % 3 == 0) text[at] = letters[random() % letters.size()];
+        if (i % 3 == 1) text.erase(at, 1);
+        if (i % 3 == 2) text.insert(at, 1, letters[random() % letters.size()]);
+        check(text);
+    }
+    // Halfway between two neighbours and next to it: 53 digits more than a double has.
+    for (int i = 0; i < 20000; ++i) {
+        const double value = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 60));
+        if (value < 4503599627370496.0) continue;
+        const auto half = static_cast<long double>(std::nextafter(value, HUGE_VAL) - value) / 2;
+        std::string text(400, '\0');
+        text.resize(static_cast<size_t>(
+            std::snprintf(text.data(), text.size(), "%.5Lf", static_cast<long double>(value) + half)));
+        check(text);
+        check(text + "00000000000000000000000000001");
+        text.back() = '1';
+        check(text);
+    }
+    constexpr std::string_view letters = "0159.eE+-infaNty(_)";
+    for (int i = 0; i < 200000; ++i) {
+        std::string text;
+        for (size_t length = random() % 12; length > 0; --length)
+            text += letters[random() % letters.size()];
+        check(text);
+    }
+    EXPECT_GT(numbers, 150000U);
+}
+
+#endif
 
 TEST(Utf8, KnowsWhatIsValid) {
     for (const char* text : {"", "plain", "Gr\xc3\xbcn", "\xe2\x82\xac", "\xf0\x9f\x8c\xb2", "\xed\x9f\xbf"})

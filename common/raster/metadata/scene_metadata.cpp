@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <set>
 
 namespace hsi::raster {
@@ -21,7 +20,7 @@ namespace hsi::raster {
 bool BandMetadata::bad() const {
     if (bbl.empty()) return false;
     char* end = nullptr;
-    const double v = std::strtod(bbl.c_str(), &end);
+    const double v = CPLStrtod(bbl.c_str(), &end);
     // ENVI: 0 is bad, 1 is good. EnMAP-Box also writes words.
     if (end == bbl.c_str()) return EQUAL(bbl.c_str(), "false") || EQUAL(bbl.c_str(), "bad");
     return v == 0;

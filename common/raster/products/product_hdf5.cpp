@@ -2,6 +2,7 @@
 // Products whose cubes are arrays of an HDF5 or netCDF-4 file.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_axes.h"
@@ -9,8 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
+#include <string_view>
 
 namespace hsi::raster {
 namespace {
@@ -45,12 +46,19 @@ void take_lookup(Product& product, const ArrayFile& file, const std::string& sam
 
 /// "(1,2)" behind `key` in an HDF-EOS structure text.
 std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
-    const size_t at = text.find(key);
+    const std::string found = std::string(key) + "=(";
+    const size_t at = text.find(found);
     if (at == std::string::npos) return std::nullopt;
-    double x = 0, y = 0;
-    if (std::sscanf(text.c_str() + at + std::string(key).size(), "=(%lf,%lf)", &x, &y) != 2)
-        return std::nullopt;
-    return std::pair{x, y};
+    std::string_view rest = std::string_view(text).substr(at + found.size());
+    const auto skip = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size())); };
+    skip();
+    const auto x = take_number(rest);
+    if (!x || rest.empty() || rest.front() != ',') return std::nullopt;
+    rest.remove_prefix(1);
+    skip();
+    const auto y = take_number(rest);
+    if (!y) return std::nullopt;
+    return std::pair{*x, *y};
 }
 
 std::string digits_of(double value) {

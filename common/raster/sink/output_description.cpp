@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -87,9 +86,9 @@ BandMetadata band_of(const BandSpec& from) {
     band.fwhm = item(from.metadata, "fwhm");
     band.bbl = item(from.metadata, "bbl");
     if (!band.wavelength.empty())
-        band.wavelength_nm = to_nanometres(std::atof(band.wavelength.c_str()), band.wavelength_units, 1000);
+        band.wavelength_nm = to_nanometres(CPLAtof(band.wavelength.c_str()), band.wavelength_units, 1000);
     if (!band.fwhm.empty())
-        band.fwhm_nm = to_nanometres(std::atof(band.fwhm.c_str()), band.wavelength_units, 1000);
+        band.fwhm_nm = to_nanometres(CPLAtof(band.fwhm.c_str()), band.wavelength_units, 1000);
     return band;
 }
 
