@@ -48,7 +48,7 @@ std::pair<std::string, double> parse_weight(const std::string& text) {
     const size_t equals = text.rfind('=');
     double factor = 0;
     if (equals != std::string::npos && equals > 0) {
-        factor = number_of(std::string_view(text).substr(equals + 1)).value_or(0);
+        factor = to_number(std::string_view(text).substr(equals + 1)).value_or(0);
         if (!(factor > 0 && factor < 1e9)) factor = 0;
     }
     if (factor == 0)

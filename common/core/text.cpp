@@ -112,7 +112,7 @@ std::optional<double> take_number(std::string_view& text) {
     return value;
 }
 
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> to_number(std::string_view text) {
     const auto value = take_number(text);
     return text.empty() ? value : std::nullopt;
 }

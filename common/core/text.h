@@ -17,7 +17,7 @@ namespace hsi {
 std::optional<double> take_number(std::string_view& text);
 
 /// The number that the whole text is.
-std::optional<double> number_of(std::string_view text);
+std::optional<double> to_number(std::string_view text);
 
 /// The words of a list: "5,Soil" is 5 and Soil. One that holds a comma stands in double quotes, in which a
 /// quote is written twice: 5,"Corn, young". Without blanks around; empty when a word is or a quote does not

@@ -23,7 +23,7 @@ bool is_integer_type(const std::string& name) {
 
 std::optional<double> parse_number(std::string_view text) {
     if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-    return number_of(text);
+    return to_number(text);
 }
 
 std::optional<long long> parse_integer(std::string_view text) {

@@ -234,7 +234,7 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
 }
 
 double table_number(const std::string& cell) {
-    return number_of(cell).value_or(std::numeric_limits<double>::quiet_NaN());
+    return to_number(cell).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }

@@ -214,7 +214,7 @@ ShareText parse_share(const std::string& text, bool fraction) {
     const size_t colon = text.find(':');
     const std::string number = text.substr(0, colon);
     if (fraction) {
-        result.share.fraction = number_of(number).value_or(0);
+        result.share.fraction = to_number(number).value_or(0);
         if (!(result.share.fraction > 0 && result.share.fraction <= 1)) throw wrong;
     } else {
         const char *first = number.data(), *last = first + number.size();

@@ -353,24 +353,24 @@ std::string taken(std::string_view text) {
 }
 
 TEST(Number, IsReadAsTheStandardSays) {
-    EXPECT_EQ(number_of("0.1"), 0.1);
-    EXPECT_EQ(number_of("-2.5e3"), -2500);
-    EXPECT_EQ(number_of(".5"), 0.5);
-    EXPECT_EQ(number_of("5."), 5);
-    EXPECT_EQ(number_of("1E+2"), 100);
-    EXPECT_EQ(number_of("4.9e-324"), 4.9e-324); // the least there is
-    EXPECT_EQ(number_of("2.4703282292062328e-324"), 4.9e-324);
-    EXPECT_EQ(number_of("9007199254740993"), 9007199254740992); // halfway: to even
-    EXPECT_EQ(number_of("9007199254740993.00000000000000000000000000000000000001"), 9007199254740994);
-    EXPECT_EQ(number_of("1.7976931348623158e308"), std::numeric_limits<double>::max());
-    EXPECT_EQ(number_of("-Infinity"), -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(to_number("0.1"), 0.1);
+    EXPECT_EQ(to_number("-2.5e3"), -2500);
+    EXPECT_EQ(to_number(".5"), 0.5);
+    EXPECT_EQ(to_number("5."), 5);
+    EXPECT_EQ(to_number("1E+2"), 100);
+    EXPECT_EQ(to_number("4.9e-324"), 4.9e-324); // the least there is
+    EXPECT_EQ(to_number("2.4703282292062328e-324"), 4.9e-324);
+    EXPECT_EQ(to_number("9007199254740993"), 9007199254740992); // halfway: to even
+    EXPECT_EQ(to_number("9007199254740993.00000000000000000000000000000000000001"), 9007199254740994);
+    EXPECT_EQ(to_number("1.7976931348623158e308"), std::numeric_limits<double>::max());
+    EXPECT_EQ(to_number("-Infinity"), -std::numeric_limits<double>::infinity());
     for (const char* text : {"nan", "-NaN", "nan(a_1)"})
-        EXPECT_TRUE(std::isnan(number_of(text).value_or(0))) << text;
+        EXPECT_TRUE(std::isnan(to_number(text).value_or(0))) << text;
     for (const char* bad : {"",     "-",      "+1",    " 1",     "1 ",     "1,5",    ".",     "-.",
                             "e5",   ".e5",    "0x10",  "1e",     "1e+",    "--1",    "in",    "infinit",
                             "nan(", "nan(-)", "1e309", "-1e400", "1e-400", "2e-324", "1_000", "\xd9\xa1"})
-        EXPECT_EQ(number_of(bad), std::nullopt) << bad;
-    EXPECT_EQ(number_of(std::string_view("1\0", 2)), std::nullopt);
+        EXPECT_EQ(to_number(bad), std::nullopt) << bad;
+    EXPECT_EQ(to_number(std::string_view("1\0", 2)), std::nullopt);
     EXPECT_EQ(taken("12.5nm"), reading(12.5, 4));
     EXPECT_EQ(taken("0x10"), reading(0, 1));
     EXPECT_EQ(taken("1e+x"), reading(1, 1));
@@ -383,7 +383,7 @@ TEST(Number, IsReadAsTheStandardSays) {
 TEST(Number, HasAPointInEveryLocale) {
     const std::string before = std::setlocale(LC_NUMERIC, nullptr);
     const bool comma = std::setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr;
-    const auto value = number_of("0.45");
+    const auto value = to_number("0.45");
     const auto bytes = parse_byte_size("1.5KB", 0, "-memory");
     std::setlocale(LC_NUMERIC, before.c_str());
     EXPECT_EQ(value, 0.45);
