@@ -70,7 +70,7 @@ const std::vector<std::array<int, 3>> tilings{
 
 double reference(Metric metric, const Pair& p, int64_t y, int64_t x) {
     const int nb = p.s.shape.bands;
-    double mean = 0, dd = 0, cc = 0, absolute = 0, largest = 0, ss = 0, tt = 0;
+    double mean = 0, dd = 0, cc = 0, absolute = 0, largest = 0;
     for (int b = 0; b < nb; ++b)
         mean += double{p.s.at(b, y, x)} / nb;
     for (int b = 0; b < nb; ++b) {
@@ -79,8 +79,6 @@ double reference(Metric metric, const Pair& p, int64_t y, int64_t x) {
         cc += (s - mean) * (s - mean);
         absolute += std::abs(s);
         largest = std::max(largest, std::abs(s - t));
-        ss += s * s;
-        tt += t * t;
     }
     switch (metric) {
     case Metric::nrmse:

@@ -61,7 +61,8 @@ std::vector<double> bits_of(const Sums& sums) {
 
 /// By the definition, one product at a time, with what its rounding takes.
 Sums reference(const Cube& cube) {
-    const auto [samples, lines, bands] = cube.shape;
+    const auto [samples, lines, all_bands] = cube.shape;
+    const int bands = all_bands;
     const auto n = static_cast<size_t>(bands);
     Sums sums(bands);
     const auto add = [&](math::ExactSums& to, const std::vector<double>& x) {
@@ -171,7 +172,7 @@ TEST(ExactStatistics, AreTheSameForEveryTileAndNumberOfLanes) {
 TEST(ExactStatistics, AreTheSameInEveryInstructionSet) {
     for (const auto& [name, cube] : scenes()) {
         std::vector<double> first;
-        for_every_simd([&](const std::string& set) {
+        for_every_simd([&, &name = name, &cube = cube](const std::string& set) {
             const auto bits = bits_of(scan(cube).sums);
             if (first.empty()) first = bits;
             EXPECT_EQ(bits, first) << name << " with " << set;
@@ -244,7 +245,7 @@ TEST(ExactStatistics, NeitherCutsNorOrderLeaveATrace) {
             second.add(first, "first.stat");
             second.remove(guest, "guest.stat");
             EXPECT_EQ(bits_of(second.sums), whole) << name << ", round " << round;
-            EXPECT_EQ(second.result().covariance, [&] {
+            EXPECT_EQ(second.result().covariance, [&cube = cube] {
                 Statistics one = empty_of(cube.shape.bands);
                 const auto found = scan(cube);
                 one.add(record_of("whole", cube, found), found.sums);
