@@ -308,7 +308,7 @@ TEST(Slices, AreSharedAmongThreads) {
         ASSERT_EQ(out[i], static_cast<float>(2 * (i % 89) + 1));
     in.bands[0][200000] = -1;
     in.bands[1][200000] = 0;
-    EXPECT_EQ(complaint([&] { apply_to(f, in, GDT_Float32, width, height, out, GDT_Float32); }),
+    EXPECT_EQ(complaint([&, &f = f] { apply_to(f, in, GDT_Float32, width, height, out, GDT_Float32); }),
               "the test asked for this");
 }
 
@@ -497,7 +497,8 @@ TEST(Types, ComplexSourcesAreRefused) {
     const auto [f, operation] = sum_function(1);
     Sources<float> in(1, 8, [](int, int64_t) { return 1.0f; });
     std::vector<float> out(4);
-    EXPECT_TRUE(holds(complaint([&] { apply_to(f, in, GDT_CFloat32, 4, 1, out, GDT_Float32); }), "complex"));
+    EXPECT_TRUE(
+        holds(complaint([&, &f = f] { apply_to(f, in, GDT_CFloat32, 4, 1, out, GDT_Float32); }), "complex"));
 }
 
 TEST(Interleaved, BandsSideBySide) {
