@@ -560,7 +560,7 @@ void Run::compute_links_on(const std::vector<CudaDevice>& devices) {
     }
     if (!m->source.is_object() || !m->source.contains("chain")) return;
     const auto first = std::find_if(m->watched.begin(), m->watched.end(),
-                                    [&](const auto& one) { return one->path() == m->source["path"]; });
+                                    [&](const auto& one) { return m->source["path"] == one->path(); });
     if (first == m->watched.end()) return;
     const auto chain = (*first)->chain();
     std::string names;

@@ -137,7 +137,8 @@ std::string stacked(const std::array<std::string, 2>& images, const std::array<D
     if (first.GetGeoTransform(gt.data()) == CE_None) vrt->SetGeoTransform(gt.data());
     if (first.GetSpatialRef()) vrt->SetSpatialRef(first.GetSpatialRef());
     if (first.GetGCPCount() > 0) vrt->SetGCPs(first.GetGCPCount(), first.GetGCPs(), first.GetGCPSpatialRef());
-    if (char** const rpc = first.GetMetadata("RPC")) vrt->SetMetadata(rpc, "RPC");
+    if (const auto rpc = first.GetMetadata("RPC")) // to const from GDAL 3.13 on, and taken so
+        vrt->SetMetadata(const_cast<char**>(rpc), "RPC");
     for (const ProductBand& band : order) {
         const auto d = static_cast<size_t>(band.part);
         const int number = static_cast<int>(band.index) + 1;
