@@ -3,6 +3,7 @@
 
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "gdal/device_choice.h"
 #include "gdal/lanes.h"
 
 #include <map>
@@ -15,20 +16,11 @@ namespace {
 /// Support vectors times bands from which a GPU pays in `auto`: see docs/measurements_runs.md.
 constexpr double worth = 2e4;
 
-DeviceChoice choice_of(const DeviceWish& wish) {
-    try {
-        return parse_device(wish.text);
-    } catch (const UsageError& e) {
-        throw Error("the configuration option GDAL_HSI_DEVICE: '" + wish.text + "' is not a device",
-                    e.advice());
-    }
-}
-
 } // namespace
 
 Place svm_place(const svm::Model& model) {
     const DeviceWish wish = device_wish();
-    const DeviceChoice choice = choice_of(wish);
+    const DeviceChoice choice = device_choice(wish.text);
     if (choice.kind == DeviceChoice::Kind::cpu) return Place::cpu;
     if (choice.kind == DeviceChoice::Kind::cuda) {
         if (wish.forked)
@@ -46,8 +38,7 @@ std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const s
     const DeviceWish wish = device_wish();
     note_device_start();
     try {
-        const auto devices = choose_devices(choice_of(wish), "svm");
-        if (devices.empty()) throw Error("no CUDA device was found");
+        const auto devices = devices_asked_for(device_choice(wish.text));
         // Backends live as long as the process: operations on them may be kept anywhere.
         static auto& backends = *new std::map<std::string, std::unique_ptr<svm::Backend>>;
         static std::mutex guard;

@@ -2,12 +2,12 @@
 // GDAL's driver HSI: scenes that compute (.hsi) in any program that uses GDAL. What a file of its pixels
 // would say is a VRT in the document; the pixels of all bands of a block are computed together, by several
 // threads.
-#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "core/text.h"
+#include "gdal/device_choice.h"
 #include "gdal/modules.h"
 #include "links/links.h"
 #include "math/simd_target.h"
@@ -73,18 +73,10 @@ int thread_count() {
 /// starts none by itself.
 void compute_where_asked(const raster::RasterSource& source) {
     const std::string wish = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
+    const DeviceChoice choice = device_choice(wish);
+    if (choice.kind != DeviceChoice::Kind::cuda) return;
     try {
-        const DeviceChoice choice = parse_device(wish);
-        if (choice.kind != DeviceChoice::Kind::cuda) return;
-        const auto& there = cuda_devices();
-        std::vector<CudaDevice> devices;
-        for (const CudaDevice& device : there)
-            if (choice.devices.empty() ? devices.empty()
-                                       : std::find(choice.devices.begin(), choice.devices.end(),
-                                                   device.ordinal) != choice.devices.end())
-                devices.push_back(device);
-        if (devices.empty()) throw Error("there is no such GPU");
-        source.compute_links_on(devices);
+        source.compute_links_on(devices_asked_for(choice));
     } catch (const Error& e) {
         throw Error("GDAL_HSI_DEVICE=" + wish + ": " + e.what(), e.advice());
     }

@@ -138,6 +138,21 @@ def test_threads(folder):
         assert all(pool.map(look, range(60)))
 
 
+@pytest.mark.parametrize("device, word", [("gpu", "'gpu' is not a device"), ("cuda:0,0", "is not a device"),
+                                          ("cuda:99", "no CUDA device was found|there (is|are) only"),
+                                          ("cuda:0,99", "no CUDA device was found|there (is|are) only")])
+def test_a_device_that_is_not_there(folder, device, word):
+    """The scene does not open, and the message names the option and says what is missing."""
+    for name in NAMES:
+        gdal.SetConfigOption("GDAL_HSI_DEVICE", device)
+        try:
+            with pytest.raises(RuntimeError, match=f"GDAL_HSI_DEVICE.*({word})"):
+                gdal.Open(str(folder / f"{name}.hsi"))
+        finally:
+            gdal.SetConfigOption("GDAL_HSI_DEVICE", None)
+        assert gdal.Open(str(folder / f"{name}.hsi")).ReadAsArray(0, 0, 4, 4) is not None
+
+
 @pytest.mark.parametrize("interleave", ["band", "line", "pixel", "apart"])
 def test_buffers_of_any_layout(folder, interleave):
     """Values go straight into a buffer of floats, and past others."""
