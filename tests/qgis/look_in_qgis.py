@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Looks at windows of a raster in QGIS without a screen, one after the other on one layer, a pixel of the picture for one of the
-raster, as a user does who pans. Prints a list as JSON: of each window the seconds to its picture and, of an .hsi, how many
-pixels were computed for it.
+raster, as a user does who pans. Prints a list as JSON: of each window the seconds to its picture, those of the processors,
+and, of an .hsi, how many pixels were computed for it.
 
   look_in_qgis.py RASTER X,Y,WIDTH,HEIGHT ... [--picture LAST.png]
 """
@@ -55,12 +55,12 @@ def look(layer, x, y, w, h):
     settings.setDestinationCrs(layer.crs())
     settings.setOutputSize(QSize(w, h))
     settings.setExtent(QgsRectangle(left, top - h * down, left + w * across, top))
-    begin = time.perf_counter()
+    begin, processors = time.perf_counter(), time.process_time()
     job = QgsMapRendererParallelJob(settings)
     job.start()
     job.waitForFinished()
     image = job.renderedImage()
-    return time.perf_counter() - begin, image
+    return {"seconds": time.perf_counter() - begin, "processor": time.process_time() - processors}, image
 
 
 def main():
@@ -78,8 +78,8 @@ def main():
     told = []
     computed()
     for window in args.windows:
-        seconds, image = look(layer, *map(int, window.split(",")))
-        told.append({"seconds": seconds, "computed": computed()})
+        took, image = look(layer, *map(int, window.split(",")))
+        told.append({**took, "computed": computed()})
     if args.picture:
         image.save(args.picture)
     print("LOOKED " + json.dumps(told), flush=True)
