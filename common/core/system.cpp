@@ -150,7 +150,10 @@ void want_huge_pages([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) n
 
 void make_pages([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) noexcept {
 #ifdef MADV_POPULATE_WRITE
-    if (!portable()) ::madvise(at, bytes, MADV_POPULATE_WRITE);
+    if (portable()) return;
+    static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto before = static_cast<size_t>(reinterpret_cast<uintptr_t>(at) % page);
+    ::madvise(static_cast<char*>(at) - before, bytes + before, MADV_POPULATE_WRITE);
 #endif
 }
 

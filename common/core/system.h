@@ -27,7 +27,8 @@ uint64_t peak_resident();
 /// Of a mapping of a file: all its pages are in the system's memory. Portably false.
 bool in_memory(void* at, size_t bytes);
 /// Wishes for a mapping, all of them without an effect where they are unknown: huge pages where it is
-/// touched; all pages, now, to be written to; huge pages of what is there.
+/// touched; all pages of this part, now, to be written to, which costs less than a fault for each; huge pages
+/// of what is there.
 void want_huge_pages(void* at, size_t bytes) noexcept;
 void make_pages(void* at, size_t bytes) noexcept;
 void join_pages(void* at, size_t bytes) noexcept;

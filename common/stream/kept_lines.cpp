@@ -86,6 +86,7 @@ void KeptLines::keep(int64_t first, const CubeView<const float>& values) {
         if (!state.compare_exchange_strong(expected, State::arriving)) continue;
         float* const to =
             in_memory() ? m_values.data() + static_cast<size_t>(first + y) * line_floats() : line.data();
+        if (in_memory()) system::make_pages(to, line_floats() * sizeof(float));
         for (int b = 0; b < values.bands; ++b)
             std::copy_n(values.row(b, y), values.samples, to + b * m_shape.samples);
         if (!in_memory() && !put(first + y, to)) {

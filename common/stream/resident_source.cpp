@@ -2,6 +2,7 @@
 #include "stream/resident_source.h"
 
 #include "core/error.h"
+#include "core/system.h"
 #include "stream/kept_lines.h"
 
 #include <algorithm>
@@ -29,6 +30,9 @@ class ResidentSource::Reader final : public CubeReader {
                 .cut(window.x, window.y, window.w, window.h);
         if (!m_behind) return copy_tile(kept, dst);
         m_behind->read(window, dst);
+        if (window.w == shape.samples) // the lines of a band follow one another
+            for (int b = 0; b < shape.bands; ++b)
+                system::make_pages(kept.row(b, 0), static_cast<size_t>(window.area()) * sizeof(float));
         copy_tile(dst, kept);
         m_owner.m_filled.fetch_add(window.area());
     }

@@ -7,6 +7,7 @@
 #include "atdca/findings.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/system.h"
 #include "parallel/group.h"
 #include "parallel/team.h"
 #include "parallel/threads.h"
@@ -235,6 +236,7 @@ class RegionBuffer {
             const int64_t at = m_layout.first_pixel[static_cast<size_t>(tile.index)] + first;
             spectra = m_kept->spectra.data() + at * m_layout.shape.bands;
             norm = m_kept->norm.data() + at;
+            system::make_pages(spectra, static_cast<size_t>(count * m_layout.shape.bands) * sizeof(float));
         } else {
             spectra = m_spectra.data();
             norm = m_norm.data();

@@ -85,6 +85,24 @@ TEST_F(System, FilesInMemoryAreZeroAndShared) {
     ::close(made);
 }
 
+TEST_F(System, PagesOfAPartAreMadeWhereverItBegins) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    auto* const at = static_cast<char*>(
+        ::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(at, MAP_FAILED);
+    at[page] = 5;
+    system::make_pages(at + page + page / 2, page); // ends in the third
+#ifdef MADV_POPULATE_WRITE
+    if (::madvise(at, 1, MADV_POPULATE_WRITE) == 0) { // Linux 5.14 and newer
+        EXPECT_EQ(system::in_memory(at + page, 2 * page), !m_portable);
+        EXPECT_FALSE(system::in_memory(at + 3 * page, page));
+    }
+#endif
+    EXPECT_EQ(at[page], 5);
+    EXPECT_EQ(at[page + page / 2], 0);
+    ::munmap(at, 4 * page);
+}
+
 TEST_F(System, NamelessFilesLeaveNothing) {
     const int made = system::nameless_file(m_folder.string());
     ASSERT_GE(made, 0);
