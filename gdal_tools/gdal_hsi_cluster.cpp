@@ -298,7 +298,8 @@ void declare(tool::Call& call) {
                          "when it is complete");
     call.option("k", s.count, "Number of clusters; with -start that of its spectra")
         .between(2, cluster::most_clusters)
-        .defaults_to("required without -start");
+        .defaults_to("required without -start")
+        .also("clusters");
     call.option("iterations", s.options.iterations, "Assignments of pixels to centres, at most").from(1);
     call.choice<cluster::Distance>(
         "distance", s.options.distance, "What is near",

@@ -58,6 +58,7 @@ const std::map<std::string, GdalName>& gdal_names() {
     static const std::map<std::string, GdalName> names{
         {"src", {"input", 'i'}},
         {"dst", {"output", 'o'}},
+        {"o", {"output", 'o'}}, // of tools without dst
         {"dst_test", {"output-test", 0}},
         {"of", {"output-format", 'f'}},
         {"ot", {"output-data-type", 0}},
@@ -66,9 +67,20 @@ const std::map<std::string, GdalName>& gdal_names() {
         {"srcnodata", {"src-nodata", 0}},
         {"dstnodata", {"dst-nodata", 0}},
         {"threads", {"num-threads", 'j'}},
-        {"b", {"bands", 'b'}}, // GDAL's --band is taken by a tool
+        {"b", {"bands", 'b'}},       // GDAL's --band is taken by a tool
+        {"with", {"along-with", 0}}, // Python's own word
+        // Tools' own, whose names are those of dst and of -b here:
+        {"output", {"output-kind", 0}},
+        {"bands", {"target-bands", 0}},
     };
     return names;
+}
+
+/// It is GDAL's name of another argument than this.
+bool is_taken(const std::string& name, const Argument& argument) {
+    return std::any_of(gdal_names().begin(), gdal_names().end(), [&](const auto& one) {
+        return one.first != argument.name && name == one.second.name;
+    });
 }
 
 /// How GDAL's users call a tool's argument. GDAL wants two letters at least; a name of one is the short form
@@ -96,7 +108,7 @@ Naming naming_of(const Argument& argument) {
         names.emplace_back(own->second.name);
         naming.letter = own->second.letter;
     }
-    names.push_back(argument.name);
+    if (!is_taken(argument.name, argument)) names.push_back(argument.name);
     names.insert(names.end(), argument.aliases.begin(), argument.aliases.end());
     if (!argument.option_name.empty() && argument.option_name != argument.name)
         names.push_back(argument.option_name);
@@ -140,7 +152,9 @@ std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
         const size_t dash = word.front() == '-' ? 1 : 0;
         const Argument* const argument = ends ? call.find(word.substr(dash)) : nullptr;
         if (argument != nullptr && dash == 1)
-            told += word.size() > 2 ? "-" + word : word;
+            told += is_taken(word.substr(1), *argument) ? "--" + naming_of(*argument).name
+                    : word.size() > 2                   ? "-" + word
+                                                        : word;
         else if (argument != nullptr && (word == "src" || word == "dst"))
             told += naming_of(*argument).name;
         else
