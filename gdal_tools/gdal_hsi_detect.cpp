@@ -26,6 +26,7 @@
 #include "shared/scene_statistics.h"
 #include "shared/spectral_bands.h"
 #include "shared/tallied_operation.h"
+#include "stream/empty_source.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/follow.h"
@@ -107,11 +108,6 @@ struct Settings {
     bool local() const { return window[1] > 0; }
     bool grouped() const { return !background_by.empty(); }
     bool by_columns() const { return background_by == "columns"; }
-    /// detect::columns_on_devices()
-    bool groups_on_devices() const {
-        return by_columns() && method == Method::mf && exclude_share == 0 &&
-               (ledoit_wolf || conditioning.shrinkage > 0);
-    }
     bool shrinks() const { return shrink_best || ledoit_wolf || conditioning.shrinkage > 0; }
     /// Scores of a normal background are known; with -shrinkage they are not.
     bool normal_scores() const {
@@ -1150,14 +1146,21 @@ int column_lanes(const stream::PassOptions& pass, const stream::CubeShape& shape
     return std::min(pass.lanes, std::max(pass.least_lanes, worth));
 }
 
-tool::Work work_of_columns(const raster::RasterSource& scene, size_t targets) {
+/// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
+tool::Work work_of_groups(const Settings& s, const raster::RasterSource& scene, size_t targets) {
     const auto shape = scene.shape();
-    const double values = static_cast<double>(shape.float_bytes()) / 4;
+    const double values = static_cast<double>(shape.float_bytes()) / 4,
+                 scores = targets > 0 ? static_cast<double>(targets) : 1,
+                 rounds = s.exclude_share > 0 ? 1 + s.exclude_iterations : 1,
+                 reads = s.by_columns() ? 1 : rounds * (s.ledoit_wolf ? 3 : 2);
     tool::Work work;
-    work.cpu_reads = work.device_reads = 4 * values;
-    work.writes = 4 * static_cast<double>(shape.pixels()) * static_cast<double>(targets);
-    work.add(tool::cost::column_filter, values * shape.bands);
-    work.add(tool::cost::score, values * static_cast<double>(targets));
+    work.device_reads = 4 * values;
+    work.cpu_reads = reads * work.device_reads;
+    work.writes = 4 * static_cast<double>(shape.pixels()) * scores;
+    work.add(tool::cost::column_filter, rounds * values * shape.bands);
+    work.add(tool::cost::score, rounds * values * scores);
+    if (s.method == Method::ace || s.method == Method::rx)
+        work.add(tool::cost::score_matrix, rounds * values * shape.bands);
     return work;
 }
 
@@ -1339,12 +1342,67 @@ uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream:
     return bytes;
 }
 
+/// Groups of a map on a device, which reads the scene once. False when it does not fit there.
+bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing& computing,
+                              std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                              const detect::PixelMask* mask, const detect::GroupPlane& plane) {
+    bool found = false, fits = true; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        detect::GroupOptions options = group_options(s, {targets.names(), {}, s.absorption});
+        if (detect::has_target(s.method)) {
+            auto spectra = targets.at(*source);
+            found = spectra.has_value();
+            if (!found) return false;
+            options.targets = std::move(*spectra);
+        }
+        found = true;
+        const auto there = computing->make_group_scene(
+            source->shape(), plane, options, counted_pixels(run, mask), run.options().device_memory);
+        fits = there != nullptr;
+        if (!fits) return true;
+        const auto loading = there->loading();
+        const auto pass = [&](const std::string& name, double share) {
+            auto made = computing.pass(name, share);
+            tool::leave_room(made, plane.bytes());
+            return without_mask(mask, std::move(made));
+        };
+        if (run.options().dry_run) {
+            tool::print_plan(run, *source, *loading, pass("reading", 0.8));
+            return true;
+        }
+        if (!again) targets.warn_of_other_units(run, s.method, *source);
+        run.add_pass(stream::run_pass(*source, *loading, {}, pass("reading", again ? 0 : 0.8)));
+        const stream::EmptySource empty(source->shape());
+        const Scoring scoring{empty, [&](const detect::Decision& d) { return there->make_detection(d); },
+                              pass};
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const double share = again ? 0 : 0.2;
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, empty, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (!fits) {
+        run.note("The scene does not fit into device memory: detection on the CPU");
+        run.report()["device"] = tool::describe_devices(run, {}, detect::simd_target());
+        return false;
+    }
+    if (!found) throw targets.missing();
+    if (!any) throw tool::no_valid_pixel(*source);
+    report_kernels(run, computing);
+    return true;
+}
+
 /// Groups of a map: the moments of all in one pass, then the scores.
 void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& computing,
                        const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
-    tool::Scene scene(run, source, "detection");
     const auto plane = read_groups(run, s, *source);
+    if (computing.on_devices() && detect_classes_on_device(run, s, computing, source, targets, mask, plane))
+        return;
+    tool::Scene scene(run, source, "detection");
     auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
     const uint64_t held =
         memory_of_groups(run, s, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
@@ -1783,6 +1841,20 @@ void detect_among_components(tool::Run& run, const Settings& s,
     write_tuned_scores(run, s, filter, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
 }
 
+/// For classes one: the scene lies there. The ranks of a job have parts of it.
+std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Settings& s,
+                                           const raster::RasterSource& source, size_t targets) {
+    if (!s.by_columns() && run.ranks().several()) {
+        if (run.options().device.kind == DeviceChoice::Kind::cuda)
+            throw UsageError("-device cuda: the ranks of a job compute groups of a map on the CPU",
+                             "Leave -device out, or run one process.");
+        return {};
+    }
+    const auto work = work_of_groups(s, source, targets);
+    return s.by_columns() ? tool::choose_devices(run, "detect", work)
+                          : tool::choose_devices(run, "detect", work, 1);
+}
+
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     std::optional<tools::GivenStatistics> given;
@@ -1803,11 +1875,8 @@ void run_detect(tool::Run& run, const Settings& s) {
     if (s.approach == Approach::mtmf) return detect_among_components(run, s, source, targets);
     if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
     if (s.grouped()) {
-        std::vector<CudaDevice> devices;
-        if (s.groups_on_devices())
-            devices = tool::choose_devices(run, "detect", work_of_columns(*source, targets.names().size()));
-        DetectComputing computing(run, "detect", std::move(devices), detect::simd_target(),
-                                  detect::make_cpu_backend);
+        DetectComputing computing(run, "detect", devices_for_groups(run, s, *source, targets.names().size()),
+                                  detect::simd_target(), detect::make_cpu_backend);
         return s.by_columns() ? detect_by_columns(run, s, computing, source, targets, mask.get())
                               : detect_by_classes(run, s, computing, source, targets, mask.get());
     }
@@ -2111,11 +2180,6 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_groups(call, s, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
-    if (options.device.kind == DeviceChoice::Kind::cuda && s.grouped() && !s.groups_on_devices())
-        throw UsageError(
-            "-device cuda: -background-by computes on the CPU, but for columns with -method mf, a "
-            "-shrinkage, and no -exclude-share",
-            "Leave -device out.");
     check_statistics(call, s, method);
     check_follow(call, s, options, method);
 }

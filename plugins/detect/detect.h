@@ -287,6 +287,8 @@ class FeatureFit;
 struct TunedTask;
 struct Columns;
 struct GroupOptions;
+struct GroupPlane;
+class GroupScene;
 class GroupedDetection;
 
 /// The passes of scores, on the CPU or on devices (hsi_cuda_detect.so). A device computes in double precision
@@ -300,10 +302,16 @@ class Backend {
     /// As the functions in feature_fit.h and tuned_filter.h.
     virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) = 0;
-    /// As the function in groups.h; on devices what columns_on_devices() says.
+    /// As the function in groups.h; on devices what groups_on_devices() says.
     virtual std::unique_ptr<GroupedDetection>
     make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
                           const Decision& decision, const PixelMask* mask) = 0;
+    /// A place for a scene whose groups a map tells (groups.h); null on the CPU, where groups_on_devices()
+    /// says so, and where `memory` bytes of the first device (0: 80 % of what is free) do not hold it. plane
+    /// and mask, which may be null, are read now.
+    virtual std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape& scene,
+                                                         const GroupPlane& plane, const GroupOptions& options,
+                                                         const PixelMask* mask, uint64_t memory) = 0;
     /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene that lies on the
     /// device. False where this is no device.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }

@@ -10,11 +10,11 @@
 #include "cuda/pinned.h"
 #include "cuda/spectrum_lengths.cuh"
 #include "cuda/stream.h"
-#include "detect/columns_cuda.h"
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/feature_fit.h"
+#include "detect/groups_cuda.h"
 #include "detect/ring.h"
 #include "detect/tuned_filter.h"
 
@@ -323,6 +323,12 @@ class CudaBackend final : public cuda::TimedBackend<Backend> {
                                       m_kernel_seconds);
         return made ? std::move(made)
                     : detect::make_column_detection(scene, columns, options, decision, mask);
+    }
+    std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape& scene, const GroupPlane& plane,
+                                                 const GroupOptions& options, const PixelMask* mask,
+                                                 uint64_t memory) override {
+        return make_cuda_group_scene(m_devices.front(), scene, plane, options, mask, memory,
+                                     m_kernel_seconds);
     }
     bool sum_squares(const CubeView<float>& scene, double* squares) override {
         cuda::sum_squares(m_devices.front().ordinal, scene, squares);

@@ -189,6 +189,10 @@ class CpuBackend final : public Backend {
                           const Decision& decision, const PixelMask* mask) override {
         return detect::make_column_detection(scene, columns, options, decision, mask);
     }
+    std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape&, const GroupPlane&,
+                                                 const GroupOptions&, const PixelMask*, uint64_t) override {
+        return nullptr;
+    }
 };
 
 } // namespace

@@ -11,12 +11,6 @@
 
 namespace hsi::detect {
 
-int64_t excluded_pixels(double share, int64_t pixels) {
-    constexpr double rounding =
-        1e-9; // 0.07 of 100 is a little more than 7, 0.29 of 100 a little less than 29
-    return static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
-}
-
 std::vector<int64_t> greatest_scores(const float* scores, int64_t pixels, int64_t count) {
     std::vector<int64_t> order(static_cast<size_t>(pixels));
     std::iota(order.begin(), order.end(), int64_t{0});

@@ -34,6 +34,12 @@ double sum_of(const float* x, int64_t count) {
     return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
+bool are_finite(const Targets& targets) {
+    const auto is_finite = [](double v) { return std::isfinite(v); };
+    return std::all_of(targets.spectra.begin(), targets.spectra.end(),
+                       [&](const auto& x) { return std::all_of(x.begin(), x.end(), is_finite); });
+}
+
 /// Pixels of one group, or of its background: bands x pixels.
 struct Pixels {
     const float* first = nullptr;
@@ -477,6 +483,11 @@ class CpuColumns final : public ColumnDetection {
 
 } // namespace
 
+bool groups_on_devices(const GroupOptions& options, int bands) {
+    constexpr int most_bands = 4096; // a vector of them lies in shared memory
+    return bands <= most_bands && are_finite(options.targets);
+}
+
 void GroupedDetection::exchange(parallel::Group& ranks) {
     Detection::exchange(ranks);
     m_without_group = ranks.sum("pixels without a group", m_without_group);
@@ -534,11 +545,7 @@ ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& colum
     if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
         options.targets.spectra.empty() == has_target(options.method))
         throw Error("internal: columns that make no groups, or the wrong targets");
-    bool finite = true;
-    for (const auto& spectrum : options.targets.spectra)
-        finite = finite &&
-                 std::all_of(spectrum.begin(), spectrum.end(), [](double v) { return std::isfinite(v); });
-    return {scene, columns, options, decision, mask, finite};
+    return {scene, columns, options, decision, mask, are_finite(options.targets)};
 }
 
 std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,

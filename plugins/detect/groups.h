@@ -19,6 +19,7 @@
 // is free, and the pixels of a class are added up over fixed blocks of the scene, without rounding.
 #pragma once
 
+#include "core/host_device.h"
 #include "detect/detect.h"
 #include "math/exact_sum.h"
 #include "stream/pixel_mask.h"
@@ -56,7 +57,7 @@ struct GroupRecord {
 
 /// Whether a target can be told from the mean by its (t-m)'M^-1(t-m). What one unit of a gas absorbs may be
 /// as little as its unit is small.
-inline bool is_enough_contrast(double contrast, bool absorption) {
+HSI_HOST_DEVICE inline bool is_enough_contrast(double contrast, bool absorption) {
     return absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast;
 }
 
@@ -90,7 +91,15 @@ class BandShrinkage {
 };
 
 /// How many pixels leave the statistics of a background of so many.
-int64_t excluded_pixels(double share, int64_t pixels);
+HSI_HOST_DEVICE inline int64_t excluded_pixels(double share, int64_t pixels) {
+    constexpr double rounding =
+        1e-9; // 0.07 of 100 is a little more than 7, 0.29 of 100 a little less than 29
+    return static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
+}
+
+/// Whether devices make these statistics and scores: of so many bands, and targets that can be refused by
+/// nobody.
+bool groups_on_devices(const GroupOptions& options, int bands);
 
 /// Scores by group; outputs as make_detection()'s. NaN where a pixel has no group, or its group no
 /// background.
@@ -116,13 +125,6 @@ struct Columns {
     int64_t group(int64_t sample) const { return (first + sample) / width; }
     int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
 };
-
-/// Whether devices make these statistics and scores: of mf with a matrix that is shrunk, where no pixel is
-/// excluded. Groups that need more, or have no scores, are the processor's there, too.
-inline bool columns_on_devices(const GroupOptions& options) {
-    return options.method == Method::mf && options.exclude_share == 0 &&
-           (options.ledoit_wolf || options.conditioning.shrinkage > 0);
-}
 
 /// Statistics and scores of each group, one after another, by one worker. Tiles have all lines. `mask`, which
 /// may be null and must outlive this: the pixels that count in statistics.
@@ -204,6 +206,17 @@ std::unique_ptr<GroupedDetection>
 make_group_detection(const stream::CubeShape& scene, const GroupPlane& plane,
                      const std::vector<std::unique_ptr<Detector>>& detectors,
                      const std::vector<GroupRecord>& records, const Decision& decision);
+
+/// A scene on a device whose groups a map tells. Each has the statistics and scores of
+/// make_column_detection() there, in double precision throughout.
+class GroupScene {
+  public:
+    virtual ~GroupScene() = default;
+    /// The pass that takes the scene in; before all else, once.
+    virtual std::unique_ptr<stream::Operation> loading() = 0;
+    /// As make_group_detection(), of no scene that is read (stream::EmptySource). This must outlive it.
+    virtual std::unique_ptr<GroupedDetection> make_detection(const Decision& decision) = 0;
+};
 
 // Pixels that leave the statistics
 // ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <random>
@@ -239,81 +240,287 @@ Cube striped_scene(int64_t samples, int64_t lines, int bands) {
     return cube;
 }
 
+/// Options of groups; targets that are none of the spectra.
+detect::GroupOptions group_options(detect::Method method, int bands, size_t targets, double shrinkage) {
+    std::mt19937 random(4);
+    std::normal_distribution<double> normal;
+    detect::GroupOptions options;
+    options.method = method;
+    options.ledoit_wolf = shrinkage < 0;
+    options.conditioning.by_bands = true;
+    options.conditioning.shrinkage = std::max(shrinkage, 0.0);
+    for (size_t k = 0; k < targets && detect::has_target(method); ++k) {
+        options.targets.names.push_back("t" + std::to_string(k + 1));
+        options.targets.spectra.emplace_back();
+        for (int b = 0; b < bands; ++b)
+            options.targets.spectra.back().push_back(600 + 100 * normal(random));
+    }
+    return options;
+}
+
+void make_absorptions(detect::GroupOptions& options) {
+    options.targets.absorption = true;
+    for (auto& spectrum : options.targets.spectra)
+        for (double& v : spectrum)
+            v = -1e-3 * std::fabs(v - 600);
+}
+
+detect::PixelMask mask_of(int64_t samples, int64_t lines) {
+    detect::PixelMask mask(samples, lines);
+    for (int64_t y = 0; y < lines; ++y)
+        for (int64_t x = 0; x < samples; ++x)
+            if ((x + 2 * y) % 5 != 0) mask.set(y, x);
+    return mask;
+}
+
+std::string told(const detect::GroupOptions& o, const std::string& more) {
+    return std::string(detect::name_of(o.method)) + (o.ledoit_wolf ? ", ledoit-wolf" : ", share ") +
+           (o.ledoit_wolf ? "" : std::to_string(o.conditioning.shrinkage)) +
+           (o.exclude_share > 0 ? ", some excluded" : "") + more;
+}
+
+/// Of scores, relative to 1 and the value (rx: to the value).
+double tolerance_of(const detect::GroupOptions& o) { return o.exclude_share > 0 ? 1e-3 : 1e-5; }
+
+void expect_equal(const std::vector<detect::GroupRecord>& a, const std::vector<detect::GroupRecord>& b,
+                  const std::string& what) {
+    ASSERT_EQ(a.size(), b.size()) << what;
+    for (size_t g = 0; g < a.size(); ++g) {
+        const std::string where = what + ", group " + std::to_string(g);
+        EXPECT_EQ(a[g].state, b[g].state) << where;
+        EXPECT_EQ(a[g].pixels, b[g].pixels) << where;
+        EXPECT_EQ(a[g].excluded, b[g].excluded) << where;
+        EXPECT_EQ(a[g].regularised, b[g].regularised) << where;
+        EXPECT_NEAR(a[g].shrinkage, b[g].shrinkage, a[g].excluded > 0 ? 1e-4 : 1e-9) << where;
+    }
+}
+
 TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
     constexpr int bands = 43;
     const auto cube = striped_scene(37, 90, bands);
-    detect::PixelMask mask(37, 90);
-    for (int64_t y = 0; y < 90; ++y)
-        for (int64_t x = 0; x < 37; ++x)
-            if ((x + 2 * y) % 5 != 0) mask.set(y, x);
-    std::mt19937 random(4);
-    std::normal_distribution<double> normal;
-    for (const size_t targets : {size_t{1}, size_t{3}})
-        for (const int64_t width : {1, 4, 37})
-            for (const bool ledoit : {true, false})
-                for (const bool masked : {false, true}) {
-                    detect::GroupOptions options;
-                    options.method = detect::Method::mf;
-                    options.ledoit_wolf = ledoit;
-                    options.conditioning.by_bands = true;
-                    options.conditioning.shrinkage = ledoit ? 0 : 0.1;
-                    options.targets.absorption = !ledoit;
-                    for (size_t k = 0; k < targets; ++k) {
-                        options.targets.names.push_back("t" + std::to_string(k + 1));
-                        options.targets.spectra.emplace_back();
-                        for (int b = 0; b < bands; ++b)
-                            options.targets.spectra.back().push_back(
-                                ledoit ? 600 + 100 * normal(random) : -0.1 * std::fabs(normal(random)));
-                    }
-                    const detect::Columns columns{3, width};
-                    const detect::Decision decision{targets > 1, 0.2};
-                    const detect::PixelMask* const counting = masked ? &mask : nullptr;
-                    const auto first =
-                        detect::make_column_detection(cube.shape, columns, options, decision, counting);
-                    const auto cpu = run_columns(*first, cube, 0);
-                    for (const int64_t tile : {0, 8}) {
-                        const auto second =
-                            backend().make_column_detection(cube.shape, columns, options, decision, counting);
-                        const auto gpu = run_columns(*second, cube, tile);
-                        const std::string what = std::to_string(width) + " wide, " + std::to_string(targets) +
-                                                 " targets, tile " + std::to_string(tile) +
-                                                 (masked ? ", masked" : "") + (ledoit ? "" : ", 0.1");
-                        EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-6) << what;
-                        if (decision.map) {
-                            EXPECT_LE(different(cpu.outputs[1], gpu.outputs[1]), 2) << what;
+    const auto mask = mask_of(37, 90);
+    double furthest = 0, furthest_excluded = 0;
+    for (const auto method :
+         {detect::Method::mf, detect::Method::cem, detect::Method::ace, detect::Method::rx})
+        for (const size_t targets : {size_t{1}, size_t{3}})
+            for (const int64_t width : {1, 4, 37})
+                for (const double shrinkage : {-1.0, 0.1, 0.0})
+                    for (const int variant : {0, 1, 2}) { // all pixels; some; some, of which some leave
+                        auto options = group_options(method, bands, targets, shrinkage);
+                        if (variant == 2) {
+                            options.exclude_share = 0.04;
+                            options.exclude_iterations = static_cast<int>(targets);
                         }
-                        EXPECT_EQ(cpu.valid, gpu.valid) << what;
-                        EXPECT_EQ(cpu.invalid, gpu.invalid) << what;
-                        EXPECT_EQ(first->in_bad_groups(), second->in_bad_groups()) << what;
-                        const auto a = first->groups(), b = second->groups();
-                        ASSERT_EQ(a.size(), b.size());
-                        for (size_t g = 0; g < a.size(); ++g) {
-                            EXPECT_EQ(a[g].state, b[g].state) << what << ", group " << g;
-                            EXPECT_EQ(a[g].pixels, b[g].pixels) << what << ", group " << g;
-                            EXPECT_NEAR(a[g].shrinkage, b[g].shrinkage, 1e-9) << what << ", group " << g;
+                        if (shrinkage > 0 && (method == detect::Method::mf || method == detect::Method::ace))
+                            make_absorptions(options);
+                        const detect::Columns columns{3, width};
+                        const detect::Decision decision{targets > 1, 0.2};
+                        const detect::PixelMask* const counting = variant > 0 ? &mask : nullptr;
+                        const auto first =
+                            detect::make_column_detection(cube.shape, columns, options, decision, counting);
+                        const auto cpu = run_columns(*first, cube, 0);
+                        for (const int64_t tile : {0, 8}) {
+                            const auto second = backend().make_column_detection(cube.shape, columns, options,
+                                                                                decision, counting);
+                            const auto gpu = run_columns(*second, cube, tile);
+                            const auto what = told(options, ", " + std::to_string(width) + " wide, tile " +
+                                                                std::to_string(tile));
+                            const double apart_by = apart(cpu.outputs[0], gpu.outputs[0]);
+                            EXPECT_LT(apart_by, tolerance_of(options)) << what;
+                            (variant == 2 ? furthest_excluded : furthest) =
+                                std::max(variant == 2 ? furthest_excluded : furthest, apart_by);
+                            if (decision.map) {
+                                EXPECT_LE(different(cpu.outputs[1], gpu.outputs[1]), 2) << what;
+                            }
+                            EXPECT_EQ(cpu.valid, gpu.valid) << what;
+                            EXPECT_EQ(cpu.invalid, gpu.invalid) << what;
+                            EXPECT_EQ(first->in_bad_groups(), second->in_bad_groups()) << what;
+                            expect_equal(first->groups(), second->groups(), what);
                         }
                     }
-                }
+    std::cout << "columns: scores differ by " << furthest << ", with an exclusion by " << furthest_excluded
+              << " at most\n";
+}
+
+/// Tiles and lanes change nothing.
+TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
+    const auto cube = striped_scene(37, 90, 43);
+    for (const auto method : {detect::Method::mf, detect::Method::ace, detect::Method::rx}) {
+        auto options = group_options(method, 43, 2, -1);
+        options.exclude_share = 0.03;
+        const auto whole =
+            run_columns(*backend().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 0);
+        const auto tiled =
+            run_columns(*backend().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 8);
+        EXPECT_EQ(different(whole.outputs[0], tiled.outputs[0]), 0) << detect::name_of(method);
+    }
 }
 
 /// More bands than a panel of the factor holds, and fewer pixels than bands.
 TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
-    for (const int bands : {31, 32, 33, 150}) {
-        const auto cube = striped_scene(11, 70, bands);
-        detect::GroupOptions options;
-        options.method = detect::Method::mf;
-        options.ledoit_wolf = true;
-        options.conditioning.by_bands = true;
-        options.targets.names = {"t"};
-        options.targets.spectra.emplace_back();
-        for (int b = 0; b < bands; ++b)
-            options.targets.spectra.back().push_back(500 + 40 * std::sin(b));
-        const auto cpu =
-            run_columns(*detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
-        const auto gpu =
-            run_columns(*backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
-        EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-6) << bands;
+    for (const int bands : {31, 32, 33, 150, 300})
+        for (const auto method :
+             {detect::Method::mf, detect::Method::cem, detect::Method::ace, detect::Method::rx}) {
+            const auto cube = striped_scene(11, 70, bands);
+            const auto options = group_options(method, bands, 1, -1);
+            const auto cpu = run_columns(
+                *detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
+            const auto gpu = run_columns(
+                *backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
+            EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-5)
+                << detect::name_of(method) << ", " << bands;
+        }
+}
+
+/// Of a map: 0 none, and groups of one pixel, of equal ones, of few, and of most.
+detect::GroupPlane plane_of(Cube& cube) {
+    const auto shape = cube.shape;
+    detect::GroupPlane plane;
+    plane.samples = shape.samples;
+    plane.groups = 6;
+    for (int64_t y = 0; y < shape.lines; ++y)
+        for (int64_t x = 0; x < shape.samples; ++x) {
+            const int64_t at = y * shape.samples + x;
+            plane.of.push_back(static_cast<uint16_t>(at % 13 == 0  ? 0
+                                                     : at == 20    ? 1
+                                                     : y == 7      ? 2
+                                                     : y == 8      ? 3
+                                                     : x < 9       ? 4
+                                                     : (x + y) % 3 ? 5
+                                                                   : 6));
+            for (int b = 0; b < shape.bands && plane.of.back() == 2; ++b)
+                cube.at(b, y, x) = static_cast<float>(b + 1);
+        }
+    return plane;
+}
+
+/// Every group alone, as a column of its pixels on the processor.
+Found groups_alone(const Cube& cube, const detect::GroupPlane& plane, const detect::GroupOptions& options,
+                   const detect::Decision& decision, const detect::PixelMask* mask,
+                   std::vector<detect::GroupRecord>& records) {
+    const auto shape = cube.shape;
+    Found all;
+    for (const int bands : {std::max<int>(1, static_cast<int>(options.targets.names.size())), 1})
+        all.outputs.emplace_back(shape.samples, shape.lines, bands, std::numeric_limits<float>::quiet_NaN());
+    if (!decision.map) all.outputs.pop_back();
+    for (int group = 1; group <= plane.groups; ++group) {
+        std::vector<int64_t> pixels;
+        for (int64_t i = 0; i < shape.pixels(); ++i)
+            if (plane.of[static_cast<size_t>(i)] == group) pixels.push_back(i);
+        const auto count = static_cast<int64_t>(pixels.size());
+        Cube column(1, count, shape.bands);
+        detect::PixelMask counting(1, count);
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t pixel = pixels[static_cast<size_t>(i)];
+            for (int b = 0; b < shape.bands; ++b)
+                column.at(b, i, 0) = cube.at(b, pixel / shape.samples, pixel % shape.samples);
+            if (mask == nullptr || mask->at(pixel)) counting.set(i, 0);
+        }
+        const auto operation =
+            detect::make_column_detection(column.shape, {0, 1}, options, decision, &counting);
+        const auto found = run_columns(*operation, column, 0);
+        all.valid += found.valid;
+        all.invalid += found.invalid;
+        records.push_back(operation->groups().front());
+        for (size_t o = 0; o < all.outputs.size(); ++o)
+            for (int64_t i = 0; i < count; ++i)
+                for (int b = 0; b < all.outputs[o].shape.bands; ++b) {
+                    const int64_t pixel = pixels[static_cast<size_t>(i)];
+                    all.outputs[o].at(b, pixel / shape.samples, pixel % shape.samples) =
+                        found.outputs[o].at(b, i, 0);
+                }
     }
+    return all;
+}
+
+/// In tiles of so many samples and lines.
+Found run_group_scene(detect::GroupScene& there, const Cube& cube, const detect::Decision& decision,
+                      int64_t tile, std::vector<detect::GroupRecord>& records) {
+    stream::PassOptions pass;
+    pass.lanes = 3;
+    pass.tile_samples = pass.tile_lines = tile;
+    stream::run_pass(MemorySource(cube), *there.loading(), {}, pass);
+    const auto operation = there.make_detection(decision);
+    Cube nothing(cube.shape.samples, cube.shape.lines, 0);
+    auto found = run_in(*operation, nothing, 3, tile, tile);
+    records = operation->groups();
+    EXPECT_GT(operation->without_group(), 0);
+    EXPECT_EQ(operation->valid() + operation->invalid() + operation->without_group() +
+                  operation->in_bad_groups(),
+              cube.shape.pixels());
+    return found;
+}
+
+TEST_F(DetectSpectraCuda, GroupsOfAMapAreThoseGroupsAlone) {
+    constexpr int bands = 43;
+    auto cube = striped_scene(61, 47, bands);
+    const auto plane = plane_of(cube);
+    const auto mask = mask_of(61, 47);
+    double furthest = 0, furthest_excluded = 0;
+    for (const auto method :
+         {detect::Method::mf, detect::Method::cem, detect::Method::ace, detect::Method::rx})
+        for (const size_t targets : {size_t{1}, size_t{3}})
+            for (const double shrinkage : {-1.0, 0.1, 0.0})
+                for (const int variant : {0, 1, 2}) {
+                    auto options = group_options(method, bands, targets, shrinkage);
+                    if (variant == 2) {
+                        options.exclude_share = 0.04;
+                        options.exclude_iterations = static_cast<int>(targets);
+                    }
+                    if (shrinkage > 0 && method == detect::Method::ace) make_absorptions(options);
+                    const detect::Decision decision{targets > 1, 0.2};
+                    const detect::PixelMask* const counting = variant > 0 ? &mask : nullptr;
+                    std::vector<detect::GroupRecord> records;
+                    const auto cpu = groups_alone(cube, plane, options, decision, counting, records);
+                    for (const int64_t tile : {0, 16}) {
+                        const auto there =
+                            backend().make_group_scene(cube.shape, plane, options, counting, 0);
+                        ASSERT_NE(there, nullptr);
+                        std::vector<detect::GroupRecord> found;
+                        const auto gpu = run_group_scene(*there, cube, decision, tile, found);
+                        const auto what = told(options, ", tile " + std::to_string(tile));
+                        const double apart_by = apart(cpu.outputs[0], gpu.outputs[0]);
+                        EXPECT_LT(apart_by, tolerance_of(options)) << what;
+                        (variant == 2 ? furthest_excluded : furthest) =
+                            std::max(variant == 2 ? furthest_excluded : furthest, apart_by);
+                        if (decision.map) {
+                            EXPECT_LE(different(cpu.outputs[1], gpu.outputs[1]), 2) << what;
+                        }
+                        EXPECT_EQ(cpu.valid, gpu.valid) << what;
+                        expect_equal(records, found, what);
+                    }
+                }
+    std::cout << "groups of a map: scores differ by " << furthest << ", with an exclusion by "
+              << furthest_excluded << " at most\n";
+}
+
+/// Where equal scores leave the statistics, the first pixels of the file do.
+TEST_F(DetectSpectraCuda, OfEqualScoresTheFirstLeave) {
+    constexpr int bands = 5;
+    Cube cube(1, 600, bands);
+    std::mt19937 random(8);
+    std::uniform_int_distribution<int> few(1, 4); // many equal pixels
+    for (float& v : cube.values)
+        v = static_cast<float>(few(random));
+    for (const auto method : {detect::Method::mf, detect::Method::rx})
+        for (const double share : {0.01, 0.2, 0.49}) {
+            auto options = group_options(method, bands, 1, 0.1);
+            if (!options.targets.spectra.empty()) options.targets.spectra[0] = {1, 4, 2, 3, 1};
+            options.exclude_share = share;
+            const auto first = detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr),
+                       second = backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr);
+            const auto cpu = run_columns(*first, cube, 0), gpu = run_columns(*second, cube, 0);
+            EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-3) << detect::name_of(method) << share;
+            EXPECT_EQ(first->groups()[0].excluded, second->groups()[0].excluded);
+        }
+}
+
+TEST_F(DetectSpectraCuda, ASceneThatDoesNotFitIsLeftToTheProcessor) {
+    auto cube = striped_scene(61, 47, 20);
+    const auto plane = plane_of(cube);
+    const auto options = group_options(detect::Method::mf, 20, 1, -1);
+    EXPECT_EQ(backend().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{1} << 18), nullptr);
+    EXPECT_NE(backend().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{64} << 20), nullptr);
 }
 
 } // namespace
