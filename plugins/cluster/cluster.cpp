@@ -22,20 +22,73 @@
 namespace hsi::cluster {
 namespace {
 
-/// Gives pixels their labels, and gathers what moves.
+/// What a visitor holds that finds the nearest centres.
+uint64_t bytes_beside(int bands, int count) {
+    return Look::bytes(bands, count) + Screen::bytes(bands, count);
+}
+
+/// The pixels that have a label.
+uint32_t valid_bits(const uint16_t* labels, int count) {
+    uint32_t bits = 0;
+    for (int i = 0; i < count; ++i)
+        bits |= uint32_t{labels[i] != 0} << i;
+    return bits;
+}
+
+/// What spares groups of pixels that are kept a look (G. Hamerly: Making k-means even faster, SDM 2010).
+struct Bounds {
+    std::vector<float> gap;    ///< a group each: Look::gap(), less what centres have moved since; 0 before
+    std::vector<double> moved; ///< a centre each, before this assignment
+    double most = 0;           ///< of these
+    static uint64_t bytes(int64_t groups) { return static_cast<uint64_t>(groups) * sizeof(float); }
+
+    void move(const Centres& before, const Centres& now) {
+        constexpr double rounding = 1 + 1e-9;
+        moved.clear();
+        for (int k = 0; k < now.count; ++k) {
+            double squared = 0;
+            for (int b = 0; b < now.bands; ++b)
+                squared += (now.of(k)[b] - before.of(k)[b]) * (now.of(k)[b] - before.of(k)[b]);
+            moved.push_back(std::sqrt(squared) * rounding);
+        }
+        most = *std::max_element(moved.begin(), moved.end());
+    }
+    /// Whether the labels of a group surely stay; then it has come nearer to another one.
+    bool stays(size_t group, const uint16_t* labels, int count) {
+        double own = 0;
+        for (int i = 0; i < count; ++i)
+            if (labels[i] != 0) own = std::max(own, moved[static_cast<size_t>(labels[i]) - 1]);
+        return set(group, static_cast<double>(gap[group]) - own - most) > 0;
+    }
+    /// Rounded down.
+    float set(size_t group, double value) {
+        constexpr double rounding = 1 - 1e-6;
+        return gap[group] = value > 0 ? static_cast<float>(value * rounding) : 0.0f;
+    }
+};
+
+/// Gives pixels their labels, and gathers what moves; where it is wanted, the inertia, too.
 class Assigner final : public Visitor {
   public:
-    Assigner(const Centres& centres, Distance distance, bool first)
-        : moves(static_cast<size_t>(centres.count), stride_of(centres.bands, distance)), m_centres(centres),
-          m_stride(stride_of(centres.bands, distance)), m_first(first), m_look(centres.bands, distance),
+    /// bounds: of groups as they are kept; null: there are none.
+    Assigner(const Centres& centres, Distance distance, bool first, bool with_inertia, Bounds* bounds)
+        : moves(static_cast<size_t>(centres.count), stride_of(centres.bands, distance)),
+          m_screen(centres, distance), m_stride(stride_of(centres.bands, distance)), m_first(first),
+          m_with_inertia(with_inertia), m_bounds(bounds), m_look(centres.bands, distance, centres.count),
           m_pixel(m_stride) {}
-    void take(const float* from, ptrdiff_t band_stride, int64_t, int count, uint16_t* labels) override {
+    void take(const float* from, ptrdiff_t band_stride, int64_t pixel, int count, uint16_t* labels) override {
+        const auto at = static_cast<size_t>(pixel / group);
+        if (m_bounds != nullptr && !m_first && m_bounds->stays(at, labels, count) && !m_with_inertia) return;
         m_look.take(from, band_stride, count);
-        m_look.find_nearest(m_centres);
+        m_look.find_nearest(m_screen, valid_bits(labels, count));
+        if (m_bounds != nullptr) m_bounds->set(at, m_look.gap());
+        if (m_with_inertia) {
+            const auto& distances = m_look.distances(m_screen.centres());
+            for (int i = 0; i < count; ++i)
+                if (labels[i] != 0) moves.inertia.add(0, &distances[static_cast<size_t>(i)], 1);
+        }
         for (int i = 0; i < count; ++i) {
             if (labels[i] == 0) continue;
-            const double distance = m_look.distance(i);
-            moves.inertia.add(0, &distance, 1);
             const auto to = static_cast<size_t>(m_look.index(i)), old = static_cast<size_t>(labels[i]) - 1;
             if (to == old && !m_first) continue;
             labels[i] = static_cast<uint16_t>(to + 1);
@@ -53,9 +106,10 @@ class Assigner final : public Visitor {
     Moves moves;
 
   private:
-    const Centres& m_centres;
+    const Screen m_screen;
     const size_t m_stride;
-    const bool m_first;
+    const bool m_first, m_with_inertia;
+    Bounds* const m_bounds;
     Look m_look;
     std::vector<double> m_pixel;
 };
@@ -63,14 +117,15 @@ class Assigner final : public Visitor {
 class Outliers final : public Visitor {
   public:
     Outliers(const Centres& centres, Distance distance, size_t most)
-        : farthest(most), m_centres(centres), m_look(centres.bands, distance),
+        : farthest(most), m_screen(centres, distance), m_look(centres.bands, distance, centres.count),
           m_stride(stride_of(centres.bands, distance)) {}
     void take(const float* from, ptrdiff_t band_stride, int64_t pixel, int count, uint16_t* labels) override {
         m_look.take(from, band_stride, count);
-        m_look.find_nearest(m_centres);
+        m_look.find_nearest(m_screen, valid_bits(labels, count));
+        const auto& distances = m_look.distances(m_screen.centres());
         for (int i = 0; i < count; ++i) {
             if (labels[i] == 0) continue;
-            Outlier one{m_look.distance(i), pixel + i, labels[i], {}};
+            Outlier one{distances[static_cast<size_t>(i)], pixel + i, labels[i], {}};
             if (!farthest.takes(one)) continue;
             one.values.resize(m_stride);
             m_look.get(i, one.values.data());
@@ -80,7 +135,7 @@ class Outliers final : public Visitor {
     OutlierList farthest;
 
   private:
-    const Centres& m_centres;
+    const Screen m_screen;
     Look m_look;
     const size_t m_stride;
 };
@@ -125,7 +180,8 @@ class AssignOperation final : public stream::Operation {
     bool reads_in_place() const override { return true; }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return Look::bytes(m_centres.bands) + static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
+        return bytes_beside(m_centres.bands, m_centres.count) +
+               static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<Labeller>(m_centres, m_distance);
@@ -133,7 +189,8 @@ class AssignOperation final : public stream::Operation {
 
   private:
     struct Labeller final : stream::Worker {
-        Labeller(const Centres& c, Distance distance) : centres(c), look(c.bands, distance) {}
+        Labeller(const Centres& c, Distance distance)
+            : screen(c, distance), look(c.bands, distance, c.count) {}
         void process(const Tile& tile, const CubeView<float>& in,
                      const std::vector<CubeView<float>>& out) override {
             const int64_t w = tile.core.w;
@@ -144,16 +201,18 @@ class AssignOperation final : public stream::Operation {
                 row.judge();
                 for (int64_t first = 0; first < w; first += group) {
                     const int count = static_cast<int>(std::min<int64_t>(group, w - first));
-                    look.take(in.row(0, line) + first, in.band_stride, count);
-                    look.find_nearest(centres);
+                    uint32_t valid = 0;
                     for (int i = 0; i < count; ++i)
-                        out[0].row(0, line)[first + i] = row.is_valid(static_cast<size_t>(first + i))
-                                                             ? static_cast<float>(look.index(i) + 1)
-                                                             : no_value;
+                        valid |= uint32_t{row.is_valid(static_cast<size_t>(first + i))} << i;
+                    look.take(in.row(0, line) + first, in.band_stride, count);
+                    look.find_nearest(screen, valid);
+                    for (int i = 0; i < count; ++i)
+                        out[0].row(0, line)[first + i] =
+                            (valid >> i & 1) != 0 ? static_cast<float>(look.index(i) + 1) : no_value;
                 }
             }
         }
-        const Centres& centres;
+        const Screen screen;
         Look look;
         PixelRow row;
     };
@@ -219,9 +278,11 @@ struct Clustering::State {
     const std::unique_ptr<DeviceScene> device; ///< null: the processor assigns
     int64_t valid = 0, invalid = 0;
     std::vector<float> sample; ///< [pixel][band], the least first
+    Bounds bounds;             ///< of a scene that is kept
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
 
-    Moves assign(const Centres& centres, bool first) {
+    /// with_inertia: the processor finds it, too, which takes a part of the time that the labels do.
+    Moves assign(const Centres& centres, bool first, bool with_inertia) {
         const auto k = static_cast<size_t>(centres.count);
         Moves all(k, stride());
         if (device) {
@@ -232,8 +293,11 @@ struct Clustering::State {
             return all;
         }
         walk(
-            scene, "iteration", Moves::bytes(k, stride()) + Look::bytes(centres.bands),
-            [&] { return std::make_unique<Assigner>(centres, options.distance, first); },
+            scene, "iteration", Moves::bytes(k, stride()) + bytes_beside(centres.bands, centres.count),
+            [&] {
+                return std::make_unique<Assigner>(centres, options.distance, first, with_inertia,
+                                                  bounds.gap.empty() ? nullptr : &bounds);
+            },
             [&](Visitor& visitor) { all.add(static_cast<Assigner&>(visitor).moves); });
         all.exchange(parallel::group());
         return all;
@@ -242,7 +306,8 @@ struct Clustering::State {
         if (device) return farthest_on_device(centres.bands, most);
         OutlierList all(most);
         walk(
-            scene, "empty clusters", Look::bytes(centres.bands) + most * (stride() + 8) * sizeof(double),
+            scene, "empty clusters",
+            bytes_beside(centres.bands, centres.count) + most * (stride() + 8) * sizeof(double),
             [&] { return std::make_unique<Outliers>(centres, options.distance, most); },
             [&](Visitor& visitor) {
                 for (auto& one : static_cast<Outliers&>(visitor).farthest.list())
@@ -351,7 +416,7 @@ std::vector<Outlier> Clustering::State::farthest_on_device(int bands, size_t mos
         pixels.push_back(one.pixel);
     std::vector<float> values(pixels.size() * static_cast<size_t>(bands));
     device->get(pixels, values.data());
-    Look look(bands, options.distance);
+    Look look(bands, options.distance, 0);
     for (size_t i = 0; i < pixels.size(); ++i) {
         look.take(values.data() + i * static_cast<size_t>(bands), 1, 1);
         all.list()[i].values.resize(stride());
@@ -384,7 +449,8 @@ int64_t Clustering::read() {
     if (const uint64_t all = Kept::bytes(shape);
         !m->device && !parallel::group().several() && all + labels <= memory / 2) {
         scene.kept = Kept(shape);
-        scene.held += all;
+        m->bounds.gap.assign(static_cast<size_t>(scene.kept.groups()), 0.0f);
+        scene.held += all + Bounds::bytes(scene.kept.groups());
     }
     pass.memory -= scene.held;
     SampleScan scan(shape, m->options, scene.kept.any() ? &scene.kept : nullptr, m->device.get(),
@@ -428,21 +494,26 @@ Result Clustering::refine(Centres centres) {
     Result found;
     math::ExactSums sums(k * stride);
     found.pixels.assign(k, 0);
-    const auto assign = [&](bool first) {
-        const Moves moves = m->assign(centres, first);
+    const auto assign = [&](bool first, bool with_inertia) {
+        const Moves moves = m->assign(centres, first, with_inertia);
         sums.add(moves.sums);
         for (size_t c = 0; c < k; ++c)
             found.pixels[c] += moves.pixels[c];
         found.inertia = moves.inertia.value(0);
         return moves.moved;
     };
+    // Where it is read for each assignment, one more takes longer than the inertia of all.
+    const bool each_time = !in_memory();
     while (!found.converged && found.iterations < m->options.iterations) {
-        const int64_t moved = assign(found.iterations == 0);
+        const int64_t moved = assign(found.iterations == 0, each_time);
         found.converged = moved == 0;
         ++found.iterations;
-        if (!found.converged) found.relocated += m->move_centres(centres, sums, found.pixels);
+        if (found.converged) break;
+        const Centres before = centres;
+        found.relocated += m->move_centres(centres, sums, found.pixels);
+        if (!m->bounds.gap.empty()) m->bounds.move(before, centres);
     }
-    if (!found.converged) assign(false);
+    if (!found.converged || !(each_time || m->device)) assign(false, true);
     if (m->device) {
         math::ExactSums inertia(1);
         const bool angle = m->options.distance == Distance::angle;
@@ -476,7 +547,7 @@ plan_operations(const stream::CubeShape& scene, const Options& options, int coun
     all.emplace_back("start", std::make_unique<SampleScan>(scene, options, nullptr, nullptr, nullptr));
     all.emplace_back("iteration", plan_walk(scene, Moves::bytes(static_cast<size_t>(count),
                                                                 stride_of(scene.bands, options.distance)) +
-                                                       Look::bytes(scene.bands)));
+                                                       bytes_beside(scene.bands, count)));
     return all;
 }
 

@@ -79,6 +79,66 @@ void look_at_all(const double* HWY_RESTRICT y, int bands, const double* HWY_REST
         index[i] = static_cast<int32_t>(at[i]);
 }
 
+using SingleTag = hn::CappedTag<float, group>;
+using Single = hn::Vec<SingleTag>;
+/// Vectors of pixels that are multiplied at a time, and centres beside them: their sums stay in registers.
+constexpr int single_lanes = static_cast<int>(hn::MaxLanes(SingleTag()));
+constexpr int beside = single_lanes < group ? 2 : 1, most_at_once = 10 / beside;
+
+template <int K>
+HWY_INLINE void multiply(const float* HWY_RESTRICT x, int bands, const float* HWY_RESTRICT centres,
+                         float* HWY_RESTRICT products) {
+    const SingleTag d;
+    Single sum[K][beside];
+    for (int k = 0; k < K; ++k)
+        for (int v = 0; v < beside; ++v)
+            sum[k][v] = hn::Zero(d);
+    for (int b = 0; b < bands; ++b, x += group) {
+        Single values[beside];
+        for (int v = 0; v < beside; ++v)
+            values[v] = hn::LoadU(d, x + v * single_lanes);
+#pragma GCC unroll 10
+        for (int k = 0; k < K; ++k) {
+            const Single centre = hn::Set(d, centres[static_cast<ptrdiff_t>(k) * bands + b]);
+            for (int v = 0; v < beside; ++v)
+                sum[k][v] = hn::MulAdd(values[v], centre, sum[k][v]);
+        }
+    }
+    for (int k = 0; k < K; ++k)
+        for (int v = 0; v < beside; ++v)
+            hn::StoreU(sum[k][v], d, products + k * group + v * single_lanes);
+}
+
+/// `count` centres, K at most.
+template <int K>
+void multiply_some(const float* x, int bands, const float* centres, int count, float* products) {
+    if (count == K) return multiply<K>(x, bands, centres, products);
+    if constexpr (K > 1) multiply_some<K - 1>(x, bands, centres, count, products);
+}
+
+void screen(const float* HWY_RESTRICT x, int bands, const float* HWY_RESTRICT centres, int count,
+            float* HWY_RESTRICT products, float* HWY_RESTRICT squares) {
+    const SingleTag d;
+    for (int i = 0; i < group; i += beside * single_lanes) {
+        for (int k = 0, parts = (count + most_at_once - 1) / most_at_once; k < count; --parts) {
+            const int next = (count - k + parts - 1) / parts; // like shares
+            multiply_some<most_at_once>(x + i, bands, centres + static_cast<ptrdiff_t>(k) * bands, next,
+                                        products + k * group + i);
+            k += next;
+        }
+        Single sum[beside];
+        for (int v = 0; v < beside; ++v)
+            sum[v] = hn::Zero(d);
+        for (int b = 0; b < bands; ++b)
+            for (int v = 0; v < beside; ++v) {
+                const Single value = hn::LoadU(d, x + b * group + i + v * single_lanes);
+                sum[v] = hn::MulAdd(value, value, sum[v]);
+            }
+        for (int v = 0; v < beside; ++v)
+            hn::StoreU(sum[v], d, squares + i + v * single_lanes);
+    }
+}
+
 void nearest(const double* y, int bands, const double* centres, int count, double* least, int32_t* index) {
     look_at_all<false>(y, bands, centres, count, least, index);
 }
@@ -97,6 +157,7 @@ namespace hsi::cluster {
 namespace {
 HWY_EXPORT(nearest);
 HWY_EXPORT(most_alike);
+HWY_EXPORT(screen);
 } // namespace
 
 const SimdKernels& simd_kernels() {
@@ -106,6 +167,9 @@ const SimdKernels& simd_kernels() {
         },
         [](const double* y, int bands, const double* centres, int count, double* greatest, int32_t* index) {
             HWY_DYNAMIC_DISPATCH(most_alike)(y, bands, centres, count, greatest, index);
+        },
+        [](const float* x, int bands, const float* centres, int count, float* products, float* squares) {
+            HWY_DYNAMIC_DISPATCH(screen)(x, bands, centres, count, products, squares);
         }};
     return kernels;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pixels beside centres: the inner loop of k-means, compiled for every instruction set and dispatched at run
-// time. In double precision; every pixel has sums of its own, taken over the bands in their order.
+// time. Every pixel has sums of its own, taken over the bands in their order; in double precision, but for
+// screen().
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ struct SimdKernels {
     /// The same of the greatest sum of y c.
     void (*most_alike)(const double* y, int bands, const double* centres, int count, double* greatest,
                        int32_t* index);
+    /// In single precision: products[k][group] = sum of x c, squares[group] = sum of x x. x: [band][group].
+    void (*screen)(const float* x, int bands, const float* centres, int count, float* products,
+                   float* squares);
 };
 
 const SimdKernels& simd_kernels();

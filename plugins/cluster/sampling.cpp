@@ -152,7 +152,7 @@ Centres choose_centres(const std::vector<float>& spectra, int bands, const Optio
     Centres found, one;
     found.bands = one.bands = bands;
     one.count = 1;
-    Look look(bands, options.distance); // makes the numbers; distances are squared ones here in any case
+    Look look(bands, options.distance, 0); // makes the numbers; distances are squared ones here in any case
     std::vector<double> least(groups * group, std::numeric_limits<double>::infinity());
     std::vector<float> packed(width * group);
     HostBuffer<double> numbers(groups * group * width);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace hsi::cluster {
@@ -105,22 +106,166 @@ void Kept::get(int64_t pixel, float* to) const {
         to[b] = from[static_cast<ptrdiff_t>(b) * group];
 }
 
-Look::Look(int bands, Distance distance)
-    : m_bands(bands), m_distance(distance), m_values(static_cast<size_t>(bands) * group) {
-    std::fill_n(m_values.data(), m_values.size(), 0.0);
+Screen::Screen(const Centres& centres, Distance distance)
+    : m_centres(centres), m_singles(centres.values.begin(), centres.values.end()) {
+    constexpr double unit = 0x1p-24, unit_of_doubles = 0x1p-53, least = 0x1p-126;
+    double greatest = 0;
+    for (int k = 0; k < centres.count; ++k) {
+        double squared = 0;
+        for (int b = 0; b < centres.bands; ++b)
+            squared += centres.of(k)[b] * centres.of(k)[b];
+        greatest = std::max(greatest, squared);
+        m_half_squares.push_back(distance == Distance::angle ? 0.0f : static_cast<float>(squared / 2));
+    }
+    const double terms = centres.bands + 8;
+    m_of_length = 2 * terms * unit * std::sqrt(greatest);
+    m_of_square = 4 * terms * unit_of_doubles;
+    m_least = 4 * terms * least;
+    m_margin = (8 * unit + m_of_square) * greatest + m_least;
+}
+
+double Screen::margin(float squared) const {
+    constexpr double most = 1e30; // less than where sums may overflow
+    const double square = squared,
+                 margin = m_of_length * std::sqrt(square + m_least) + m_of_square * square + m_margin;
+    return margin < most ? margin : std::numeric_limits<double>::infinity();
+}
+
+Look::Look(int bands, Distance distance, int centres)
+    : m_bands(bands), m_distance(distance), m_copy(static_cast<size_t>(bands) * group),
+      m_products(static_cast<size_t>(centres) * group), m_values(m_copy.size()) {
+    std::fill_n(m_copy.data(), m_copy.size(), 0.0f);
 }
 
 void Look::take(const float* first, ptrdiff_t band_stride, int count) {
-    double* to = m_values.data();
-    for (int b = 0; b < m_bands; ++b, to += group) {
-        const float* const from = first + b * band_stride;
-        if (count == group)
-            for (int i = 0; i < group; ++i)
-                to[i] = from[i];
-        else
-            for (int i = 0; i < count; ++i)
-                to[i] = from[i];
+    m_count = count;
+    m_expanded = false;
+    m_raw = first;
+    if (band_stride == group && count == group) return;
+    m_raw = m_copy.data();
+    float* to = m_copy.data();
+    for (int b = 0; b < m_bands; ++b, to += group)
+        std::copy_n(first + b * band_stride, count, to);
+}
+
+void Look::find_nearest(const Screen& screen, uint32_t pixels) {
+    const int count = screen.centres().count;
+    std::array<float, group> squares, best, second, least;
+    simd_kernels().screen(m_raw, m_bands, screen.singles(), count, m_products.data(), squares.data());
+    best.fill(-std::numeric_limits<float>::infinity());
+    second = best;
+    m_index.fill(0);
+    for (int k = 0; k < count; ++k) {
+        float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
+        const float less = screen.half_square(k);
+        for (size_t i = 0; i < group; ++i) {
+            score[i] -= less;
+            const bool better = score[i] > best[i];
+            const float worse = better ? best[i] : score[i];
+            second[i] = worse > second[i] ? worse : second[i];
+            best[i] = better ? score[i] : best[i];
+            m_index[i] = better ? k : m_index[i];
+        }
     }
+    std::array<double, group> margin;
+    for (size_t i = 0; i < group; ++i) {
+        margin[i] = screen.margin(squares[i]);
+        least[i] = static_cast<float>(static_cast<double>(best[i]) - margin[i]);
+    }
+    // Centres that are not surely behind the best one; what is no number is not, either.
+    std::array<int32_t, group> near{};
+    for (int k = 0; k < count; ++k) {
+        const float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
+        for (size_t i = 0; i < group; ++i)
+            near[i] += score[i] < least[i] ? 0 : 1;
+    }
+    uint32_t open = 0;
+    for (int i = 0; i < m_count; ++i)
+        if (near[static_cast<size_t>(i)] != 1) open |= uint32_t{1} << i;
+    open &= pixels;
+    m_gap = 0;
+    if (open == 0) {
+        m_gap = std::numeric_limits<double>::infinity();
+        for (size_t i = 0; i < group; ++i)
+            if ((pixels >> i & 1) != 0)
+                m_gap = std::min(m_gap, gap_of(squares[i], best[i], second[i], margin[i]));
+        return;
+    }
+    m_among.clear();
+    for (int k = 0; k < count; ++k) {
+        const float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
+        bool is_near = false;
+        for (size_t i = 0; i < group; ++i)
+            is_near = is_near || ((open >> i & 1) != 0 && !(score[i] < least[i]));
+        if (is_near) m_among.push_back(k);
+    }
+    find_exactly(screen.centres(), m_among, open);
+}
+
+/// By how much the second nearest centre is farther than the nearest one, at least, less what tells them
+/// apart in double precision.
+double Look::gap_of(double squared, double best, double second, double margin) const {
+    constexpr double rounding = 1e-6, length_of_one = 1e-4; // |x| and |c| are 1 to rounding, of 2^-40 each
+    double apart = 2 * (best - second - margin), square = squared - 2 * second + 3 * margin; // of distances
+    if (m_distance == Distance::angle) {
+        const double length = std::sqrt(squared), relative = margin / length;
+        apart /= length + margin;
+        square = 2 - 2 * second / length + 8 * relative;
+    }
+    const double both = 2 * std::sqrt(std::max(square, 0.0)); // no less than the sum of both distances
+    const double gap = apart / both - rounding * both - (m_distance == Distance::angle ? length_of_one : 0.0);
+    return gap > 0 ? gap : 0; // nor where it is no number
+}
+
+void Look::find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels) {
+    std::array<double, group> best, here;
+    std::array<int32_t, group> index, any;
+    expand();
+    if (static_cast<int>(among.size()) > centres.count / 2) { // all at once costs no more
+        measure(centres, 0, centres.count, best.data(), index.data());
+    } else {
+        for (size_t n = 0; n < among.size(); ++n) {
+            measure(centres, among[n], 1, here.data(), any.data());
+            for (size_t i = 0; i < group; ++i) {
+                const bool better =
+                    n == 0 || (m_distance == Distance::angle ? here[i] > best[i] : here[i] < best[i]);
+                best[i] = better ? here[i] : best[i];
+                index[i] = better ? among[n] : index[i];
+            }
+        }
+    }
+    for (size_t i = 0; i < group; ++i)
+        if ((pixels >> i & 1) != 0) m_index[i] = index[i];
+}
+
+const std::array<double, group>& Look::distances(const Centres& centres) {
+    std::array<double, group> here;
+    std::array<int32_t, group> any;
+    expand();
+    for (int i = 0; i < m_count; ++i) {
+        const int k = index(i);
+        bool measured = false;
+        for (int before = 0; before < i; ++before)
+            measured = measured || index(before) == k;
+        if (measured) continue;
+        measure(centres, k, 1, here.data(), any.data());
+        for (size_t j = 0; j < group; ++j)
+            if (m_index[j] == k) m_distances[j] = m_distance == Distance::angle ? 2 - 2 * here[j] : here[j];
+    }
+    return m_distances;
+}
+
+void Look::measure(const Centres& centres, int first, int count, double* best, int32_t* index) const {
+    const auto& kernels = simd_kernels();
+    const auto kernel = m_distance == Distance::angle ? kernels.most_alike : kernels.nearest;
+    kernel(m_values.data(), m_bands, centres.of(first), count, best, index);
+}
+
+void Look::expand() {
+    if (m_expanded) return;
+    m_expanded = true;
+    std::copy_n(m_raw, m_values.size(), m_values.data());
+    double* to = nullptr;
     if (m_distance != Distance::angle) return;
     m_length.fill(0.0);
     to = m_values.data();
@@ -137,13 +282,8 @@ void Look::take(const float* first, ptrdiff_t band_stride, int count) {
             to[i] = ((to[i] / m_length[i] * unit + whole) - whole) / unit;
 }
 
-void Look::find_nearest(const Centres& centres) {
-    const auto& kernels = simd_kernels();
-    const auto kernel = m_distance == Distance::angle ? kernels.most_alike : kernels.nearest;
-    kernel(m_values.data(), m_bands, centres.values.data(), centres.count, m_best.data(), m_index.data());
-}
-
-void Look::get(int i, double* to) const {
+void Look::get(int i, double* to) {
+    expand();
     for (int b = 0; b < m_bands; ++b)
         to[b] = m_values[static_cast<size_t>(b) * group + static_cast<size_t>(i)];
     if (m_distance == Distance::angle) to[m_bands] = m_length[static_cast<size_t>(i)];

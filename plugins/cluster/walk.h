@@ -41,31 +41,76 @@ class Kept {
     HostBuffer<float> m_values;
 };
 
+/// Centres as pixels are held beside them: in single precision first. With n bands, u = 2^-24 and C the
+/// greatest |c|, x'c - |c|^2/2 (angle: x'c), which is greatest for the nearest one, errs by u ((n + 3) |x| C
+/// + C^2) at most, and by numbers below the least normal one. A centre that
+/// is behind the best one by more than twice all that, and by what distances in double precision err, is not
+/// the nearest in these.
+class Screen {
+  public:
+    /// `centres` must outlive it.
+    Screen(const Centres& centres, Distance distance);
+    const Centres& centres() const { return m_centres; }
+    const float* singles() const { return m_singles.data(); }
+    float half_square(int k) const { return m_half_squares[static_cast<size_t>(k)]; }
+    /// How far behind, of a pixel with this |x|^2.
+    double margin(float squared) const;
+    static uint64_t bytes(int bands, int count) {
+        return static_cast<uint64_t>(count) * (static_cast<uint64_t>(bands) + 1) * sizeof(float);
+    }
+
+  private:
+    const Centres& m_centres;
+    std::vector<float> m_singles, m_half_squares;
+    double m_of_length = 0, m_of_square = 0, m_margin = 0, m_least = 0;
+};
+
 /// A few pixels and their nearest centres; one a lane.
 class Look {
   public:
-    Look(int bands, Distance distance);
-    /// The pixels' numbers as the distance takes them: up to group of them, bands band_stride apart.
+    Look(int bands, Distance distance, int centres);
+    /// Up to group pixels, bands band_stride apart, which stay there while they are looked at.
     void take(const float* first, ptrdiff_t band_stride, int count);
-    void find_nearest(const Centres& centres);
-
-    const double* values() const { return m_values.data(); } ///< [band][group]
-    /// One pixel's values, and behind them |x| where angles count.
-    void get(int i, double* to) const;
+    /// Of those pixels whose bits are set: in double precision, of equal ones the first; what single
+    /// precision does not tell is computed so.
+    void find_nearest(const Screen& screen, uint32_t pixels);
     int index(int i) const { return m_index[static_cast<size_t>(i)]; }
-    /// The squared distance from that centre.
-    double distance(int i) const {
-        const double v = m_best[static_cast<size_t>(i)];
-        return m_distance == Distance::angle ? 2 - 2 * v : v;
+    /// Of those pixels: as long as centres move by less than that, the nearest one's and any other's
+    /// together, the nearest ones stay. 0: nothing is known.
+    double gap() const { return m_gap; }
+
+    /// [band][group]: what distances are made of.
+    const double* values() {
+        expand();
+        return m_values.data();
     }
-    static uint64_t bytes(int bands) { return (static_cast<uint64_t>(bands) * group + 64) * sizeof(double); }
+    /// One pixel's values, and behind them |x| where angles count.
+    void get(int i, double* to);
+    /// Squared distances of the pixels from the centres that find_nearest() found.
+    const std::array<double, group>& distances(const Centres& centres);
+    static uint64_t bytes(int bands, int centres) {
+        return (static_cast<uint64_t>(bands) * 3 + static_cast<uint64_t>(centres) + 64) * group *
+               sizeof(float);
+    }
 
   private:
+    void expand();
+    double gap_of(double squared, double best, double second, double margin) const;
+    void find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels);
+    /// Of centre k, or of all: the best one, and its number.
+    void measure(const Centres& centres, int first, int count, double* best, int32_t* index) const;
+
     const int m_bands;
     const Distance m_distance;
-    HostBuffer<double> m_values;
-    std::array<double, group> m_length{}, m_best{};
+    int m_count = 0;
+    const float* m_raw = nullptr; ///< [band][group]
+    bool m_expanded = false;
+    double m_gap = 0;
+    HostBuffer<float> m_copy, m_products;
+    HostBuffer<double> m_values; ///< [band][group], as the distance takes them
+    std::array<double, group> m_length{}, m_distances{};
     std::array<int32_t, group> m_index{};
+    std::vector<int> m_among;
 };
 
 /// Looks at pixels; one a lane.

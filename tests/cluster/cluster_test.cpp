@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 namespace hsi::test {
 namespace {
@@ -243,6 +244,54 @@ TEST_P(ClusterOf, TilesThreadsMemoryAndRanksChangeNothing) {
             EXPECT_EQ(divided.result.pixels, whole.result.pixels);
             EXPECT_EQ(divided.result.iterations, whole.result.iterations);
         });
+}
+
+/// Of values that single precision hardly tells apart, or does not hold the squares of; and many that lie as
+/// far from one centre as from another.
+TEST_P(ClusterOf, NearestOnesAreThoseOfDoublePrecision) {
+    struct Case {
+        double scale, level;
+    };
+    for (const auto& [scale, level] :
+         {Case{1, 0}, Case{1e-25, 0}, Case{1e-41, 0}, Case{1e18, 0}, Case{1e22, 0}, Case{1e37, 0},
+          Case{1e-4, 1000}, Case{1, 1e6}, Case{3e-3, 1e5}})
+        for (const int k : {2, 5, 10, 11, 23}) {
+            constexpr int bands = 13;
+            Cube cube = spoiled(83, 29, bands, 17);
+            for (float& v : cube.values)
+                if (std::isfinite(v) && v != 0)
+                    v = static_cast<float>(scale * static_cast<double>(v) + level);
+            for (int b = 0; b < bands; ++b) // between the centres that are made of the next two
+                cube.at(b, 5, 5) = (cube.at(b, 6, 1) + cube.at(b, 7, 2)) / 2;
+            const Plain plain(cube, GetParam());
+            cluster::Centres centres;
+            centres.count = k;
+            centres.bands = bands;
+            for (int c = 0; c < k; ++c) {
+                const auto& x = plain.pixels[static_cast<size_t>(c == 0   ? 6 * 83 + 1 - 2
+                                                                 : c == 1 ? 7 * 83 + 2 - 2
+                                                                          : 97 * c)];
+                centres.values.insert(centres.values.end(), x.begin(), x.end());
+            }
+            const MemorySource source(cube);
+            MemorySink sink(83, 29, 1);
+            const auto assignment = cluster::make_assignment(centres, GetParam());
+            stream::run_pass(source, *assignment, {&sink}, {});
+            for (size_t i = 0; i < plain.pixels.size(); ++i) {
+                const auto& x = plain.pixels[i];
+                std::vector<double> apart; // angles: as products are, whose last digits are those of 1
+                for (int c = 0; c < k; ++c)
+                    apart.push_back(GetParam() == Distance::angle
+                                        ? 1 - std::inner_product(x.begin(), x.end(), centres.of(c), 0.0)
+                                        : Plain::apart(x, {centres.of(c), centres.of(c) + bands}));
+                const double least = *std::min_element(apart.begin(), apart.end());
+                const float label = sink.cube.values[static_cast<size_t>(plain.place[i])];
+                ASSERT_GE(label, 1) << scale << ", " << level << ", " << k << ", pixel " << i;
+                const double digits = GetParam() == Distance::angle ? 4e-15 : 1e-14 * least;
+                EXPECT_LE(apart[static_cast<size_t>(label) - 1], least + digits)
+                    << scale << ", " << level << ", " << k << ", pixel " << i;
+            }
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(Distances, ClusterOf, ::testing::Values(Distance::euclidean, Distance::angle));
