@@ -185,6 +185,12 @@ void add_links(const Run& run, Work& work) {
                 each_pass(cost::svm_kernel, values * vectors);
             } else if (link.operation == "unmix") {
                 each_pass(cost::unmix_product, values * link.bands);
+            } else if (link.operation == "features") {
+                each_pass(cost::continuum, values);
+            } else if (link.operation == "resample") {
+                constexpr double weights = 6; // of an ordinary band
+                each_pass(cost::projection,
+                          weights * static_cast<double>(source->shape().pixels()) * link.bands);
             } else {
                 each_pass(cost::projection, values * link.bands);
             }

@@ -254,7 +254,12 @@ Made make_resampling(const Settings& s, const CubeShape& scene) {
             s.fail("'sources' and 'weights' do not fit together");
         bands.push_back(std::move(band));
     });
-    return Made(resample::make_resampling(scene.bands, std::move(bands)));
+    Made work(resample::make_resampling(scene.bands, bands));
+    work.on_devices = by_backend<resample::Backend>(
+        "resample", [inputs = scene.bands, bands = std::move(bands)](resample::Backend& backend) {
+            return backend.make_resampling(inputs, bands);
+        });
+    return work;
 }
 
 constexpr std::pair<const char*, features::Output> feature_outputs[] = {
@@ -273,9 +278,15 @@ Made make_features(const Settings& s, const CubeShape& scene) {
             if (range.x[k] <= range.x[k - 1]) s.fail("'x' does not rise");
         ranges.push_back(std::move(range));
     });
-    for (const auto& [name, output] : feature_outputs)
-        if (s.at("output") == name)
-            return dear(Made(features::make_features(scene.bands, std::move(ranges), output)));
+    for (const auto& [name, output] : feature_outputs) {
+        if (s.at("output") != name) continue;
+        Made work = dear(Made(features::make_features(scene.bands, ranges, output)));
+        work.on_devices = by_backend<features::Backend>(
+            "features", [=, inputs = scene.bands, what = output](features::Backend& backend) {
+                return backend.make_features(inputs, ranges, what);
+            });
+        return work;
+    }
     s.fail("'output' is none of features");
 }
 

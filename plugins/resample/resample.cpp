@@ -100,10 +100,7 @@ class CpuResampling final : public Resampling {
   public:
     CpuResampling(int inputs, std::vector<math::ResampledBand> bands)
         : m_inputs(inputs), m_bands(std::move(bands)) {
-        for (const auto& band : m_bands)
-            if (band.sources.empty() || band.sources.size() != band.weights.size() ||
-                band.sources.back() >= static_cast<size_t>(inputs))
-                throw Error("internal: weights of bands that there are not");
+        check_weights(inputs, m_bands);
     }
     std::vector<int> output_bands() const override { return {static_cast<int>(m_bands.size())}; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
@@ -133,6 +130,13 @@ void Resampling::exchange(parallel::Group& ranks) {
     ranks.add_up("pixels", counts);
     m_valid = counts[0];
     m_invalid = counts[1];
+}
+
+void check_weights(int inputs, const std::vector<math::ResampledBand>& bands) {
+    for (const auto& band : bands)
+        if (band.sources.empty() || band.sources.size() != band.weights.size() ||
+            band.sources.back() >= static_cast<size_t>(inputs))
+            throw Error("internal: weights of bands that there are not");
 }
 
 std::unique_ptr<Resampling> make_resampling(int inputs, std::vector<math::ResampledBand> bands) {

@@ -32,6 +32,22 @@ class Resampling : public stream::Operation {
 /// finite or all are zero. \throws Error when a source is none of the inputs.
 std::unique_ptr<Resampling> make_resampling(int inputs, std::vector<math::ResampledBand> bands);
 
+/// \throws Error as make_resampling().
+void check_weights(int inputs, const std::vector<math::ResampledBand>& bands);
+
+/// Resampling on devices (hsi_cuda_resample.so): of links, whose pixels lie there.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    /// As the function above; the same sums, of fused products.
+    virtual std::unique_ptr<Resampling> make_resampling(int inputs,
+                                                        std::vector<math::ResampledBand> bands) = 0;
+    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes.
+    virtual double kernel_seconds() const = 0;
+    /// Device bytes that are free, of the device that has least.
+    virtual uint64_t free_memory() const = 0;
+};
+
 /// Where the SIMD code was dispatched to.
 const char* simd_target();
 

@@ -147,6 +147,54 @@ TEST_F(ChainCuda, GivesTheBitsOfCubesThatWereStored) {
     }
 }
 
+/// Bands that are sums of a few neighbours.
+stream::Link resampling() {
+    std::vector<math::ResampledBand> all;
+    for (size_t j = 0; j + 3 < bands; ++j) {
+        math::ResampledBand one;
+        one.target = j;
+        for (size_t k = 0; k <= j % 4; ++k) {
+            one.sources.push_back(j + k);
+            one.weights.push_back(0.3 + 0.07 * static_cast<double>((j + k) % 5));
+        }
+        all.push_back(std::move(one));
+    }
+    return links::resampling(bands, all);
+}
+
+stream::Link feature_bands(features::Output output, size_t first, size_t count) {
+    features::Range range;
+    for (size_t i = 0; i < count; ++i) {
+        range.bands.push_back(first + i);
+        range.x.push_back(400 + 10.0 * static_cast<double>(i));
+    }
+    return links::feature_bands(bands, {range}, output);
+}
+
+/// Resampling and features have the processor's bits there, alone and behind another link.
+TEST_F(ChainCuda, ResamplingAndFeaturesAreTheProcessors) {
+    const MemorySource source(m_cube);
+    for (const auto& link : {resampling(), feature_bands(features::Output::removed, 0, bands),
+                             feature_bands(features::Output::features, 3, 17)}) {
+        const auto work = stream::make_operation(link, m_cube.shape);
+        const Cube there = stored(source, *on_device(link, m_cube.shape), pass(64, 32, 3));
+        EXPECT_TRUE(same(there, stored(source, *work.operation, pass(211, 97, 1)))) << link.operation;
+
+        const Cube shifted = stored(source, *on_device(displacement(5), m_cube.shape), pass(211, 97, 1));
+        const MemorySource before(shifted);
+        const auto first = std::make_shared<stream::ComputedSource>(
+            share(source), stream::make_operation(displacement(5), m_cube.shape), link.output);
+        const auto second = std::make_shared<stream::ComputedSource>(
+            first, stream::make_operation(link, first->shape()), link.output);
+        EXPECT_TRUE(first->compute_on(device()));
+        EXPECT_TRUE(second->compute_on(device()));
+        stream::CopyOperation copy(second->shape().bands, false);
+        EXPECT_TRUE(same(stored(*second, copy, pass(50, 97, 2)),
+                         stored(before, *on_device(link, shifted.shape), pass(211, 97, 1))))
+            << link.operation;
+    }
+}
+
 /// The pass takes tiles where the link has put them, and gives what it makes of the stored cube.
 TEST_F(ChainCuda, HandsTilesToThePassOnTheDevice) {
     const MemorySource source(m_cube);
