@@ -329,8 +329,10 @@ def test_dry_run_prints_the_plan(files):
 WITHOUT_GPU = dict(os.environ, CUDA_VISIBLE_DEVICES="")
 
 
-@pytest.mark.parametrize("args", [["-method", "sam", "-target", "library.csv"], ["-target", "library.csv"], ["-window", 3, 7]],
-                         ids=["sam", "ace", "local"])
+@pytest.mark.parametrize("args", [["-method", "sam", "-target", "library.csv"], ["-target", "library.csv"], ["-window", 3, 7],
+                                  ["-target", "library.csv", "-background-by", "columns", "-exclude-share", 0.1],
+                                  ["-method", "rx", "-background-by", "mask.tif"]],
+                         ids=["sam", "ace", "local", "columns", "classes"])
 def test_devices_without_a_gpu(args, files, monkeypatch):
     monkeypatch.chdir(files)
     with assert_untouched(files):

@@ -468,7 +468,6 @@ RX_COLUMNS = ["-method", "rx", "-background-by", "columns"]
     ([*RX_COLUMNS, "-shrinkage", "1.5"], 2, "from 0 to 1"),
     (["-method", "rx", "-shrinkage", "bands:2"], 2, "from 0 to 1"),
     (["-method", "rx", "-shrinkage", "bands:auto"], 2, "from 0 to 1"),
-    ([*RX_COLUMNS, "-device", "cuda"], 2, "computes on the CPU"),
     ([*RX_COLUMNS, "-of", "VRT"], 2, "-of VRT"),
     ([*MF, "-of", "VRT", "-background-by", "columns"], 2, "does not go with -background-by"),
     ([*RX_COLUMNS, "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
