@@ -116,7 +116,7 @@ inline constexpr Cost unmix_round{1.5e-9, 1e-11};       ///< a pixel, a round an
 inline constexpr Cost draw_product{7e-11, 3e-13};       ///< unmixing with draws: a value and a spectrum
 inline constexpr Cost draw_noise{2.7e-9, 5e-12};        ///< a value and a draw
 inline constexpr Cost draw_round{7e-10, 1e-11};         ///< a pixel, a draw and the cube of its spectra
-inline constexpr Cost cluster_distance{1.2e-10, 1e-13}; ///< a value, a centre and an iteration
+inline constexpr Cost cluster_distance{3e-11, 1e-13};   ///< a value, a centre and an iteration
 inline constexpr Cost cluster_sums{8e-9, 2e-11};        ///< a value: all of them once, and what moves later
 inline constexpr Cost continuum{8e-9, 2e-11};           ///< a value of a range: its hull and ratio
 inline constexpr Cost feature_fit{1.3e-10, 1e-12};      ///< a value of a feature's range

@@ -35,38 +35,6 @@ uint32_t valid_bits(const uint16_t* labels, int count) {
     return bits;
 }
 
-/// What spares groups of pixels that are kept a look (G. Hamerly: Making k-means even faster, SDM 2010).
-struct Bounds {
-    std::vector<float> gap;    ///< a group each: Look::gap(), less what centres have moved since; 0 before
-    std::vector<double> moved; ///< a centre each, before this assignment
-    double most = 0;           ///< of these
-    static uint64_t bytes(int64_t groups) { return static_cast<uint64_t>(groups) * sizeof(float); }
-
-    void move(const Centres& before, const Centres& now) {
-        constexpr double rounding = 1 + 1e-9;
-        moved.clear();
-        for (int k = 0; k < now.count; ++k) {
-            double squared = 0;
-            for (int b = 0; b < now.bands; ++b)
-                squared += (now.of(k)[b] - before.of(k)[b]) * (now.of(k)[b] - before.of(k)[b]);
-            moved.push_back(std::sqrt(squared) * rounding);
-        }
-        most = *std::max_element(moved.begin(), moved.end());
-    }
-    /// Whether the labels of a group surely stay; then it has come nearer to another one.
-    bool stays(size_t group, const uint16_t* labels, int count) {
-        double own = 0;
-        for (int i = 0; i < count; ++i)
-            if (labels[i] != 0) own = std::max(own, moved[static_cast<size_t>(labels[i]) - 1]);
-        return set(group, static_cast<double>(gap[group]) - own - most) > 0;
-    }
-    /// Rounded down.
-    float set(size_t group, double value) {
-        constexpr double rounding = 1 - 1e-6;
-        return gap[group] = value > 0 ? static_cast<float>(value * rounding) : 0.0f;
-    }
-};
-
 /// Gives pixels their labels, and gathers what moves; where it is wanted, the inertia, too.
 class Assigner final : public Visitor {
   public:
