@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -90,6 +91,8 @@ void hide_other_cuda_devices(const DeviceChoice& choice, int there) {
 
 CudaStart::CudaStart(const DeviceChoice& choice) {
     if (choice.kind != DeviceChoice::Kind::cuda) return;
+    static std::atomic<bool> begun{false};
+    if (!process_is_ours() && begun.exchange(true)) return; // a library's first call has started them
     try {
         m_thread = std::thread([devices = choice.devices] {
             const auto count = static_cast<int>(cuda_devices().size());

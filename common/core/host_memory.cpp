@@ -2,14 +2,19 @@
 #include "core/host_memory.h"
 
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "core/system.h"
 #include "core/text.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
+#include <mutex>
 
 namespace hsi {
 
@@ -17,9 +22,51 @@ namespace {
 
 bool g_small = false; // the process is ours, and its heap kept small
 
+/// Small blocks that wait for the next call of a library: pages that come and go take longer than small
+/// arrays are computed in. A block has as many bytes as the next power of two.
+class KeptPages {
+  public:
+    /// In a process of our own memory is what somebody needs at the moment, and no more.
+    static bool holds(size_t bytes) { return bytes <= largest && !process_is_ours(); }
+    static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
+    /// Null where there is none.
+    static void* take(size_t bytes) noexcept {
+        const std::unique_lock lock(
+            s_mutex, std::try_to_lock); // in a child that was forked nobody may ever give it back
+        if (!lock) return nullptr;
+        auto& blocks = s_blocks[place(bytes)];
+        if (blocks.count == 0) return nullptr;
+        return blocks.free[--blocks.count];
+    }
+    static bool keep(void* p, size_t bytes) noexcept {
+        const std::unique_lock lock(s_mutex, std::try_to_lock);
+        if (!lock) return false;
+        auto& blocks = s_blocks[place(bytes)];
+        if (blocks.count == blocks.free.size()) return false;
+        blocks.free[blocks.count++] = p;
+        return true;
+    }
+
+  private:
+    static constexpr size_t largest = size_t{1} << 20;
+    struct Blocks {
+        std::array<void*, 32> free;
+        size_t count;
+    };
+    static size_t place(size_t bytes) {
+        return static_cast<size_t>(std::bit_width(size_of(bytes) / 4096)) - 1;
+    }
+    static inline std::mutex s_mutex;
+    static inline std::array<Blocks, 9> s_blocks{}; ///< of 4 kB to 1 MB: up to 64 MB
+};
+
 class PagedAllocator final : public HostAllocator {
   public:
     void* allocate(size_t bytes) override {
+        const bool small = KeptPages::holds(bytes);
+        if (small)
+            if (void* const kept = KeptPages::take(bytes)) return std::memset(kept, 0, bytes);
+        if (small) bytes = KeptPages::size_of(bytes);
         void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED)
             throw Error("cannot allocate " + format_byte_size(bytes) + " of memory",
@@ -27,7 +74,13 @@ class PagedAllocator final : public HostAllocator {
         system::want_huge_pages(p, bytes);
         return p;
     }
-    void release(void* p, size_t bytes) noexcept override { munmap(p, bytes); }
+    void release(void* p, size_t bytes) noexcept override {
+        if (!KeptPages::holds(bytes)) {
+            munmap(p, bytes);
+        } else if (!KeptPages::keep(p, bytes)) {
+            munmap(p, KeptPages::size_of(bytes));
+        }
+    }
 };
 
 } // namespace

@@ -40,9 +40,9 @@ std::string processor_name(int machine) {
     return "another processor (ELF's number " + std::to_string(machine) + ")";
 }
 
-std::vector<std::filesystem::path> module_folders() {
+/// Those that no environment names.
+std::vector<std::filesystem::path> own_folders() {
     std::vector<std::filesystem::path> folders;
-    if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
     const std::filesystem::path exe = system::executable();
     // This code inside a library: modules lie beside it, or in lib/hsi where it is in lib (libhsi) or in
     // lib/gdalplugins (GDAL's plugin); what program has loaded it says nothing.
@@ -62,6 +62,14 @@ std::vector<std::filesystem::path> module_folders() {
         folders.push_back(bin / "lib" / "hsi");
     }
     if (*HSI_INSTALLED_MODULES) folders.emplace_back(HSI_INSTALLED_MODULES);
+    return folders;
+}
+
+std::vector<std::filesystem::path> module_folders() {
+    static const auto own = own_folders();
+    std::vector<std::filesystem::path> folders;
+    if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
+    folders.insert(folders.end(), own.begin(), own.end());
     return folders;
 }
 

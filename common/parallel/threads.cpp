@@ -2,21 +2,152 @@
 #include "parallel/threads.h"
 
 #include "core/error.h"
+#include "core/process_owner.h"
+
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hsi::parallel {
 
-void on_threads(int members, const std::function<void(int)>& work, const std::function<void()>& failed) {
+namespace {
+
+using Work = std::function<void(int)>;
+
+/// Member 0 here, the others on threads that begin and end with the call.
+void on_new_threads(int members, const Work& work) {
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(std::max(0, members - 1)));
+    try {
+        for (int member = 1; member < members; ++member)
+            threads.emplace_back(work, member);
+    } catch (const std::system_error&) {
+        // No more threads here: those that there are do the work.
+    }
+    work(0);
+    for (auto& thread : threads)
+        thread.join();
+}
+
+/// Threads that wait for the next call, as many as there are processors. They end with the process, so the
+/// library that they run in must not be unloaded.
+class KeptThreads {
+  public:
+    static KeptThreads& get() {
+        static KeptThreads* const kept = [] {
+            s_kept = new KeptThreads; // for good: threads wait in it
+            pthread_atfork([] { s_kept->m_mutex.lock(); }, [] { s_kept->m_mutex.unlock(); },
+                           [] {
+                               s_kept->m_free.clear(); // a child has none of them
+                               s_kept->m_mutex.unlock();
+                           });
+            return s_kept;
+        }();
+        return *kept;
+    }
+
+    void run(int members, const Work& work, Members wanted) {
+        Round round;
+        round.work = &work;
+        std::vector<std::shared_ptr<Seat>> seats; // one whose thread has ended since is looked at, too
+        seats.reserve(static_cast<size_t>(std::max(0, members - 1)));
+        {
+            const std::lock_guard lock(m_mutex);
+            for (int member = 1; member < members; ++member) {
+                auto seat = take_seat();
+                if (!seat) break;
+                seat->member = member;
+                seat->round = &round;
+                seats.push_back(std::move(seat));
+            }
+            round.left = seats.size();
+        }
+        for (const auto& seat : seats)
+            seat->wake.notify_one();
+        work(0);
+        std::unique_lock lock(m_mutex);
+        if (wanted == Members::who_are_free)
+            for (const auto& seat : seats) {
+                if (seat->round != &round) continue; // begun
+                seat->round = nullptr;
+                m_free.push_back(seat);
+                --round.left;
+            }
+        round.done.wait(lock, [&] { return round.left == 0; });
+    }
+
+  private:
+    struct Round {
+        const Work* work = nullptr;
+        size_t left = 0; ///< members that have not ended
+        std::condition_variable done;
+    };
+    /// A thread's place. Its thread takes the round away when it begins.
+    struct Seat {
+        std::condition_variable wake;
+        Round* round = nullptr;
+        int member = 0;
+    };
+
+    /// One that is free, or with a new thread; null: there are no more.
+    std::shared_ptr<Seat> take_seat() {
+        if (!m_free.empty()) {
+            auto seat = std::move(m_free.back());
+            m_free.pop_back();
+            return seat;
+        }
+        try {
+            auto seat = std::make_shared<Seat>();
+            m_free.reserve(m_seats + 1); // so that nothing fails where it would be too late
+            std::thread([this, seat] { serve(seat); }).detach();
+            ++m_seats;
+            return seat;
+        } catch (const std::exception&) {
+            return nullptr;
+        }
+    }
+
+    void serve(const std::shared_ptr<Seat>& seat) {
+        std::unique_lock lock(m_mutex);
+        for (;;) {
+            seat->wake.wait(lock, [&] { return seat->round != nullptr; });
+            Round* const round = std::exchange(seat->round, nullptr);
+            lock.unlock();
+            (*round->work)(seat->member);
+            lock.lock();
+            const bool stays = m_free.size() < m_most;
+            if (stays) m_free.push_back(seat);
+            if (--round->left == 0) round->done.notify_one();
+            if (stays) continue;
+            --m_seats;
+            return;
+        }
+    }
+
+    static inline KeptThreads* s_kept = nullptr;
+    const size_t m_most = std::max(1u, std::thread::hardware_concurrency());
+    std::mutex m_mutex;
+    size_t m_seats = 0; ///< in all
+    std::vector<std::shared_ptr<Seat>> m_free;
+};
+
+} // namespace
+
+void on_threads(int members, const std::function<void(int)>& work, const std::function<void()>& failed,
+                Members wanted) {
     std::mutex mutex;
     std::exception_ptr error; // guarded by mutex
-    const auto guarded = [&](int member) {
+    const Work guarded = [&](int member) {
         try {
             work(member);
         } catch (...) {
@@ -25,17 +156,12 @@ void on_threads(int members, const std::function<void(int)>& work, const std::fu
             failed();
         }
     };
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<size_t>(std::max(0, members - 1)));
-    try {
-        for (int member = 1; member < members; ++member)
-            threads.emplace_back(guarded, member);
-    } catch (const std::system_error&) {
-        // No more threads here: those that there are do the work.
-    }
-    guarded(0);
-    for (auto& thread : threads)
-        thread.join();
+    if (members <= 1)
+        guarded(0);
+    else if (process_is_ours())
+        on_new_threads(members, guarded);
+    else
+        KeptThreads::get().run(members, guarded, wanted);
     if (error) std::rethrow_exception(error);
 }
 
@@ -50,7 +176,7 @@ void for_each(int64_t units, int members, const CancelFlag* cancel,
                 work(unit, member);
             }
         },
-        [&] { next.store(units); });
+        [&] { next.store(units); }, Members::who_are_free);
 }
 
 } // namespace hsi::parallel

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fork and join within a process: threads that end together, whatever one of them throws. For many short
-// rounds of work without errors there is Team (parallel/team.h), whose threads stay.
+// Fork and join within a process: work of several threads that ends together, whatever one of them throws.
+// For many short rounds of work without errors there is Team (parallel/team.h), whose threads stay. In a
+// process that is not ours they stay here, too, for its next call: to start some takes as long as a small
+// scene does.
 #pragma once
 
 #include "core/cancel.h"
@@ -10,12 +12,19 @@
 
 namespace hsi::parallel {
 
+enum class Members {
+    all,
+    /// One that has not begun when member 0 is through is left out: nothing is left for it to take.
+    who_are_free
+};
+
 /// Calls work(member) for the members 0 .. members - 1, each on a thread of its own, member 0 on the
 /// caller's, and returns when all have ended. Where the system has no more threads there are fewer members:
 /// work is for whoever is free to take it. When one throws, failed() is called at once on its thread (under a
 /// lock), to stop the others; the first exception is thrown again in the end.
 void on_threads(
-    int members, const std::function<void(int member)>& work, const std::function<void()>& failed = [] {});
+    int members, const std::function<void(int member)>& work, const std::function<void()>& failed = [] {},
+    Members wanted = Members::all);
 
 /// Calls work(unit, member) for every unit of 0 .. units - 1, each once, in rising order as members become
 /// free. After an exception no further unit begins; it is thrown again when all members have ended. So is

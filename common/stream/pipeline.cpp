@@ -130,7 +130,8 @@ class PassRun {
             [this] {
                 m_stop.store(true);
                 m_turnstile.abort();
-            });
+            },
+            takes_in ? parallel::Members::all : parallel::Members::who_are_free);
         for (auto& worker : m_workers)
             if (worker) m_operation.stop(*worker);
         m_report.name = m_options.name;

@@ -131,42 +131,71 @@ class RangeWatch::Reader final : public CubeReader {
     void look_at(const CubeView<float>& tile, int64_t line) {
         const size_t count = m_places.size(), bands = m_minimum.size();
         const Limits& limits = *m_owner.m_limits;
-        m_values.resize(count * bands);
         m_pixels.start(count);
         m_faint.assign(count, 1);
         m_outside.assign(count, 0);
         for (size_t b = 0; b < bands; ++b) {
-            const float* const row = tile.row(static_cast<int>(b), line);
-            float* const values = m_values.data() + b * count;
-            for (size_t i = 0; i < count; ++i)
-                values[i] = row[m_places[i]];
-            const float least = limits.least[b], greatest = limits.greatest[b], faint = limits.faint[b];
-            for (size_t i = 0; i < count; ++i) {
-                const float v = values[i], size = std::fabs(v);
-                m_pixels.look(i, v);
-                m_faint[i] &= static_cast<int32_t>(size < faint);
-                m_outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
-            }
+            const float* const values = values_of(tile, b, line);
+            m_pixels.look(values);
+            if (!limits.tell_nothing)
+                compare(values, limits.least[b], limits.greatest[b], limits.faint[b], m_faint.data(),
+                        m_outside.data(), count);
         }
         m_valid += m_pixels.judge();
+        m_blanks.assign(count, 0);
         for (size_t i = 0; i < count; ++i) {
-            if (!m_pixels.is_valid(i)) continue;
-            const bool outside = 2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0);
+            if (!m_pixels.is_valid(i)) {
+                m_blanks[i] = std::numeric_limits<float>::quiet_NaN();
+                continue;
+            }
+            const bool outside = !limits.tell_nothing &&
+                                 (2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0));
             m_far_outside += outside ? 1 : 0;
             m_owner.m_seen[m_indices[i]].store(outside ? seen_far_outside : seen_valid,
                                                std::memory_order_relaxed);
         }
-        for (size_t b = 0; b < bands; ++b) {
-            float low = m_minimum[b], high = m_maximum[b];
-            const float* const values = m_values.data() + b * count;
-            for (size_t i = 0; i < count; ++i) {
-                const float v = values[i] + 0.0f; // -0 and 0 are one value, whichever comes first
-                low = m_pixels.is_valid(i) && v < low ? v : low;
-                high = m_pixels.is_valid(i) && v > high ? v : high;
-            }
-            m_minimum[b] = low;
-            m_maximum[b] = high;
+        for (size_t b = 0; b < bands; ++b)
+            widen(values_of(tile, b, line), m_blanks.data(), count, m_minimum[b], m_maximum[b]);
+    }
+    /// A band's values at m_places: where they lie side by side, as they lie.
+    const float* values_of(const CubeView<float>& tile, size_t band, int64_t line) {
+        const float* const row = tile.row(static_cast<int>(band), line);
+        const size_t count = m_places.size();
+        if (m_places.back() - m_places.front() + 1 == static_cast<int64_t>(count))
+            return row + m_places.front();
+        m_values.resize(count);
+        for (size_t i = 0; i < count; ++i)
+            m_values[i] = row[m_places[i]];
+        return m_values.data();
+    }
+    static void compare(const float* __restrict values, float least, float greatest, float below,
+                        int32_t* __restrict faint, int32_t* __restrict outside, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+            const float v = values[i];
+            faint[i] &= static_cast<int32_t>(std::fabs(v) < below);
+            outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
         }
+    }
+    /// `blanks` makes values that do not count NaN, which are neither less nor greater, and 0 of -0, which
+    /// are one value, whichever comes first.
+    static void widen(const float* values, const float* blanks, size_t count, float& minimum,
+                      float& maximum) {
+        constexpr size_t width = 16; // independent ones, so that a compiler takes several at once
+        float low[width], high[width];
+        std::fill_n(low, width, minimum);
+        std::fill_n(high, width, maximum);
+        const auto take = [&](size_t k, float v) {
+            low[k] = v < low[k] ? v : low[k];
+            high[k] = v > high[k] ? v : high[k];
+        };
+        const size_t whole = count / width * width;
+        for (size_t i = 0; i < whole; i += width)
+            for (size_t k = 0; k < width; ++k)
+                take(k, values[i + k] + blanks[i + k]);
+        for (size_t i = whole; i < count; ++i)
+            take(i - whole, values[i] + blanks[i]);
+        minimum = *std::min_element(low, low + width);
+        maximum = *std::max_element(high, high + width);
     }
 
     const RangeWatch& m_owner;
@@ -174,7 +203,8 @@ class RangeWatch::Reader final : public CubeReader {
     std::vector<int64_t> m_places;
     std::vector<size_t> m_indices; ///< of the places, in the grid
     std::vector<float> m_line;     ///< of a device
-    std::vector<float> m_values;   ///< [band][place]
+    std::vector<float> m_values;   ///< of a band, at the places
+    std::vector<float> m_blanks;   ///< of each place 0, or NaN where it has no valid pixel
     PixelRow m_pixels;
     std::vector<int32_t> m_faint, m_outside;
     int64_t m_valid = 0, m_far_outside = 0;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/process_limits.h"
+#include "core/process_owner.h"
 #include "core/system.h"
 #include "core/text.h"
 #include "core/text_file.h"
@@ -433,7 +434,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
             run->note("One process is enough for " + run->tool() + (options.source.follow ? " -follow" : "") +
                       ": rank 0 works, the others wait.");
 
-        if (parallel::ranks().job_size() == 1 && options.device.kind != DeviceChoice::Kind::cpu)
+        if (process_is_ours() && parallel::ranks().job_size() == 1 &&
+            options.device.kind != DeviceChoice::Kind::cpu)
             hide_other_cuda_devices(options.device);
         const CudaStart start(options.device);
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import UsageError
-from ._library import TYPES, Cube
+from ._library import NUMBERS, TYPES, Cube
 
 BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel", "feature", "component")
 LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing")
@@ -60,7 +60,7 @@ def as_numpy(value, name):
         array = array.astype(np.float32)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.name not in TYPES:
+    if array.dtype not in NUMBERS:
         raise UsageError(f"{name} has values of type {array.dtype}, which are no real numbers of up to 8 bytes",
                          "Convert them: x.astype('float32'), or x.real of complex numbers.")
     if array.size == 0:
@@ -90,6 +90,7 @@ class Layout:
             rest = [a for a in range(3) if a != axis]
             axes = (axis, rest[0], rest[1])
         self.axes = axes if axes is not None else (0, 1)
+        self.back = tuple(self.axes.index(a) for a in range(len(self.axes)))
         self.name = name
 
     def cube(self):
@@ -109,15 +110,14 @@ class Layout:
         shape = tuple(int(n) for n in shape)
         if len(self.axes) != 3:
             return empty(shape, dtype)
-        back = np.argsort(self.axes)
-        return empty(tuple(shape[a] for a in back), dtype).transpose(self.axes)
+        return empty(tuple(shape[a] for a in self.back), dtype).transpose(self.axes)
 
     def given_back(self, array, flat):
         """A result (bands, lines, samples) in the argument's order of axes; flat: of its only band, without that axis."""
         if flat:
             rest = self.axes[-2:]
             return array[0] if rest[0] < rest[1] else array[0].T
-        return array.transpose(np.argsort(self.axes)) if len(self.axes) == 3 else array
+        return array.transpose(self.back) if len(self.axes) == 3 else array
 
 
 def _named_axes(dims, rank, name):

@@ -3,6 +3,7 @@
 imported: whose array it is, is there already.
 """
 import contextlib
+import functools
 import sys
 
 import numpy as np
@@ -39,6 +40,12 @@ def _with_interface(value, name):
                      "Import torch or cupy, one of which then takes it; results are that library's arrays.")
 
 
+@functools.lru_cache(maxsize=None)
+def _dtype_of(kind):
+    """NumPy's type of a tensor's: torch.float32."""
+    return np.dtype(str(kind).split(".")[-1])
+
+
 def _is_tensor(value):
     return hasattr(value, "data_ptr") and hasattr(value, "permute")
 
@@ -51,7 +58,7 @@ class DeviceArray:
     def __init__(self, owner):
         self.owner = owner
         if _is_tensor(owner):
-            self.dtype = np.dtype(str(owner.dtype).split(".")[-1])
+            self.dtype = _dtype_of(owner.dtype)
             self.shape = tuple(owner.shape)
             self.strides = tuple(s * self.dtype.itemsize for s in owner.stride())
             self.pointer, self.device = owner.data_ptr(), owner.device.index
@@ -76,17 +83,21 @@ class DeviceArray:
 
     def transpose(self, axes):
         axes = tuple(int(a) for a in axes)
+        if axes == tuple(range(self.ndim)):
+            return self
         return DeviceArray(self.owner.permute(axes) if _is_tensor(self.owner) else self.owner.transpose(axes))
 
     def __getitem__(self, key):
         return DeviceArray(self.owner[key])
 
     def stream(self):
-        """The stream of the user's work with such arrays: what stands for it in C, and what makes it current."""
+        """The stream of the user's work with such arrays: what stands for it in C, and what makes it current where new
+        arrays are made; None where that is no matter.
+        """
         module = module_of(self.owner)
         if _is_tensor(self.owner):
             current = module.cuda.current_stream(self.device)
-            return current.cuda_stream, lambda: module.cuda.stream(current)
+            return current.cuda_stream, (lambda: module.cuda.stream(current)) if current.cuda_stream else None
         if hasattr(getattr(module, "cuda", None), "get_current_stream"):
             with module.cuda.Device(self.device):
                 current = module.cuda.get_current_stream()

@@ -115,8 +115,7 @@ def _axes(value):
 
 def _finish(signature, outcome, layout, given, full, options):
     """What the function returns."""
-    names = {a["name"] for a in signature.definition["arguments"]}
-    warned = [in_words_of_python(text, names=names) for text in outcome.facts.get("warnings", [])]
+    warned = [in_words_of_python(text, names=signature.names) for text in outcome.facts.get("warnings", [])]
     for text in warned:
         warnings.warn(text, _errors.Warning, stacklevel=4)
     results = {}
@@ -141,16 +140,15 @@ def _finish(signature, outcome, layout, given, full, options):
     return Result(results, outcome.facts, warned)
 
 
-def _arguments(signature, bound):
-    """Inputs, options and wanted outputs of a bound call."""
-    known = {name: argument for name, argument, _ in signature.parameters()}
-    values = {name: bound.get(name) for name in known}
-    options = {argument["name"]: plain(values[name]) for name, argument in known.items()
-               if argument in signature.options and values[name] is not None and values[name] is not False}
-    inputs = [(argument, values[name]) for name, argument in known.items()
-              if argument is not None and argument in signature.inputs and (values[name] is not None or argument["required"])]
-    wanted = {argument["name"]: values[name] for name, argument in known.items()
-              if argument is not None and argument in signature.wanted and values[name] not in (None, False)}
+def _arguments(signature, values):
+    """Inputs, options and wanted outputs of a call, by the parameters' values."""
+    of = signature.of_parameters
+    options = {argument["name"]: plain(values[name]) for name, argument in of["options"].items()
+               if values[name] is not None and values[name] is not False}
+    inputs = [(argument, values[name]) for name, argument in of["inputs"].items()
+              if values[name] is not None or argument["required"]]
+    wanted = {argument["name"]: values[name] for name, argument in of["wanted"].items()
+              if values[name] is not None and values[name] is not False}
     return options, inputs, wanted, {name: values.get(name) for name in FURTHER}
 
 
@@ -212,24 +210,19 @@ def _target(out, layout, role):
 def make_function(definition, module):
     """The function of an algorithm."""
     signature = Signature(definition)
-    shape = signature.signature()
 
     def function(*args, **kwargs):
-        bound = shape.bind(*args, **kwargs)
-        bound.apply_defaults()
-        options, inputs, wanted, further = _arguments(signature, bound.arguments)
-        names = {a["name"] for a in definition["arguments"]}
+        options, inputs, wanted, further = _arguments(signature, signature.bound(args, kwargs))
         try:
             if any(is_path(value) and argument.get("content") != "model" for argument, value in inputs[:1]):
                 return _files.run_function(signature, options, inputs, wanted, further)
             outcome, layout, given = on_arrays(signature, options, inputs, wanted, further)
         except Error as error:
-            told = type(error)(in_words_of_python(error.message, names=names), in_words_of_python(error.advice, names=names))
-            raise told from None
+            raise type(error)(*(in_words_of_python(text, names=signature.names) for text in (error.message, error.advice))) from None
         return _finish(signature, outcome, layout, given, further["full"], options)
 
     function.__name__ = function.__qualname__ = definition["name"]
     function.__module__ = module
-    function.__signature__ = shape
+    function.__signature__ = signature.shape
     function.__doc__ = documentation(signature)
     return function

@@ -20,6 +20,7 @@ TYPES = {  # hsi.h's numbers
     "int8": 14,
 }
 DTYPES = {number: np.dtype(name) for name, number in TYPES.items()}
+NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 OK, FAILED, USAGE, CANCELLED = range(4)
 
 
@@ -110,7 +111,7 @@ def _address(values):
 
 def _described(cube, keep):
     """The C structure; `keep` gets what has to live as long."""
-    array = _Array(size=ctypes.sizeof(_Array), data=_address(cube.values), type=TYPES[cube.values.dtype.name], device=-1)
+    array = _Array(size=ctypes.sizeof(_Array), data=_address(cube.values), type=NUMBERS[cube.values.dtype], device=-1)
     if isinstance(cube.values, DeviceArray):
         array.device, array.stream = cube.values.device, cube.values.stream()[0]
     array.shape[:] = cube.values.shape
@@ -218,19 +219,61 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
         lib.hsi_cancellation_free(flag)
 
 
+class _Worker:
+    """A thread that works while the main one waits. It stays for the next call: to start one takes longer than small arrays."""
+
+    idle = []
+
+    def __init__(self):
+        self._go = threading.Lock()
+        self._go.acquire()
+        self._work = None
+        threading.Thread(target=self._serve, name="gdal_hsi", daemon=True).start()
+
+    def _serve(self):
+        while True:
+            self._go.acquire()
+            work, self._work = self._work, None
+            work()
+            del work
+
+    def give(self, work):
+        self._work = work
+        self._go.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Worker.idle.clear)  # a child has no thread but its own
+
+
 def _run_interruptibly(work, cancel):
     """Does the work, and ends it early where Ctrl-C interrupts: signals reach Python on its main thread, which waits."""
     if threading.current_thread() is not threading.main_thread():
         work()
         return
-    worker = threading.Thread(target=work, name="gdal_hsi", daemon=True)
-    worker.start()
-    interrupted = None
-    while worker.is_alive():
+    over, waiting = [], threading.Lock()
+    waiting.acquire()
+
+    def job():
         try:
-            worker.join()
+            work()
+            over.append(None)
+        except BaseException as error:  # noqa: B902 - raised where the call began
+            over.append(error)
+        finally:
+            waiting.release()
+
+    worker = _Worker.idle.pop() if _Worker.idle else _Worker()
+    worker.give(job)
+    interrupted = None
+    while not over:
+        try:
+            waiting.acquire()
         except BaseException as error:  # noqa: B902 - KeyboardInterrupt, or what a handler of signals raises
             interrupted = interrupted or error
             cancel()
+    _Worker.idle.append(worker)
     if interrupted is not None:
         raise interrupted
+    if over[0] is not None:
+        raise over[0]

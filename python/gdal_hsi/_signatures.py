@@ -41,6 +41,22 @@ class Signature:
         self.made = [a for a in self.outputs if a["positional"]]
         self.wanted = [a for a in self.outputs if not a["positional"]]
         self.has_scene = bool(self.required) and self.required[0].get("content") in ("raster", "labels")
+        self.names = {a["name"] for a in definition["arguments"]}
+        self.shape = self.signature()
+        self._positional = [name for name, p in self.shape.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self._needed = {name for name, p in self.shape.parameters.items() if p.default is p.empty}
+        self._defaults = {name: None if p.default is p.empty else p.default for name, p in self.shape.parameters.items()}
+        by_name = {name: argument for name, argument, _ in self.parameters() if argument is not None}
+        self.of_parameters = {role: {n: a for n, a in by_name.items() if any(a is one for one in among)} for role, among in
+                              (("inputs", self.inputs), ("options", self.options), ("wanted", self.wanted))}
+
+    def bound(self, args, kwargs):
+        """The value of each parameter. As inspect's bind(), which takes longer than a call on a small array."""
+        given = dict(zip(self._positional, args))
+        if (len(args) > len(given) or not kwargs.keys() <= self._defaults.keys() or not given.keys().isdisjoint(kwargs) or
+                not self._needed <= given.keys() | kwargs.keys()):
+            self.shape.bind(*args, **kwargs)  # raises what is wrong
+        return {**self._defaults, **given, **kwargs}
 
     def parameters(self):
         """(name, argument or None, is required), in the order of the signature."""

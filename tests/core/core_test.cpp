@@ -3,6 +3,7 @@
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/process_owner.h"
 #include "core/text.h"
 #include "core/tile_plan.h"
 
@@ -50,6 +51,30 @@ TEST(ByteSize, NamesTheOption) {
         EXPECT_NE(std::string(e.what()).find("lots"), std::string::npos);
         EXPECT_FALSE(e.advice().empty());
     }
+}
+
+TEST(HostBuffer, PagesThatALibraryKeepsAreZeroAgain) {
+    const auto is_zero = [](const HostBuffer<float>& buffer) {
+        return std::all_of(buffer.data(), buffer.data() + buffer.size(), [](float v) { return v == 0; });
+    };
+    for (const bool ours : {true, false}) {
+        g_process_is_ours.store(ours);
+        for (const size_t count :
+             {size_t{1}, size_t{5000}, size_t{262144}, size_t{262145}, size_t{1000000}}) {
+            std::vector<HostBuffer<float>> several;
+            for (int k = 0; k < 40; ++k) { // more than are kept of a size
+                several.emplace_back(count);
+                ASSERT_TRUE(is_zero(several.back())) << count;
+                ASSERT_EQ(reinterpret_cast<uintptr_t>(several.back().data()) % 4096, 0u)
+                    << "pages, for pinning";
+                std::fill_n(several.back().data(), count, 7.0f);
+            }
+            several.clear();
+            HostBuffer<float> again(count);
+            EXPECT_TRUE(is_zero(again)) << count;
+        }
+    }
+    g_process_is_ours.store(true);
 }
 
 TEST(Counted, OneThingIsNotMany) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Threads that end together: every unit once, one exception out, cancellation; and a team's rounds.
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "parallel/team.h"
 #include "parallel/threads.h"
 
 #include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <set>
@@ -87,6 +91,93 @@ TEST(Threads, NothingBeginsAfterAnExceptionOrACancellation) {
                                     }),
                  Cancelled);
     EXPECT_LT(begun, 1000000);
+}
+
+/// In a program that is not ours.
+class KeptThreads : public testing::Test {
+  protected:
+    void SetUp() override { share_process(); }
+    void TearDown() override { g_process_is_ours.store(true); }
+};
+
+TEST_F(KeptThreads, TheNextCallHasTheSameOnes) {
+    const auto ids_of = [](int members) {
+        std::vector<std::thread::id> ids(static_cast<size_t>(members));
+        parallel::on_threads(
+            members, [&](int member) { ids[static_cast<size_t>(member)] = std::this_thread::get_id(); });
+        EXPECT_EQ(ids[0], std::this_thread::get_id());
+        return std::set<std::thread::id>(ids.begin(), ids.end());
+    };
+    const auto first = ids_of(2);
+    EXPECT_EQ(first.size(), 2u);
+    EXPECT_EQ(ids_of(2), first);
+    EXPECT_EQ(ids_of(40).size(), 40u) << "more than there are processors";
+    EXPECT_EQ(ids_of(2).size(), 2u);
+}
+
+TEST_F(KeptThreads, EveryUnitIsDoneOnceInManyRoundsOfSeveralCallers) {
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 3; ++caller)
+        callers.emplace_back([] {
+            for (int round = 0; round < 500; ++round) {
+                std::vector<std::atomic<int>> done(20);
+                std::atomic<int> within{0};
+                parallel::for_each(20, 4, nullptr, [&](int64_t unit, int) {
+                    ++done[static_cast<size_t>(unit)];
+                    if (unit == 3) parallel::for_each(5, 2, nullptr, [&](int64_t, int) { ++within; });
+                });
+                for (const auto& times : done)
+                    EXPECT_EQ(times, 1);
+                EXPECT_EQ(within, 5);
+            }
+        });
+    for (auto& caller : callers)
+        caller.join();
+}
+
+TEST_F(KeptThreads, WhoHasBegunEndsBeforeTheCallDoes) {
+    for (int round = 0; round < 2000; ++round) {
+        std::atomic<int> begun{0}, ended{0};
+        parallel::on_threads(
+            4,
+            [&](int member) {
+                ++begun;
+                if (member > 0) std::this_thread::yield();
+                ++ended;
+            },
+            [] {}, parallel::Members::who_are_free);
+        EXPECT_EQ(begun, ended);
+        EXPECT_TRUE(begun >= 1 && begun <= 4) << begun;
+    }
+}
+
+TEST_F(KeptThreads, AnExceptionLeavesThemForTheNextCall) {
+    EXPECT_THROW(parallel::for_each(100, 3, nullptr,
+                                    [](int64_t unit, int) {
+                                        if (unit == 10) throw Error("unit 10");
+                                    }),
+                 Error);
+    std::atomic<int> done{0};
+    parallel::for_each(100, 3, nullptr, [&](int64_t, int) { ++done; });
+    EXPECT_EQ(done, 100);
+}
+
+TEST_F(KeptThreads, AForkedChildHasItsOwn) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer lets no child of several threads start any";
+#endif
+    parallel::on_threads(3, [](int) {});
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        ::alarm(60);
+        std::atomic<int> begun{0};
+        parallel::on_threads(3, [&](int) { ++begun; });
+        ::_exit(begun == 3 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Team, EveryRoundDoesEveryUnitOnce) {
