@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
+#include "core/process_owner.h"
 #include "core/text.h"
 #include "parallel/ranks.h"
 #include "tool/words.h"
@@ -89,7 +90,8 @@ bool MemoryPlan::may_keep(uint64_t bytes, uint64_t left, uint64_t reader, uint64
 
 void set_device_memory(stream::PassOptions& pass, uint64_t bytes) {
     pass.device_memory = bytes;
-    pass.bytes_worth_a_lane = bytes > 0 ? bytes_worth_a_lane : 0;
+    const uint64_t worth_a_lane = process_is_ours() ? bytes_worth_a_lane : bytes_worth_a_kept_lane;
+    pass.bytes_worth_a_lane = bytes > 0 ? worth_a_lane : 0;
     pass.least_lanes = bytes > 0 ? least_device_lanes : 1;
 }
 
@@ -199,6 +201,19 @@ void add_links(const Run& run, Work& work) {
     }
 }
 
+/// Several passes over an array in host memory, with results that are small beside it: they have it on the
+/// device. Else copies there, kernels and copies back go side by side, tile by tile.
+void keep_arrays_on(const Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
+    const CommonOptions& options = run.options();
+    if (devices.size() != 1 || options.device_memory > 0 || options.dry_run || parallel::ranks().several())
+        return;
+    for (const auto& source : run.sources()) {
+        const auto bytes = static_cast<double>(source->shape().float_bytes());
+        if (work.cpu_reads >= 2 * bytes && work.writes + work.writes_after <= bytes / 8)
+            source->keep_on(devices.front(), options.threads);
+    }
+}
+
 } // namespace
 
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work, size_t most) {
@@ -230,6 +245,7 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, W
         devices.resize(most);
     }
     run.compute_links_on(devices);
+    keep_arrays_on(run, devices, work);
     return devices;
 }
 

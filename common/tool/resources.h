@@ -8,6 +8,7 @@
 
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "tool/run.h"
 
 #include <algorithm>
@@ -82,6 +83,8 @@ class MemoryPlan {
 /// few dozen megabytes to read: one lane for each so many bytes of the scene, and no fewer than these.
 inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;
 inline constexpr int least_device_lanes = 4;
+/// In a program that is not ours, where all of that stays for the next call.
+inline constexpr uint64_t bytes_worth_a_kept_lane = uint64_t{16} << 20;
 /// Where each lane holds large buffers on a device (SAHIC's classifier): 8 lanes read 10 GB in 0.60 s, 16 in
 /// 0.455.
 inline constexpr int most_lanes_a_device = 16;
@@ -192,11 +195,13 @@ class Computing {
         if (m_devices.empty())
             m_backend = m_make_cpu();
         else
-            m_starting = std::async(std::launch::async, [algorithm, devices = m_devices] {
-                auto backend = make_cuda_backend<Backend>(algorithm, devices);
-                const uint64_t free = backend->free_memory();
-                return std::pair(std::move(backend), free);
-            });
+            // In a program that is not ours devices run since an earlier call, and a thread takes longer.
+            m_starting = std::async(process_is_ours() ? std::launch::async : std::launch::deferred,
+                                    [algorithm, devices = m_devices] {
+                                        auto backend = make_cuda_backend<Backend>(algorithm, devices);
+                                        const uint64_t free = backend->free_memory();
+                                        return std::pair(std::move(backend), free);
+                                    });
     }
     /// True while a device starts, which backend() would wait for.
     bool starting() const { return m_starting.valid(); }

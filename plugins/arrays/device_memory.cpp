@@ -6,6 +6,7 @@
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "parallel/threads.h"
 
 #include <dlfcn.h>
 
@@ -16,6 +17,7 @@
 #include <map>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace hsi::arrays {
 namespace {
@@ -62,6 +64,9 @@ class Driver {
     Function<const Copy2D*> copy = nullptr;
     Function<void**, size_t, unsigned> host_allocate = nullptr;
     Function<void*> host_free = nullptr;
+    Function<unsigned long long*, size_t> allocate = nullptr;
+    Function<unsigned long long> release = nullptr;
+    Function<size_t*, size_t*> memory = nullptr;
     Function<int, const char**> name_of = nullptr;
 
   private:
@@ -84,6 +89,9 @@ class Driver {
         load(copy, "cuMemcpy2DUnaligned_v2");
         load(host_allocate, "cuMemHostAlloc");
         load(host_free, "cuMemFreeHost");
+        load(allocate, "cuMemAlloc_v2");
+        load(release, "cuMemFree_v2");
+        load(memory, "cuMemGetInfo_v2");
         load(name_of, "cuGetErrorName");
     }
     bool m_there = false;
@@ -162,6 +170,46 @@ class Pool {
     std::mutex m_mutex;
     std::multimap<size_t, void*> m_blocks;
     size_t m_bytes = 0;
+};
+
+/// The last copy of a scene on each device, which waits for the next call. Never destroyed, likewise.
+class KeptCopies {
+  public:
+    static KeptCopies& instance() {
+        static KeptCopies* const one = new KeptCopies;
+        return *one;
+    }
+    /// In the context of the device. 0: there is no such room.
+    unsigned long long take(int device, size_t bytes) {
+        const std::lock_guard lock(m_mutex);
+        const Driver& driver = Driver::instance();
+        Block& kept = m_blocks[device];
+        if (kept.bytes == bytes) return std::exchange(kept, {}).at;
+        if (kept.at != 0) driver.release(std::exchange(kept, {}).at);
+        size_t free = 0, all = 0;
+        unsigned long long made = 0;
+        if (driver.memory(&free, &all) != 0 || bytes > free / 2 || driver.allocate(&made, bytes) != 0)
+            return 0;
+        return made;
+    }
+    /// Likewise.
+    void give_back(int device, unsigned long long block, size_t bytes) {
+        constexpr size_t most = size_t{4} << 30;
+        const std::lock_guard lock(m_mutex);
+        Block& kept = m_blocks[device];
+        if (kept.at == 0 && bytes <= most)
+            kept = {block, bytes};
+        else
+            Driver::instance().release(block);
+    }
+
+  private:
+    struct Block {
+        unsigned long long at = 0;
+        size_t bytes = 0;
+    };
+    std::mutex m_mutex;
+    std::map<int, Block> m_blocks;
 };
 
 /// One end of a copy: rows of bytes.
@@ -297,6 +345,59 @@ void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& 
         for (int64_t y = 0; y < to.lines; ++y)
             std::memcpy(to.row(b, y), packed.row(b, y), row);
     }
+}
+
+DeviceCopy::~DeviceCopy() {
+    if (m_view.data == nullptr) return;
+    try {
+        const ContextGuard guard(m_device);
+        KeptCopies::instance().give_back(m_device, reinterpret_cast<uintptr_t>(m_view.data), m_bytes);
+    } catch (const Error&) {
+        // The device has failed, which was told where it did.
+    }
+}
+
+bool DeviceCopy::take(int device, const stream::CubeShape& shape) const {
+    std::call_once(m_taken, [&] {
+        if (!Driver::instance().there()) return;
+        const ContextGuard guard(device);
+        m_device = device;
+        m_bytes = shape.float_bytes();
+        auto* const at = reinterpret_cast<float*>(KeptCopies::instance().take(device, m_bytes));
+        m_view = CubeView<float>::packed(at, shape.bands, shape.lines, shape.samples);
+    });
+    return m_view.data != nullptr;
+}
+
+void DeviceCopy::fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const {
+    std::call_once(m_filled, [&] {
+        constexpr int64_t chunk = int64_t{4} << 20; // bytes that a thread has pinned
+        const int64_t line = static_cast<int64_t>(sizeof(float)) * m_view.bands * m_view.samples,
+                      lines = std::clamp<int64_t>(chunk / line, 1, m_view.lines);
+        struct Member {
+            std::unique_ptr<stream::CubeReader> reader;
+            PinnedMemory pinned;
+        };
+        std::vector<Member> all(static_cast<size_t>(std::max(1, threads)));
+        parallel::for_each(
+            (m_view.lines + lines - 1) / lines, threads, nullptr, [&](int64_t unit, int member) {
+                Member& own = all[static_cast<size_t>(member)];
+                if (!own.reader) own = {open(), PinnedMemory(m_device, static_cast<size_t>(lines * line))};
+                const Rect window{0, unit * lines, m_view.samples,
+                                  std::min(lines, m_view.lines - unit * lines)};
+                const auto here = CubeView<float>::packed(reinterpret_cast<float*>(own.pinned.data()),
+                                                          m_view.bands, window.h, window.w);
+                own.reader->read(window, here);
+                const ContextGuard guard(m_device);
+                const auto to = m_view.cut(0, window.y, window.w, window.h);
+                const auto bytes = [](int64_t floats) {
+                    return floats * static_cast<int64_t>(sizeof(float));
+                };
+                copy_rows({reinterpret_cast<char*>(to.data), bytes(to.band_stride), true},
+                          {own.pinned.data(), bytes(here.band_stride), false}, bytes(window.h * window.w),
+                          m_view.bands);
+            });
+    });
 }
 
 PinnedMemory::PinnedMemory(int device, size_t bytes) : m_bytes(bytes) {

@@ -5,9 +5,12 @@
 
 #include "arrays/hsi.h"
 #include "core/cube_view.h"
+#include "stream/cube_source.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -67,6 +70,26 @@ class HostCopy {
     const hsi_array m_of;
     mutable std::once_flag m_once;
     mutable HostArray m_copy;
+};
+
+/// A scene in host memory as floats on a device, for several passes. Thread-safe. A copy of it is empty.
+class DeviceCopy {
+  public:
+    DeviceCopy() = default;
+    DeviceCopy(const DeviceCopy&) {}
+    DeviceCopy& operator=(const DeviceCopy&) = delete;
+    ~DeviceCopy();
+    /// Takes memory for it the first time. \return false when it would be more than half of what is free.
+    bool take(int device, const stream::CubeShape& shape) const;
+    /// Copies the scene the first time, by readers that open() gives, through pinned memory.
+    void fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const;
+    CubeView<float> view() const { return m_view; }
+
+  private:
+    mutable std::once_flag m_taken, m_filled;
+    mutable int m_device = -1;
+    mutable size_t m_bytes = 0;
+    mutable CubeView<float> m_view; ///< on the device; without data: there is no room
 };
 
 } // namespace hsi::arrays

@@ -21,10 +21,22 @@
 
 namespace hsi::raster {
 
+namespace {
+
+/// What keep_on() was told, for all sources of one array.
+struct Keeping {
+    std::atomic<int> device{-1};
+    std::atomic<int> threads{1};
+};
+
+} // namespace
+
 /// What a source knows; the array and all that it points to are the caller's.
 struct RasterSource::Impl {
     hsi_array array;
     std::shared_ptr<const arrays::HostCopy> copy; ///< of an array on a device
+    std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
+    arrays::DeviceCopy held;
     std::string path;
     GDALDataType type = GDT_Unknown;
     std::vector<int> bands;               ///< of the array, 1-based; with parts each several times
@@ -44,6 +56,12 @@ struct RasterSource::Impl {
     const char* at(const hsi_array& a, int band, int64_t line, int64_t sample) const {
         return static_cast<const char*>(a.data) + (band - 1) * a.strides[0] +
                (window.y + line) * a.strides[1] + (window.x + sample) * a.strides[2];
+    }
+    /// Whether a device has a copy, or a place for it.
+    bool holds_copy() const {
+        const int device = keeping->device;
+        return device >= 0 && parts.empty() &&
+               held.take(device, {window.w, window.h, static_cast<int>(bands.size())});
     }
     /// Bands from one kept band to the next of evenly spaced ones; 0: they are not.
     int band_step() const {
@@ -207,6 +225,45 @@ class ArrayReader final : public stream::CubeReader {
     std::vector<float*> m_targets;
 };
 
+/// One that reads the array in host memory, or what the caller has of it there.
+template <class Impl>
+std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const Impl>& m) {
+    std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader<Impl>>(m);
+    const bool bits = !m->parts.empty() && m->parts[0] >= SamplePart::low_bits;
+    if (m->type == GDT_Float64 && !bits)
+        reader =
+            reader_that_watches(std::move(reader), std::vector<bool>(m->bands.size(), true), m->infinity);
+    if (m->scaled) {
+        BandValues values;
+        for (const int b : m->bands) {
+            if (m->array.scales == nullptr && m->array.offsets == nullptr) break;
+            values.scale.push_back(m->array.scales != nullptr ? m->array.scales[b - 1] : 1);
+            values.offset.push_back(m->array.offsets != nullptr ? m->array.offsets[b - 1] : 0);
+        }
+        reader = reader_of_meanings(std::move(reader), std::move(values));
+    }
+    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
+}
+
+/// The same, of which a device has a copy.
+template <class Impl>
+class CopiedReader final : public stream::CubeReader {
+  public:
+    explicit CopiedReader(std::shared_ptr<const Impl> source)
+        : m(std::move(source)), m_reader(plain_reader(m)) {}
+    void read(const Rect& window, const CubeView<float>& dst) override { m_reader->read(window, dst); }
+    std::optional<CubeView<float>> view(const Rect& window) override { return m_reader->view(window); }
+    std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
+        if (device != m->keeping->device) return std::nullopt;
+        m->held.fill([this] { return plain_reader(m); }, m->keeping->threads);
+        return m->held.view().cut(window.x, window.y, window.w, window.h);
+    }
+
+  private:
+    const std::shared_ptr<const Impl> m;
+    const std::unique_ptr<stream::CubeReader> m_reader;
+};
+
 /// The bands of the array that the options name, as those of a file.
 std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array,
                               std::vector<std::string>& notes) {
@@ -277,24 +334,20 @@ stream::CubeShape RasterSource::shape() const {
     return {m->window.w, m->window.h, static_cast<int>(m->bands.size())};
 }
 stream::BlockLayout RasterSource::layout() const { return {}; }
-int RasterSource::device() const { return m->is_view() && !m->scaled && !m->counted ? m->array.device : -1; }
+int RasterSource::device() const {
+    if (m->holds_copy()) return m->keeping->device;
+    return m->is_view() && !m->scaled && !m->counted ? m->array.device : -1;
+}
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader<Impl>>(m);
-    const bool bits = !m->parts.empty() && m->parts[0] >= SamplePart::low_bits;
-    if (m->type == GDT_Float64 && !bits)
-        reader =
-            reader_that_watches(std::move(reader), std::vector<bool>(m->bands.size(), true), m->infinity);
-    if (m->scaled) {
-        BandValues values;
-        for (const int b : m->bands) {
-            if (m->array.scales == nullptr && m->array.offsets == nullptr) break;
-            values.scale.push_back(m->array.scales != nullptr ? m->array.scales[b - 1] : 1);
-            values.offset.push_back(m->array.offsets != nullptr ? m->array.offsets[b - 1] : 0);
-        }
-        reader = reader_of_meanings(std::move(reader), std::move(values));
-    }
-    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
+    if (m->holds_copy()) return std::make_unique<CopiedReader<Impl>>(m);
+    return plain_reader(m);
+}
+
+void RasterSource::keep_on(const CudaDevice& device, int threads) const {
+    if (m->array.device >= 0) return;
+    m->keeping->threads = threads;
+    m->keeping->device = device.ordinal;
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {

@@ -5,6 +5,7 @@ does not go over the bus.
 """
 import json
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -345,3 +346,62 @@ def test_no_bit_depends_on_where_a_scene_lies(size, torch):
 
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, "-q", "-rs", "-p", "no:cacheprovider"]))
+
+
+@needs_gpu
+def test_passes_over_an_array_of_the_host_send_it_once(torch, tmp_path):
+    """What is read again stays on the device where results are small beside it, as bits of every kind of array."""
+    x = scene(400, 300, 100)
+    s = spectra(x)
+    for method in ("ace", "mf", "rx"):
+        target = {} if method == "rx" else {"target": s}
+
+        def work():
+            return hsi.detect(x, method=method, device="cuda", **target)
+        expected = work()
+        events = [e for e in seen(torch, work, tmp_path) if e.get("cat") == "gpu_memcpy"]
+        sent = sum(e["args"].get("bytes", 0) for e in events if "HtoD" in e["name"])
+        assert x.nbytes <= sent < 1.1 * x.nbytes, (method, sent / x.nbytes)
+        there = hsi.detect(torch.from_numpy(x).cuda(), method=method, **target)
+        assert (there.cpu().numpy() == expected).all(), method
+        last = hsi.detect(np.ascontiguousarray(x.transpose(1, 2, 0)), method=method, device="cuda", band_axis=-1, **target)
+        assert (last.transpose(2, 0, 1) == expected).all(), method
+    free = torch.cuda.mem_get_info()[0]
+    for _ in range(10):
+        hsi.detect(x, device="cuda")
+    assert torch.cuda.mem_get_info()[0] == free
+
+
+@needs_gpu
+def test_two_devices(torch):
+    """A call for each at the same time, and one on both; results are where the scene is, with one device's bits."""
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one device")
+    x = scene(200, 150, 40)
+    s = spectra(x)
+    first, second = (torch.from_numpy(x).to(f"cuda:{k}") for k in (0, 1))
+    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, and src on CUDA device 0"):
+        hsi.spp(first, out=torch.empty_like(second))
+    with pytest.raises(hsi.UsageError, match="device: cuda:0 is asked for, and src is in the memory of CUDA device 1"):
+        hsi.spp(second, device="cuda:0")
+    works = {"spp": lambda a: hsi.spp(a, ws=5), "pca": lambda a: hsi.pca(a, nc=3), "ace": lambda a: hsi.detect(a, target=s, method="ace"),
+             "unmix": lambda a: hsi.unmix(a, s)}
+    expected = {name: work(first).cpu().numpy() for name, work in works.items()}
+    wrong = []
+
+    def many(there):
+        for _ in range(5):
+            for name, work in works.items():
+                made = work(there)
+                if made.device != there.device or not (made.cpu().numpy() == expected[name]).all():
+                    wrong.append((name, str(there.device)))
+    threads = [threading.Thread(target=many, args=(there,)) for there in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong
+    for name, device in (("spp", "cuda:1"), ("spp", "cuda:0,1"), ("unmix", "cuda:0,1"), ("ace", "cuda:1")):
+        call = {"spp": lambda **k: hsi.spp(x, ws=5, **k), "unmix": lambda **k: hsi.unmix(x, s, **k),
+                "ace": lambda **k: hsi.detect(x, target=s, method="ace", **k)}[name]
+        assert (call(device=device) == call(device="cuda:0")).all(), (name, device)

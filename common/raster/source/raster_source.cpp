@@ -644,6 +644,7 @@ int RasterSource::computes_on() const {
 uint64_t RasterSource::device_bytes(int64_t samples, int64_t lines) const {
     return m->computed ? m->computed->cube->device_bytes(samples, lines) : 0;
 }
+void RasterSource::keep_on(const CudaDevice&, int) const {}
 void RasterSource::compute_links_on(const std::vector<CudaDevice>& devices) const {
     if (!m->computed) return;
     m->computed->behind->compute_links_on(devices);

@@ -70,7 +70,7 @@ class RasterSource final : public stream::CubeSource {
     uint64_t stored_bytes_per_pixel() const override;
     /// How the file is compressed ("DEFLATE", "ZSTD", "LZW", "LZF" ...); empty: not, or nobody tells.
     std::string compression() const;
-    int device() const override; ///< of an array; -1 for files
+    int device() const override; ///< of an array, or of its copy (keep_on()); -1 for files
     int computes_on() const override;
     uint64_t device_bytes(int64_t samples, int64_t lines) const override;
     /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
@@ -104,6 +104,9 @@ class RasterSource final : public stream::CubeSource {
     /// While no reader is open: the links of the chain that have code for devices compute on these from now
     /// on, also of sources made from this one. Throws Error where a device does not start.
     void compute_links_on(const std::vector<CudaDevice>& devices) const;
+    /// Before several passes on this device: an array in host memory is copied there once, when it is first
+    /// asked for, also for sources made from this one, where memory allows. Files go tile by tile.
+    void keep_on(const CudaDevice& device, int threads) const;
     std::string chain_source() const;
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
