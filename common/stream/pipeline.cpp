@@ -258,12 +258,12 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
-    /// The tiles behind `position`, as many as the reader takes.
+    /// The tiles that have not been named, as many as the reader takes. The lane is about to read `position`.
     void name_what_comes(CubeReader& reader, int64_t position) {
         const std::lock_guard lock(m_named_mutex);
-        m_named = std::max(m_named, position + 1);
         while (m_named < m_count && reader.expect(tile_at(m_named).window))
             ++m_named;
+        m_named = std::max(m_named, position + 1);
     }
 
     void run_lane(int lane) {

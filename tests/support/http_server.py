@@ -12,7 +12,8 @@ import threading
 import time
 import urllib.parse
 
-Request = collections.namedtuple("Request", "method path first last status sent")  # first, last: bytes asked for, or None
+# first, last: bytes asked for, or None; begun, ended: seconds of one clock
+Request = collections.namedtuple("Request", "method path first last status sent begun ended", defaults=(0.0, 0.0))
 
 STEP = 64 << 10
 
@@ -26,12 +27,13 @@ class Server:
       "whole"        the range is ignored: 200 and the file
       "cut"          the connection ends in the middle of the answer
       "stall"        nothing more comes in the middle of the answer, until the client goes
+    lists: folders are told of; closes: each connection ends behind its first answer.
     with Server(folder) as server: ... server.url("scene.tif"), server.take(); most_at_once: requests for bytes
     """
 
-    def __init__(self, folder, latency=0.0, rate=None, fault=None, tags=True, dated=True):
+    def __init__(self, folder, latency=0.0, rate=None, fault=None, tags=True, dated=True, lists=False, closes=False):
         self.folder, self.latency, self.rate, self.fault = pathlib.Path(folder), latency, rate, fault or (lambda request: None)
-        self.tags, self.dated = tags, dated
+        self.tags, self.dated, self.lists, self.closes = tags, dated, lists, closes
         self.requests, self.lock, self.gone = [], threading.Lock(), threading.Event()
         self.now, self.most_at_once, self.line_is_free = 0, 0, 0.0
         handler = type("Handler", (_Handler,), {"server_of_files": self})
@@ -61,7 +63,7 @@ class Server:
 
     def note(self, request):
         with self.lock:
-            self.requests.append(request)
+            self.requests.append(request._replace(ended=time.monotonic()))
 
     def enter(self, step):
         with self.lock:
@@ -121,16 +123,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             files.enter(-1 if with_body else 0)
 
     def answer_of(self, files, with_body):
+        begun = time.monotonic()
         time.sleep(files.latency)
         name = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
         path = files.folder / name
         facts = path.stat() if path.is_file() else None
         wanted = self.range(facts.st_size) if facts else None
-        asked = Request(self.command, name, *(wanted or (None, None)), 0, 0)
+        asked = Request(self.command, name, *(wanted or (None, None)), 0, 0, begun)
         fault = files.fault(asked)
         status = fault if isinstance(fault, int) else 404 if facts is None else 206 if wanted and fault != "whole" else 200
         if status == 206 and wanted[0] > wanted[1]:
             status = 416
+        if files.lists and path.is_dir() and fault is None:
+            return self.list(files, path, asked, with_body)
         if status >= 400:
             files.note(asked._replace(status=status))
             self.send_response(status)
@@ -155,6 +160,25 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                     pass
         finally:
             files.note(asked._replace(status=status, sent=sent))
+
+    def list(self, files, path, asked, with_body):
+        """As Apache does."""
+        title = "Index of /" + asked.path.rstrip("/")
+        rows = "".join(f'<tr><td><a href="{urllib.parse.quote(f.name)}">{f.name}</a></td><td align="right">01-Jan-2020 00:00  </td>'
+                       f'<td align="right">{f.stat().st_size}</td></tr>\n' for f in sorted(path.iterdir()))
+        text = f"<html><head><title>{title}</title></head><body><h1>{title}</h1><table>\n{rows}</table></body></html>\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(text)
+        files.note(asked._replace(status=200, sent=len(text)))
+
+    def end_headers(self):
+        if self.server_of_files.closes:
+            self.send_header("Connection", "close")
+        super().end_headers()
 
     def send_file(self, files, path, first, last, fault):
         sent, size = 0, last - first + 1

@@ -259,6 +259,105 @@ def test_file_that_changes(tmp_path, there, kind, change):
         open(scene, "wb").write(before)
 
 
+def rounds(requests):
+    """How many requests of them, at least, waited for one another: none of so many began before the last had ended."""
+    count, end = 0, 0.0
+    for r in sorted(requests, key=lambda r: r.ended):
+        if r.begun >= end:
+            count, end = count + 1, r.ended
+    return count
+
+
+def before_pixels(requests, name):
+    """Those that ended before the first with pixels began."""
+    first = min(r.begun for r in requests if r.path == name and is_of_pixels(r))
+    return [r for r in requests if r.ended <= first]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_rounds(there, kind):
+    """What is asked for before the pixels is asked for at once, and nothing of it twice."""
+    scene = make(there, kind, values(400, 300, 40))
+    name = os.path.basename(scene)
+    with Server(there, latency=0.25) as server:
+        succeed(run("gdal_hsi_vd", "-q", server.vsicurl(name), env=environment()))
+        asked = server.take()
+    opening = before_pixels(asked, name)
+    questions = [(r.method, r.path, r.first) for r in opening]
+    assert len(questions) == len(set(questions))
+    assert rounds(opening) <= (10 if kind == "hdf5" else 5 if name.endswith(".tif") else 4)
+    assert len(opening) <= (20 if kind in ENVI else 60)
+    assert [r.method for r in asked if r.path == name].count("HEAD") == 2  # at the beginning and at the end
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "strips"])
+def test_no_small_requests(there, kind):
+    """Tiles are a few lines high, of which each band has some kilobytes: they are not asked for one by one."""
+    scene = make(there, kind, values(614, 256, 100))
+    name = os.path.basename(scene)
+    with Server(there, latency=0.05) as server:
+        succeed(run("gdal_hsi_vd", "-q", server.vsicurl(name), env=environment()))
+        asked = [r for r in server.take() if r.path == name and is_of_pixels(r)]
+    assert sum(r.sent < 100e3 for r in asked) <= 4
+
+
+def facts_of(path, env=None):
+    facts = json.loads(succeed(run("gdal_hsi_info", "-json", path, **({"env": env} if env else {}))).out)
+    for key in ("path", "next"):
+        facts.pop(key, None)
+    return facts
+
+
+@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "cog"])
+def test_files_beside_it(there, kind, lists):
+    """Names of bands and their wavelengths in a file of their own; few are asked for that a server's list lacks."""
+    scene = make(there, kind)
+    name = os.path.basename(scene)
+    (there / "other.tif").write_bytes(b"")
+    dataset = gdal.Open(scene)
+    for k in range(BANDS):
+        band = dataset.GetRasterBand(k + 1)
+        band.SetMetadataItem("wavelength", str(500 + 3 * k))
+        band.SetMetadataItem("wavelength_units", "Nanometers")
+        band.SetDescription(f"beside {k}")
+    band = dataset = None
+    assert (there / (name + ".aux.xml")).exists()
+    with Server(there, lists=lists) as server:
+        far = facts_of(server.vsicurl(name), environment())
+        asked = {r.path for r in server.take()}
+    here = facts_of(scene)
+    assert far == here
+    assert "beside 7" in json.dumps(far)
+    if lists:
+        assert len(asked - {"", *os.listdir(there)}) <= 6
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
+@pytest.mark.parametrize("server_is", ["without HEAD", "closing", "listing"])
+def test_other_servers(tmp_path, there, kind, server_is):
+    """405 for HEAD; connections that end behind each answer; folders that are listed."""
+    scene = make(there, kind)
+    succeed(spp(scene, tmp_path / "a.img"))
+    fault = (lambda request: 405 if request.method == "HEAD" else None) if server_is == "without HEAD" else None
+    with Server(there, fault=fault, closes=server_is == "closing", lists=server_is == "listing") as server:
+        succeed(spp(server.vsicurl(os.path.basename(scene)), tmp_path / "b.img"))
+        again, _ = twice(server.take(), os.path.basename(scene))
+    assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+    assert again <= 4 * PAGE
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "cog"])
+def test_server_without_ranges(tmp_path, there, kind):
+    """200 and the whole file for every question, from the first on."""
+    scene = make(there, kind)
+    out = tmp_path / "out"
+    out.mkdir()
+    with Server(there, fault=lambda request: "whole") as server, assert_untouched(out):
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+    assert result.code == 1 and os.path.basename(scene) in first_error(result)
+
+
 def test_interrupt(tmp_path, there):
     """A signal while the server says nothing."""
     scene = make(there, "BIL")
@@ -274,6 +373,22 @@ def test_interrupt(tmp_path, there):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=300)
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("kind", ["tiles", "hdf5", "BSQ"])
+def test_report(tmp_path, there, kind):
+    """What decoding takes is told as of a local file; waiting for a server is none of it."""
+    scene = make(there, kind)
+    with Server(there, latency=0.2) as server:
+        far = server.vsicurl(os.path.basename(scene))
+        succeed(run("gdal_hsi_vd", "-q", "-report", tmp_path / "r.json", far, env=environment()))
+        taken = json.loads((tmp_path / "r.json").read_text())["passes"][0]
+        plans = [succeed(run("gdal_hsi_spp", "-device", "cpu", "-dry-run", "-ws", 3, src, tmp_path / "o.tif", env=environment())).out
+                 for src in (far, scene)]
+    assert (taken["decode_seconds"] > 0) == (kind != "BSQ")
+    assert taken["decode_seconds"] < taken["read_seconds"]
+    times = [[line for line in plan.splitlines() if line.startswith("CPU, about ")] for plan in plans]
+    assert len(times[0]) == 1 and times[0] == times[1]
 
 
 def test_info(there):

@@ -45,8 +45,14 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     } catch (const Error&) { // who wants to read it is told
         return {};
     }
-    return Dataset(GDALDataset::FromHandle(
-        GDALOpenEx(path.c_str(), kinds | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    const auto as = [&](unsigned asked) {
+        return Dataset(GDALDataset::FromHandle(
+            GDALOpenEx(path.c_str(), asked | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    };
+    // A vector driver may look for files beside it, and a server is asked for each.
+    if (!VSIIsLocal(path.c_str()) && (kinds & GDAL_OF_RASTER) != 0)
+        if (Dataset raster = as(GDAL_OF_RASTER)) return raster;
+    return as(kinds);
 }
 
 class Collector {

@@ -23,7 +23,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 namespace hsi::raster {
@@ -40,7 +42,16 @@ constexpr uint64_t enough_ahead = uint64_t{256} << 20;
 /// Of a file that nobody gives a share of memory.
 constexpr uint64_t least_memory = uint64_t{16} << 20;
 /// Of the first request that GDAL makes for a file: the directory of most.
-constexpr uint64_t first_bytes = uint64_t{128} << 10;
+constexpr uint64_t first_bytes = uint64_t{256} << 10;
+/// Of a file beside it: all of most.
+constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
+/// A file is opened with more connections than it is read with: what is asked then is answered in a few
+/// bytes.
+constexpr size_t opening_connections = 16;
+/// Round trips that a request takes where it may be of any size: when it takes fewer, connections wait more
+/// than they bring; when it takes more, tiles come late.
+constexpr double round_trips = 3;
+constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before one has told
 
 const char* const whole_file = "Range downloading not supported"; // as GDAL says it
 
@@ -55,42 +66,67 @@ int tries_of(const std::string& path) {
 }
 
 VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
+using Opened = std::unique_ptr<void, void (*)(void*)>;
+Opened open_in_gdal(const std::string& path) {
+    return {VSIFOpenL(path.c_str(), "rb"), [](void* opened) { VSIFCloseL(gdal_file(opened)); }};
+}
 const VSIVirtualHandle& handle(void* file) { return *static_cast<const VSIVirtualHandle*>(file); }
 
-/// Where the server does not list the folder, GDAL asks for each file that may lie beside the scene, and
-/// remembers what it has been told.
-void look_for_neighbours(const std::string& path, bool tiff) {
-    const GdalErrors quiet;
-    if (const CPLStringList list(VSIReadDir(folder_of(path).c_str())); list.size() > 0) return;
-    const std::string name = name_of(path), base = join_path(folder_of(path), CPLGetBasename(name.c_str()));
-    std::vector<std::string> names;
-    for (const char* behind : {".aux.xml", ".aux", ".AUX", ".msk", ".MSK", ".ovr", ".OVR"})
-        names.push_back(path + behind);
-    for (const char* behind : {".aux", ".AUX", ".hdr"})
-        names.push_back(base + behind);
-    if (tiff) {
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// The names of files for which GDAL asks one after another where the server lists no folders.
+struct Neighbours {
+    std::vector<std::string> likely; ///< and which it reads
+    std::vector<std::string> others, of_tiff, of_raw;
+
+    explicit Neighbours(const std::string& path) {
+        const std::string name = name_of(path), folder = folder_of(path), stem = CPLGetBasename(name.c_str()),
+                          base = join_path(folder, stem);
+        const auto add = [](std::vector<std::string>& to, const std::string& begin,
+                            std::initializer_list<const char*> ends) {
+            for (const char* end : ends)
+                to.push_back(begin + end);
+        };
+        add(likely, path, {".aux.xml"});
+        add(likely, base, {".hdr"});
+        add(others, path, {".aux", ".AUX", ".msk", ".MSK", ".ovr", ".OVR"});
+        add(others, base, {".aux", ".AUX"});
         for (const char* other : {"METADATA.DIM", "metadata.dim", "summary.txt", "SUMMARY.TXT"})
-            names.push_back(join_path(folder_of(path), other));
-        const std::string stem = CPLGetBasename(name.c_str());
-        for (const char* kind : {"HDR", "RPC"})
-            for (const char* extension : {".txt", ".TXT"})
-                if (stem.size() > 3)
-                    names.push_back(join_path(folder_of(path), kind + stem.substr(3) + extension));
-        for (const char* behind :
-             {".XML",     ".xml",     ".IMD",          ".imd",          ".RPB",          ".rpb",
-              ".PVL",     ".pvl",     "_rpc.txt",      "_RPC.TXT",      "_metadata.txt", "_METADATA.txt",
-              "_MTL.txt", "_MTL.TXT", "_metadata.xml", "_METADATA.XML", ".TXT",          ".txt",
-              ".RPC",     ".rpc",     ".pass",         ".PASS"})
-            names.push_back(base + behind);
-    } else {
-        for (const std::string& other : {path + ".hdr", path + ".HDR", base + ".sta"})
-            names.push_back(other);
+            of_tiff.push_back(join_path(folder, other));
+        for (const size_t behind : {size_t{3}, size_t{6}})
+            for (const char* kind : {"HDR", "RPC"})
+                if (stem.size() >= behind)
+                    add(of_tiff, join_path(folder, kind + stem.substr(behind)), {".txt", ".TXT"});
+        add(of_tiff, base,
+            {".XML",     ".xml",     ".IMD",          ".imd",          ".RPB",          ".rpb",
+             ".PVL",     ".pvl",     "_rpc.txt",      "_RPC.TXT",      "_metadata.txt", "_METADATA.txt",
+             "_MTL.txt", "_MTL.TXT", "_metadata.xml", "_METADATA.XML", ".TXT",          ".txt",
+             ".RPC",     ".rpc",     ".pass",         ".PASS"});
+        add(of_raw, path, {".hdr", ".HDR"});
+        add(of_raw, base, {".sta"});
     }
-    constexpr int at_once = 16;
-    parallel::for_each(static_cast<int64_t>(names.size()), at_once, nullptr, [&](int64_t k, int) {
-        const GdalErrors errors;
-        (void)is_there(names[static_cast<size_t>(k)]);
-    });
+};
+
+ServerHeaders headers_of(const std::string& path) {
+    ServerHeaders found;
+    const GdalErrors quiet;
+    const CPLStringList all(VSIGetFileMetadata(path.c_str(), "HEADERS", nullptr));
+    for (int k = 0; k < all.size(); ++k)
+        for (const char* name : {"ETag", "Last-Modified", "Content-Length", "Content-Range"}) {
+            const size_t length = std::strlen(name);
+            if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
+        }
+    // Where a part was asked for, "bytes 0-99/1000" tells the file's size.
+    if (const auto range = found.find("Content-Range"); range != found.end()) {
+        const size_t slash = range->second.rfind('/');
+        found.erase("Content-Length");
+        if (slash != std::string::npos) found["Content-Length"] = range->second.substr(slash + 1);
+        found.erase("Content-Range");
+    }
+    return found;
 }
 
 /// A file in memory, of `bytes` that are not there yet.
@@ -124,6 +160,67 @@ class Mapped {
 
 } // namespace
 
+// --- Connections
+
+Connections::~Connections() {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_stop = true;
+    }
+    m_changed.notify_all();
+    for (std::thread& thread : m_threads)
+        thread.join();
+}
+
+void Connections::run(std::function<void()> task) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_tasks.push_back(std::move(task));
+        if (m_busy + m_tasks.size() > m_threads.size() - m_ended && m_threads.size() - m_ended < m_most) {
+            try {
+                m_threads.emplace_back([this] { work(); });
+            } catch (const std::system_error&) {
+                if (m_threads.size() == m_ended) {
+                    m_tasks.pop_back();
+                    throw Error("cannot start a thread that asks a server");
+                }
+            }
+        }
+    }
+    m_changed.notify_all();
+}
+
+void Connections::wait() {
+    std::unique_lock lock(m_mutex);
+    m_changed.wait(lock, [&] { return m_busy == 0 && m_tasks.empty(); });
+}
+
+void Connections::keep(size_t most) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_most = most;
+    }
+    m_changed.notify_all();
+}
+
+void Connections::work() {
+    std::unique_lock lock(m_mutex);
+    while (true) {
+        m_changed.wait(lock,
+                       [&] { return !m_tasks.empty() || m_stop || m_threads.size() - m_ended > m_most; });
+        if (m_tasks.empty()) break;
+        const auto task = std::move(m_tasks.front());
+        m_tasks.pop_front();
+        ++m_busy;
+        lock.unlock();
+        task();
+        lock.lock();
+        --m_busy;
+        if (m_busy == 0 && m_tasks.empty()) m_changed.notify_all();
+    }
+    ++m_ended;
+}
+
 // --- Opening
 
 void RemoteOpening::begin(const std::string& path) {
@@ -135,30 +232,101 @@ void RemoteOpening::begin(const std::string& path) {
         if (CPLGetConfigOption(name, nullptr) == nullptr) CPLSetConfigOption(name, value);
     constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
     m_ingests = CPLGetConfigOption(ingested, nullptr) == nullptr;
+    const bool ingests = m_ingests;
     if (m_ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
-    const std::string begin = beginning_of_file(path, first_bytes); // from now on in GDAL's cache
-    if (begin.size() > 2)
-        look_for_neighbours(path, begin[0] == begin[1] && (begin[0] == 'I' || begin[0] == 'M'));
+    m_path = path;
+    m_connections = std::make_unique<Connections>(opening_connections);
+    Connections& ask = *m_connections;
+    const Neighbours near(path);
+    const std::string list_option = CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO");
+    const bool alone = EQUAL(list_option.c_str(), "EMPTY_DIR");
+    const bool lists = !alone && !CPLTestBool(list_option.c_str());
+    const auto look_for = [&ask](const std::vector<std::string>& names) {
+        for (const std::string& name : names)
+            ask.run([name] {
+                const GdalErrors quiet;
+                (void)is_there(name);
+            });
+    };
+    const bool called_tiff =
+        EQUAL(CPLGetExtension(path.c_str()), "tif") || EQUAL(CPLGetExtension(path.c_str()), "tiff");
+    bool listed = false;
+    std::string beginning;
+    ask.run([&] {
+        if (ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
+        auto since = Clock::now();
+        m_headers = headers_of(path);
+        m_round_trip = seconds_since(since);
+        since = Clock::now();
+        beginning = beginning_of_file(path, first_bytes);
+        if (!beginning.empty()) m_round_trip = std::min(m_round_trip, seconds_since(since));
+        if (ingests) CPLSetThreadLocalConfigOption(ingested, nullptr);
+    });
+    if (!alone) {
+        for (const std::string& name : near.likely)
+            ask.run([name] { (void)beginning_of_file(name, neighbour_bytes); });
+        ask.run([&, lists] {
+            const GdalErrors quiet;
+            if (lists) {
+                const CPLStringList list(VSIReadDir(folder_of(path).c_str()));
+                listed = list.size() > 0;
+            }
+            if (listed) return;
+            look_for(near.others);
+            look_for(called_tiff ? near.of_tiff : near.of_raw);
+        });
+    }
+    ask.wait();
+    const bool tiff =
+        beginning.size() > 2 && beginning[0] == beginning[1] && (beginning[0] == 'I' || beginning[0] == 'M');
+    if (!alone && !listed && !beginning.empty() && tiff != called_tiff) {
+        look_for(tiff ? near.of_tiff : near.of_raw);
+        ask.wait();
+    }
 }
 
 void RemoteOpening::end() { CPLSetThreadLocalConfigOption("GDAL_INGESTED_BYTES_AT_OPEN", nullptr); }
 
-std::shared_ptr<RemoteFile> RemoteFile::open(const std::string& path) {
+void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places) {
+    if (VSIIsLocal(path.c_str())) return;
+    constexpr uint64_t page = 16 << 10; // of GDAL's cache, unless it is told otherwise
+    std::set<uint64_t> pages;
+    for (const uint64_t place : places)
+        pages.insert(place / page * page);
+    const std::vector<uint64_t> each(pages.begin(), pages.end());
+    if (each.size() < 2) return;
+    parallel::for_each(static_cast<int64_t>(each.size()), connections, nullptr, [&](int64_t k, int) {
+        const GdalErrors quiet; // who reads it for use is told
+        const Opened file = open_in_gdal(path);
+        char unused;
+        if (file && VSIFSeekL(gdal_file(file.get()), each[static_cast<size_t>(k)], SEEK_SET) == 0)
+            (void)VSIFReadL(&unused, 1, 1, gdal_file(file.get()));
+    });
+}
+
+std::shared_ptr<RemoteFile> RemoteFile::open(const std::string& path, RemoteOpening& opening) {
     if (is_local(path) || VSIIsLocal(path.c_str())) return nullptr;
     const GdalErrors errors;
-    Opened file(VSIFOpenL(path.c_str(), "rb"), [](void* opened) { VSIFCloseL(gdal_file(opened)); });
+    Opened file = open_in_gdal(path);
     if (!file) throw Error("cannot open '" + path + "': " + errors.text());
     if (!handle(file.get()).HasPRead() || VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return nullptr;
     const uint64_t size = VSIFTellL(gdal_file(file.get()));
     if (size == 0) return nullptr;
-    std::shared_ptr<RemoteFile> remote(new RemoteFile(path, std::move(file), size));
+    std::shared_ptr<RemoteFile> remote(new RemoteFile(path, std::move(file), size, opening));
     remote->take_over({0, first_bytes});
     return remote;
 }
 
-RemoteFile::RemoteFile(std::string path, Opened file, uint64_t size)
+RemoteFile::RemoteFile(std::string path, Opened file, uint64_t size, RemoteOpening& opening)
     : m_path(std::move(path)), m_file(std::move(file)), m_size(size), m_local(file_in_memory(size)),
-      m_headers(headers()), m_most(least_memory), m_most_request(least_request) {}
+      m_headers(m_path == opening.m_path && !opening.m_headers.empty() ? opening.m_headers
+                                                                       : headers_of(m_path)),
+      m_round_trip(opening.m_round_trip), m_most(least_memory), m_most_request(least_request),
+      m_strip(first_strip),
+      m_connections(opening.m_connections ? std::move(opening.m_connections)
+                                          : std::make_unique<Connections>(connections)) {
+    m_connections->keep(connections);
+}
 
 RemoteFile::~RemoteFile() {
     {
@@ -166,8 +334,7 @@ RemoteFile::~RemoteFile() {
         m_stop = true;
         m_changed.notify_all();
     }
-    for (std::thread& connection : m_connections)
-        connection.join();
+    m_connections.reset();
 }
 
 uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
@@ -180,34 +347,21 @@ uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
     return std::min(most, m_most + in_requests);
 }
 
-RemoteFile::Headers RemoteFile::headers() const {
-    Headers found;
-    const GdalErrors quiet;
-    const CPLStringList all(VSIGetFileMetadata(m_path.c_str(), "HEADERS", nullptr));
-    for (int k = 0; k < all.size(); ++k)
-        for (const char* name : {"ETag", "Last-Modified", "Content-Length", "Content-Range"}) {
-            const size_t length = std::strlen(name);
-            if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
-        }
-    // Where a part was asked for, "bytes 0-99/1000" tells the file's size.
-    if (const auto range = found.find("Content-Range"); range != found.end()) {
-        const size_t slash = range->second.rfind('/');
-        found.erase("Content-Length");
-        if (slash != std::string::npos) found["Content-Length"] = range->second.substr(slash + 1);
-        found.erase("Content-Range");
-    }
-    return found;
-}
-
-void RemoteFile::check_unchanged() const {
+void RemoteFile::check_unchanged() {
     if (m_headers.empty()) return;
     const int tries = tries_of(m_path);
-    Headers now = headers();
+    ServerHeaders now;
+    {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [&] { return !m_checking; });
+        if (m_checked == m_asked) now = m_told;
+    }
+    if (now.empty()) now = headers_of(m_path);
     double wait = first_wait;
     for (int k = 1; now.empty() && k < tries; ++k, wait = std::min(2 * wait, longest_wait)) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
         std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-        now = headers();
+        now = headers_of(m_path);
     }
     if (now.empty())
         throw Error("the server no longer tells of '" + m_path +
@@ -250,6 +404,7 @@ std::vector<uint64_t> RemoteFile::cover(const Extents& extents, bool urgent) {
             const uint64_t end = std::min(until, at + most_piece);
             Piece piece;
             piece.end = end;
+            piece.rank = m_next_rank;
             m_pieces.emplace_hint(next, at, std::move(piece));
             m_queued += end - at;
             if (!urgent) m_queue.push_back(at);
@@ -257,6 +412,7 @@ std::vector<uint64_t> RemoteFile::cover(const Extents& extents, bool urgent) {
             at = end;
         }
     }
+    ++m_next_rank;
     if (urgent)
         for (const uint64_t begin : pieces)
             if (m_pieces.at(begin).state == State::queued) m_urgent.push_back(begin);
@@ -326,6 +482,7 @@ bool RemoteFile::has_room() {
         m_filling = false;
     else if (m_ahead <= m_most / 2)
         m_filling = true;
+    if (!m_filling) begin_to_fetch();
     return m_filling;
 }
 
@@ -347,8 +504,8 @@ void RemoteFile::announce(const Key& key, const Extents& extents) {
             piece->second.resting = false;
         }
     }
-    start_connections();
-    m_changed.notify_all();
+    // What is announced next may lie beside it, and belong into the same request.
+    if (m_queued >= enough_ahead) begin_to_fetch();
 }
 
 void RemoteFile::done(const Key& key) {
@@ -363,6 +520,7 @@ void RemoteFile::done(const Key& key) {
         m_ahead -= piece->second.end - begin;
         rest_if_unused(piece);
     }
+    begin_to_fetch();
 }
 
 void RemoteFile::release(const std::vector<uint64_t>& pieces) {
@@ -390,8 +548,7 @@ RemoteFile::Hold RemoteFile::need(const Extents& extents) {
         all = all && piece.state == State::ready;
     }
     if (all) return hold;
-    start_connections();
-    m_changed.notify_all();
+    begin_to_fetch();
     constexpr std::chrono::milliseconds now_and_then(100);
     std::exception_ptr error;
     for (const uint64_t begin : hold.m_pieces) {
@@ -431,42 +588,88 @@ void RemoteFile::take_over(Extent extent) {
     m_queue.clear(); // nobody else has announced anything yet
 }
 
-// --- Connections
+// --- Fetching
 
-void RemoteFile::start_connections() {
-    const auto wanted = static_cast<size_t>(
-        std::min<uint64_t>(connections, m_queued / least_request + (m_queued > 0 ? 1 : 0)));
-    while (m_connections.size() < wanted) {
-        try {
-            m_connections.emplace_back([this] { serve(); });
-        } catch (const std::system_error&) {
-            if (m_connections.empty()) throw Error("cannot start a thread that fetches '" + m_path + "'");
-            return;
+void RemoteFile::begin_to_fetch() {
+    if (m_queued == 0) return;
+    const auto wanted = static_cast<size_t>(std::min<uint64_t>(connections, m_queued / least_request + 1));
+    for (; m_serving < wanted; ++m_serving)
+        m_connections->run([this] { serve(); });
+    m_changed.notify_all();
+}
+
+/// Where the request ends that begins with the piece: in the file, and not in the order of the tiles. Where a
+/// tile's bytes lie far apart, band for band as a rule, what lies behind the piece up to the next of its rank
+/// is divided into equal parts, or taken with what follows, so that nothing small is left for a request of
+/// its own.
+uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
+    // What there is, is for all connections.
+    const uint64_t begin = at->first,
+                   most = std::clamp(m_queued / connections, least_request, m_most_request);
+    const uint64_t strip = std::clamp(m_strip, least_request, most);
+    uint64_t end = begin, parted = 0; // parted: where the last stretch ends that is taken
+    bool later = false;
+    const auto in_parts = [&](uint64_t bytes) {
+        const uint64_t parts = std::max<uint64_t>(1, (bytes + strip / 2) / strip);
+        return (bytes + parts - 1) / parts;
+    };
+    constexpr uint64_t far_enough = 8; // strips
+    uint64_t wanted = most;
+    for (auto next = at; next != m_pieces.end() && next->first == end; ++next) {
+        const bool queued = next->second.state == State::queued;
+        if (later && (!queued || next->second.rank <= at->second.rank)) { // the next stretch begins
+            const uint64_t bytes = end - begin;
+            if (parted == 0 && bytes > std::min(strip + strip / 2, m_most_request)) {
+                wanted = std::min(most, in_parts(bytes));
+                break;
+            }
+            if (parted > 0 && bytes > std::min(2 * strip, m_most_request)) return parted;
+            if (4 * bytes >= 3 * strip) return end;
+            parted = end;
+            later = false;
         }
+        if (!queued) break;
+        if (next->second.end - begin > std::max(far_enough * strip, most)) break;
+        later = later || next->second.rank > at->second.rank;
+        end = next->second.end;
     }
+    if (parted > 0 && end - begin > 2 * strip) return parted;
+    // Up to the piece with which it has what is wanted, unless that is too much by far.
+    uint64_t until = begin;
+    for (auto next = at; until < end && until - begin < wanted; ++next) {
+        if (until > begin && next->second.end - begin > m_most_request) break;
+        until = next->second.end;
+    }
+    return until;
 }
 
 /// The piece whose turn it is, and what lies behind it in the file and is to be fetched as well.
-std::optional<std::pair<RemoteFile::Extent, std::vector<uint64_t>>> RemoteFile::next_request() {
+std::optional<RemoteFile::Request> RemoteFile::next_request() {
     for (std::deque<uint64_t>* queue : {&m_urgent, &m_queue})
         while (!queue->empty()) {
-            const auto at = m_pieces.find(queue->front());
+            const uint64_t asked_for = queue->front();
+            auto at = m_pieces.find(asked_for);
             queue->pop_front();
             if (at == m_pieces.end() || at->second.state != State::queued) continue;
-            // What there is, is for all connections.
-            const uint64_t most = std::clamp(m_queued / connections, least_request, m_most_request);
-            std::pair<Extent, std::vector<uint64_t>> request{{at->first, at->first}, {}};
-            for (auto next = at;
-                 next != m_pieces.end() && next->first == request.first.end &&
-                 next->second.state == State::queued && (next == at || next->second.end - at->first <= most);
-                 ++next) {
-                next->second.state = State::fetching;
-                request.first.end = next->second.end;
-                request.second.push_back(next->first);
+            // What lies before it and is wanted sooner would be left for small requests of its own.
+            while (at != m_pieces.begin()) {
+                const auto before = std::prev(at);
+                if (before->second.end != at->first || before->second.state != State::queued ||
+                    before->second.rank >= at->second.rank)
+                    break;
+                at = before;
             }
-            const uint64_t bytes = request.first.end - request.first.begin;
+            Request request{{at->first, end_of_request(at)}, {}};
+            for (auto next = at; next != m_pieces.end() && next->first < request.extent.end; ++next) {
+                next->second.state = State::fetching;
+                request.pieces.push_back(next->first);
+            }
+            if (request.extent.end <= asked_for) queue->push_front(asked_for);
+            const uint64_t bytes = request.extent.end - request.extent.begin;
             m_queued -= bytes;
             m_held += bytes;
+            m_asked += bytes;
+            ++m_fetching;
             make_room();
             return request;
         }
@@ -476,26 +679,59 @@ std::optional<std::pair<RemoteFile::Extent, std::vector<uint64_t>>> RemoteFile::
 void RemoteFile::serve() {
     std::unique_lock lock(m_mutex);
     while (true) {
-        std::optional<std::pair<Extent, std::vector<uint64_t>>> request;
+        std::optional<Request> request;
         m_changed.wait(lock, [&] { return m_stop || (request = next_request()); });
         if (m_stop) return;
         lock.unlock();
         std::exception_ptr error;
+        bool at_once = false;
+        const auto since = Clock::now();
         try {
-            fetch(request->first);
+            at_once = fetch(request->extent);
         } catch (...) {
             error = std::current_exception();
         }
+        const double seconds = seconds_since(since);
         lock.lock();
-        for (const uint64_t begin : request->second) {
+        for (const uint64_t begin : request->pieces) {
             const auto at = m_pieces.find(begin);
             at->second.state = error ? State::failed : State::ready;
             at->second.error = error;
             if (error) m_held -= at->second.end - begin;
             rest_if_unused(at);
         }
+        const uint64_t bytes = request->extent.end - request->extent.begin;
+        --m_fetching;
+        if (at_once) learn(bytes, seconds);
         m_changed.notify_all();
+        if (!error) check_when_idle(lock);
     }
+}
+
+/// From a request that has gone well: how many bytes a connection brings in a few round trips.
+void RemoteFile::learn(uint64_t bytes, double seconds) {
+    if (m_round_trip <= 0) return;
+    const double rate = static_cast<double>(bytes) / std::max(seconds - m_round_trip, m_round_trip / 4);
+    const double strip = std::clamp((round_trips - 1) * m_round_trip * rate,
+                                    static_cast<double>(least_request), static_cast<double>(most_request));
+    m_strip = static_cast<uint64_t>(0.75 * static_cast<double>(m_strip) + 0.25 * strip);
+}
+
+/// Whether the file has changed is asked, as far as it can be, while the last tiles are computed. Nobody
+/// knows which are the last, so it is not asked again before a good part of the file has come.
+void RemoteFile::check_when_idle(std::unique_lock<std::mutex>& lock) {
+    if (m_headers.empty() || m_checking || m_fetching > 0 || m_queued > 0 || m_stop) return;
+    constexpr uint64_t parts = 8;
+    if (m_asked - m_checked < std::max(most_request, m_size / parts)) return;
+    m_checking = true;
+    const uint64_t asked = m_asked;
+    lock.unlock();
+    ServerHeaders told = headers_of(m_path);
+    lock.lock();
+    m_told = std::move(told);
+    m_checked = asked;
+    m_checking = false;
+    m_changed.notify_all();
 }
 
 bool RemoteFile::wait_before_trying_again(int tries) {
@@ -508,7 +744,8 @@ bool RemoteFile::wait_before_trying_again(int tries) {
     return !m_stop && (m_cancel == nullptr || !m_cancel->requested());
 }
 
-void RemoteFile::fetch(const Extent& extent) {
+/// Whether the first request has brought all.
+bool RemoteFile::fetch(const Extent& extent) {
     const Mapped to(m_local.get(), extent.begin, extent.end);
     const int most_tries = tries_of(m_path);
     int tries = 0;
@@ -518,7 +755,7 @@ void RemoteFile::fetch(const Extent& extent) {
         const size_t got = handle(m_file.get()).PRead(to.data() + (at - extent.begin), wanted, at);
         const bool some = got > 0 && got <= wanted; // -1: none
         if (some) at += got;
-        if (some && got == wanted) return;
+        if (some && got == wanted) return tries == 0;
         const std::string said = errors.text("");
         const std::string what = "cannot fetch " + counted(extent.end - at, "byte") + " at byte " +
                                  std::to_string(at) + " of '" + m_path + "': ";
@@ -536,6 +773,7 @@ void RemoteFile::fetch(const Extent& extent) {
         }
         if (!wait_before_trying_again(tries)) throw Cancelled();
     }
+    return true;
 }
 
 } // namespace hsi::raster

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -24,10 +25,42 @@
 
 namespace hsi::raster {
 
+/// Threads that ask servers, each with connections of its own, which stay open between one task and the next.
+class Connections {
+  public:
+    explicit Connections(size_t most) : m_most(most) {}
+    /// When all tasks have ended.
+    ~Connections();
+    Connections(const Connections&) = delete;
+    Connections& operator=(const Connections&) = delete;
+
+    /// Where all threads are busy, and no more may be started, it has to wait. The task throws nothing.
+    /// \throws Error when the system starts no thread at all.
+    void run(std::function<void()> task);
+    /// Until nothing is left to be done.
+    void wait();
+    /// Threads beyond that end when they have nothing to do.
+    void keep(size_t most);
+
+  private:
+    void work();
+
+    std::mutex m_mutex; ///< guards what follows
+    std::condition_variable m_changed;
+    std::deque<std::function<void()>> m_tasks;
+    size_t m_most, m_busy = 0, m_ended = 0;
+    bool m_stop = false;
+    std::vector<std::thread> m_threads;
+};
+
+/// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length; empty when the
+/// server tells nothing.
+using ServerHeaders = std::map<std::string, std::string>;
+
 /// Lives while GDAL opens `path`, where that is a server's: GDAL's own requests are repeated when they fail,
 /// end when nothing comes for long, and the first brings more than a page, unless the user says otherwise
-/// (GDAL_HTTP_MAX_RETRY ...). Which of the files are there that GDAL looks for beside it, one after another,
-/// is asked for all at once. Nothing for other paths.
+/// (GDAL_HTTP_MAX_RETRY ...). What GDAL looks for one after another, the file's beginning and the files that
+/// may lie beside it, is asked for all at once, and is in its cache then. Nothing for other paths.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) {
@@ -40,11 +73,19 @@ class RemoteOpening {
     RemoteOpening& operator=(const RemoteOpening&) = delete;
 
   private:
+    friend class RemoteFile;
     void begin(const std::string& path);
     static void end();
 
     bool m_ingests = false;
+    std::string m_path;
+    std::unique_ptr<Connections> m_connections; ///< until a RemoteFile takes them
+    ServerHeaders m_headers;
+    double m_round_trip = 0; ///< seconds; 0: unknown
 };
+
+/// Asks for the pages with several places of a server's file at the same time; GDAL's cache has them then.
+void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
 class RemoteFile {
   public:
@@ -58,7 +99,8 @@ class RemoteFile {
 
     /// Null for a path of this machine's, and for one of GDAL's file systems that do not answer several
     /// threads at once. \throws Error when it cannot be opened.
-    static std::shared_ptr<RemoteFile> open(const std::string& path);
+    /// With the connections of `opening`, and with what it has been told, if it was this file's.
+    static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
     RemoteFile& operator=(const RemoteFile&) = delete;
@@ -119,7 +161,7 @@ class RemoteFile {
     void take_over(Extent extent);
 
     /// \throws Error when the server has another file under this name than when this was opened.
-    void check_unchanged() const;
+    void check_unchanged();
 
   private:
     void release(const std::vector<uint64_t>& pieces);
@@ -127,7 +169,7 @@ class RemoteFile {
     enum class State : uint8_t { queued, fetching, ready, failed };
     /// Bytes that come and go together.
     struct Piece {
-        uint64_t end = 0;
+        uint64_t end = 0, rank = 0; ///< of lower ranks is wanted sooner
         State state = State::queued;
         int users = 0, announced = 0;
         bool resting = false; ///< ready, and nobody has use for it
@@ -135,31 +177,36 @@ class RemoteFile {
         std::exception_ptr error;
     };
     using Pieces = std::map<uint64_t, Piece>; // by their first bytes
-    using Headers = std::map<std::string, std::string>;
 
     using Opened = std::unique_ptr<void, void (*)(void*)>; ///< GDAL's file
-    RemoteFile(std::string path, Opened file, uint64_t size);
+    RemoteFile(std::string path, Opened file, uint64_t size, RemoteOpening& opening);
 
-    /// The headers that tell one state of the file from another; empty when the server tells nothing.
-    Headers headers() const;
     // With the lock held:
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
-    void start_connections();
+    void begin_to_fetch();
     void rest_if_unused(Pieces::iterator at);
     void make_room();
     void drop(Pieces::iterator at);
-    std::optional<std::pair<Extent, std::vector<uint64_t>>> next_request();
+    struct Request {
+        Extent extent;
+        std::vector<uint64_t> pieces;
+    };
+    std::optional<Request> next_request();
+    uint64_t end_of_request(Pieces::const_iterator at) const;
     void forget();
+    void learn(uint64_t bytes, double seconds);
 
     void serve();
-    void fetch(const Extent& extent);
+    bool fetch(const Extent& extent);
+    void check_when_idle(std::unique_lock<std::mutex>& lock);
     bool wait_before_trying_again(int tries);
 
     const std::string m_path;
     const Opened m_file;
     const uint64_t m_size;
     FileHandle m_local;
-    Headers m_headers;
+    const ServerHeaders m_headers;
+    const double m_round_trip; ///< seconds; 0: unknown
     const CancelFlag* m_cancel = nullptr;
     uint64_t m_most;         ///< bytes
     uint64_t m_most_request; ///< of one
@@ -172,11 +219,18 @@ class RemoteFile {
     uint64_t m_queued = 0;                  ///< bytes of the others
     uint64_t m_ahead = 0;                   ///< bytes of pieces that are announced
     uint64_t m_held = 0;                    ///< bytes of pieces that are fetched or being so
-    bool m_filling = true;                  ///< announcements are taken until memory is full
-    std::list<uint64_t> m_idle;             ///< resting ones, the longest first
+    uint64_t m_next_rank = 0;
+    uint64_t m_strip;           ///< bytes of a request where what comes next lies elsewhere
+    bool m_filling = true;      ///< announcements are taken until memory is full
+    std::list<uint64_t> m_idle; ///< resting ones, the longest first
     int m_readers = 0;
+    size_t m_serving = 0, m_fetching = 0; ///< connections; of them, with a request
+    uint64_t m_asked = 0;                 ///< bytes in all
+    uint64_t m_checked = 0; ///< of them, when the server was last asked whether the file has changed
+    bool m_checking = false;
+    ServerHeaders m_told; ///< what it said then
     bool m_stop = false;
-    std::vector<std::thread> m_connections; ///< after all that they touch
+    std::unique_ptr<Connections> m_connections; ///< after all that they touch
 };
 
 } // namespace hsi::raster

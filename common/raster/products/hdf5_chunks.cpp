@@ -281,6 +281,24 @@ class Index {
                                static_cast<int64_t>(at[2]));
     }
 
+    /// The nodes below are asked for at once: where they begin, and then where they end.
+    void expect_children(const Bytes& entries, uint64_t count, size_t key) {
+        const size_t offset = m_file.offset_size, head = 8 + 2 * offset;
+        std::vector<uint64_t> begins, ends;
+        for (Cursor c(entries.data(), entries.size()); begins.size() < count;) {
+            c.skip(key);
+            begins.push_back(c.number(offset));
+        }
+        m_file.expect(begins);
+        for (const uint64_t address : begins) {
+            const Bytes begin = m_file.read(address, 8);
+            Cursor c(begin.data(), begin.size());
+            c.skip(6);
+            ends.push_back(address + head + c.number(2) * (key + offset) - 1);
+        }
+        m_file.expect(ends);
+    }
+
     /// A B-tree of version 1, whose keys are sizes and places in the array.
     void tree(uint64_t address, size_t depth, uint64_t expected_level) {
         if (depth == 0 && m_file.undefined(address)) return;
@@ -295,6 +313,7 @@ class Index {
         constexpr size_t key = 8 + 4 * 8;
         const Bytes entries = m_file.read(address + begin.size(), count * (key + offset));
         Cursor c(entries.data(), entries.size());
+        if (level > 0 && m_file.is_far()) expect_children(entries, count, key);
         for (uint64_t i = 0; i < count; ++i) {
             const auto bytes = static_cast<uint32_t>(c.number(4)),
                        left_out = static_cast<uint32_t>(c.number(4));

@@ -2,6 +2,7 @@
 #include "raster/products/hdf5_format.h"
 
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/remote_file.h"
 
 #include <algorithm>
 #include <bit>
@@ -36,7 +37,7 @@ size_t log2_of(uint64_t power) {
 }
 
 File::File(const std::string& path)
-    : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr),
+    : m_path(path), m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr),
       m_far(!VSIIsLocal(path.c_str())), m_left(most_bytes) {
     if (m_file != nullptr && VSIFSeekL(m_file, 0, SEEK_END) == 0) m_size = VSIFTellL(m_file);
 }
@@ -61,6 +62,14 @@ Bytes File::read_up_to(uint64_t address, uint64_t size) {
         VSIFReadL(bytes.data(), 1, bytes.size(), m_file) != bytes.size())
         throw Damaged();
     return bytes;
+}
+
+void File::expect(const std::vector<uint64_t>& addresses) const {
+    if (!m_far) return;
+    std::vector<uint64_t> places;
+    for (const uint64_t address : addresses)
+        if (base <= m_size && address < m_size - base) places.push_back(base + address);
+    fetch_into_cache(m_path, places);
 }
 
 Bytes File::read_checked(uint64_t address, uint64_t size) {

@@ -83,6 +83,8 @@ class File {
     Bytes read_up_to(uint64_t address, uint64_t size);
     /// The same of a block whose last four bytes are the checksum of those before.
     Bytes read_checked(uint64_t address, uint64_t size);
+    /// What lies there will be read, one after another: a server is asked for all at once.
+    void expect(const std::vector<uint64_t>& addresses) const;
     bool undefined(uint64_t address) const {
         return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
     }
@@ -91,6 +93,7 @@ class File {
     size_t offset_size = 8, length_size = 8;
 
   private:
+    const std::string m_path;
     VSILFILE* const m_file;
     const bool m_far;
     uint64_t m_size = 0, m_left;

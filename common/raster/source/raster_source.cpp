@@ -233,7 +233,7 @@ void choose_computed(SourceState& s) {
 }
 
 /// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
-std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
+std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
     for (const CubePart& part : s.product->parts)
@@ -251,7 +251,7 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
         for (const ProductBand& band : s.product->bands)
             if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
     }
-    auto remote = RemoteFile::open(s.product->path);
+    auto remote = RemoteFile::open(s.product->path, opening);
     if (!remote && !is_local(s.product->path)) return nullptr;
     return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays),
                                          std::move(remote));
@@ -291,9 +291,9 @@ BlockRow block_row(const SourceState& s) {
 }
 
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
-void choose_arrays(SourceState& s) {
+void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
-    s.chunks = chunk_arrays_of(s);
+    s.chunks = chunk_arrays_of(s, opening);
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.chunks) { // GDAL does not always tell
@@ -311,7 +311,7 @@ void choose_arrays(SourceState& s) {
     if (s.product->driver == "HDF5" && largest > 0 && largest < small_chunk) share_one_heap();
 }
 
-void choose_access(SourceState& s, GDALDataset& dataset) {
+void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening) {
     GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
     s.half = std::any_of(s.bands.begin(), s.bands.end(),
                          [&](int b) { return is_half(dataset.GetRasterBand(b)->GetRasterDataType()); });
@@ -330,7 +330,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
         (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
         s.coding = tiff_coding(dataset);
     if (s.coding && !is_local(s.options.path)) {
-        s.remote = RemoteFile::open(s.options.path);
+        s.remote = RemoteFile::open(s.options.path, opening);
         if (!s.remote) s.coding.reset();
     }
     if (s.coding) s.blocks = std::make_shared<BlockStore>();
@@ -341,7 +341,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
         FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
         if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
         s.file = std::make_shared<const FileHandle>(std::move(file));
-    } else if ((s.remote = RemoteFile::open(s.raw->path))) {
+    } else if ((s.remote = RemoteFile::open(s.raw->path, opening))) {
         s.file = {s.remote, &s.remote->local()};
     }
     if (!s.file || !lies_as_told(s, dataset)) {
@@ -490,7 +490,7 @@ RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)
 RasterSource::~RasterSource() = default;
 
 std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
-    const RemoteOpening opening(options.path);
+    RemoteOpening opening(options.path);
     auto s = std::make_shared<Impl>();
     s->options = options;
     // A driver or an open option that is asked for says how the file is to be seen.
@@ -517,7 +517,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         s->in_arrays = true;
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
-        choose_arrays(*s);
+        choose_arrays(*s, opening);
         return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
     }
     const std::string stack = s->product ? s->product->stack : std::string();
@@ -537,7 +537,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     choose_parts(*s, dataset.get());
     check_band_lists(*s);
     find_mask(*s, *dataset);
-    choose_access(*s, *dataset);
+    choose_access(*s, *dataset, opening);
     if (s->growing && !s->raw)
         throw Error("-follow: " + s->name() + " is not read as a raw file",
                     "Leave -follow out when it is complete.");
@@ -721,7 +721,7 @@ void RasterSource::end_with(const CancelFlag* cancel) const {
     if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
 }
 void RasterSource::check_unchanged() const {
-    if (const RemoteFile* const remote = m->server_file()) remote->check_unchanged();
+    if (RemoteFile* const remote = m->server_file()) remote->check_unchanged();
 }
 const char* RasterSource::access() const {
     return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";
