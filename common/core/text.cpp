@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "core/text.h"
 
-#include <locale.h> // newlocale(), which <clocale> need not have
 #if __has_include(<xlocale.h>)
 #include <xlocale.h> // strtod_l() on the BSDs
 #endif
 
 #include <algorithm>
 #include <cctype>
+#include <clocale> // newlocale(), which is not in namespace std
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
