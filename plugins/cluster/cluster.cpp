@@ -260,12 +260,10 @@ struct Clustering::State {
             if (pass.progress) pass.progress(1.0);
             return all;
         }
+        Bounds* const known = bounds.gap.empty() ? nullptr : &bounds;
         walk(
             scene, "iteration", Moves::bytes(k, stride()) + bytes_beside(centres.bands, centres.count),
-            [&] {
-                return std::make_unique<Assigner>(centres, options.distance, first, with_inertia,
-                                                  bounds.gap.empty() ? nullptr : &bounds);
-            },
+            [&] { return std::make_unique<Assigner>(centres, options.distance, first, with_inertia, known); },
             [&](Visitor& visitor) { all.add(static_cast<Assigner&>(visitor).moves); });
         all.exchange(parallel::group());
         return all;
