@@ -151,6 +151,50 @@ TEST(AtomicFile, WithdrawingGivesBackFilesFoldersAndSideFiles) {
     EXPECT_EQ(folder.files(), (std::vector<std::string>{"out.hdr", "out.img", "out.img.ovr"}));
 }
 
+TEST(AtomicFile, WithdrawingLeavesAloneWhatOthersHavePutThere) {
+    const TempFolder folder;
+    const auto names = {"out.img", "out.hdr", "free.img"};
+    for (const bool old : {false, true}) {
+        for (const char* name : names)
+            if (old) write_text(folder / name, "old");
+        write_text(folder / "stale", "stale");
+        {
+            AtomicFile file(folder / "out.img");
+            for (const char* name : names)
+                write_text(folder_of(file.path()) + "/" + name, "new");
+            file.set_stale({folder / "stale"});
+            file.watch();
+            file.publish();
+            for (const char* name : names)
+                EXPECT_NO_THROW(file.check_name(folder / name));
+            // Its own successor is no other file.
+            write_text(file.scratch_path("hdr"), "newer");
+            file.renew(file.scratch_path("hdr"), folder / "out.hdr");
+            EXPECT_EQ(read_text(folder / "out.hdr"), "newer");
+            EXPECT_NO_THROW(file.check_name(folder / "out.hdr"));
+            for (const char* name : {"out.img", "stale"}) {
+                write_text(folder / "other", "of others");
+                fs::rename(folder / "other", folder / name);
+            }
+            fs::remove(folder / "free.img");
+            for (const char* name : {"out.img", "free.img"})
+                EXPECT_THROW(file.check_name(folder / name), Error) << name;
+            write_text(file.scratch_path("hdr"), "newest");
+            EXPECT_THROW(file.renew(file.scratch_path("hdr"), folder / "out.img"), Error);
+            EXPECT_TRUE(file.withdraw());
+        }
+        EXPECT_EQ(read_text(folder / "out.img"), "of others");
+        EXPECT_EQ(read_text(folder / "stale"), "of others");
+        for (const char* name : {"out.hdr", "free.img"}) {
+            ASSERT_EQ(fs::exists(folder / name), old) << name;
+            if (old) EXPECT_EQ(read_text(folder / name), "old") << name;
+        }
+        EXPECT_EQ(folder.files(), old ? (std::vector<std::string>{"free.img", "out.hdr", "out.img", "stale"})
+                                      : (std::vector<std::string>{"out.img", "stale"}));
+        fs::remove(folder / "out.img");
+    }
+}
+
 TEST(AtomicFile, WhatAKilledProcessLeftGoesAndWhatALivingOneHasStays) {
     const TempFolder folder;
     const auto living = complete(folder / "out.tif", "of another run", true);

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/system.h"
+#include "raster/gdal/raw_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -21,6 +22,8 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <stdexcept>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -130,6 +133,15 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     ::unlink(to.c_str());
     errno = reason;
     return Renamed::failed;
+}
+
+/// Gives a name back to the file that had it, unless it has been taken meanwhile.
+bool give_back(const std::string& kept, const std::string& to) {
+    for (int i = 0; i < tries; ++i)
+        if (const Renamed result = rename_to_free_name(kept, to);
+            result == Renamed::done || result == Renamed::taken)
+            return true;
+    return false;
 }
 
 } // namespace
@@ -272,11 +284,37 @@ class AtomicFile::PrivateFolder {
     bool m_kept = false;
 };
 
+/// Which file it is, whatever its name. It is held open, so that no other file gets its number.
+class AtomicFile::KnownFile {
+  public:
+    KnownFile() = default;
+    explicit KnownFile(const std::string& path)
+        : m_known(::lstat(path.c_str(), &m_info) == 0),
+          m_held(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+
+    enum class Found { none, itself, other };
+    /// What has the name now; `itself` where nobody can tell.
+    Found find(const std::string& name) const {
+        struct stat info {};
+        if (!is_local(name)) return exists(name) ? Found::itself : Found::none;
+        if (::lstat(name.c_str(), &info) != 0)
+            return errno == ENOENT || errno == ENOTDIR ? Found::none : Found::itself;
+        const bool same = info.st_dev == m_info.st_dev && info.st_ino == m_info.st_ino;
+        return !m_known || same ? Found::itself : Found::other;
+    }
+
+  private:
+    struct stat m_info {};
+    bool m_known = false;
+    FileHandle m_held;
+};
+
 struct AtomicFile::Move {
     std::string from, to;
     std::string kept;       ///< where the file that was at `to` is now; empty: there was none, or exchanged
     bool exchanged = false; ///< the file that was at `to` is at `from`
     bool removal = false;   ///< nothing came to `to`
+    KnownFile file = {};    ///< that came to `to`, where it is watched
 };
 
 AtomicFile::AtomicFile(const std::string& destination, bool replace)
@@ -350,6 +388,7 @@ void AtomicFile::publish() {
     try {
         for (const std::string& from : paths) {
             Move move{from, join_path(m_folder, name_of(from)), {}, false, false};
+            if (m_watched) move.file = KnownFile(from);
             for (int i = 0;; ++i) { // whether the name is taken may change between two looks
                 const Renamed result = rename_to_free_name(move.from, move.to);
                 if (result == Renamed::done) break;
@@ -393,19 +432,50 @@ void AtomicFile::publish() {
     }
 }
 
+bool AtomicFile::undo(const Move& move) {
+    const auto found = move.file.find(move.to);
+    const bool ours = found == KnownFile::Found::itself && !move.removal;
+    if (move.exchanged) {
+        if (!ours) return give_back(move.from, move.to);
+        for (int i = 0; i < tries; ++i)
+            if (system::exchange(move.from.c_str(), move.to.c_str()) == Renamed::done) return true;
+        return false;
+    }
+    if (ours && !surely_rename(move.to, move.from)) return false;
+    return move.kept.empty() || give_back(move.kept, move.to);
+}
+
+AtomicFile::Move& AtomicFile::move_to(const std::string& target) {
+    const auto move = std::find_if(m_moves.begin(), m_moves.end(), [&](const Move& one) {
+        return !one.removal && name_of(one.to) == name_of(target);
+    });
+    if (move == m_moves.end()) throw std::logic_error("'" + target + "' has not been published");
+    return *move;
+}
+
+void AtomicFile::check_name(const std::string& target) {
+    const Move& move = move_to(target);
+    const auto found = move.file.find(move.to);
+    if (found == KnownFile::Found::itself) return;
+    throw Error("'" + target + "' has been " +
+                    (found == KnownFile::Found::none ? "removed or renamed" : "replaced by another file") +
+                    " while the run wrote it",
+                "Run it again.");
+}
+
+void AtomicFile::renew(const std::string& made, const std::string& target) {
+    check_name(target);
+    Move& move = move_to(target);
+    KnownFile file(made);
+    if (!plain_rename(made, move.to)) throw Error("cannot replace '" + target + "': " + std::strerror(errno));
+    move.file = std::move(file);
+}
+
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
     try {
         for (auto move = m_moves.rbegin(); move != m_moves.rend(); ++move) {
-            bool undone = true;
-            if (move->exchanged) {
-                undone = false;
-                for (int i = 0; i < tries && !undone; ++i)
-                    undone = system::exchange(move->from.c_str(), move->to.c_str()) == Renamed::done;
-            } else {
-                if (!move->removal) undone = surely_rename(move->to, move->from);
-                if (undone && !move->kept.empty()) undone = surely_rename(move->kept, move->to);
-            }
+            const bool undone = undo(*move);
             if (!undone) m_private->keep();
             good &= undone;
         }

@@ -45,9 +45,17 @@ class AtomicFile {
     /// Gives everything its final name and keeps what it replaces. Throws Error; everything is then as
     /// before.
     void publish();
-    /// After publish(): what was there before is there again. Never throws; returns false when that failed,
-    /// and old files stay in the private folder.
+    /// After publish(): what was there before is there again. A name that somebody has given to another file
+    /// since stays that file's; one that nothing has gets the old file back, too. Never throws; returns false
+    /// when that failed, and old files stay in the private folder.
     bool withdraw() noexcept;
+    /// Before publish(): its files are known from then on, whatever else gets their names.
+    void watch() { m_watched = true; }
+    /// After publish(), of a file that is watched, by the name that it was given. Throws Error when the name
+    /// leads to another file, or to none.
+    void check_name(const std::string& target);
+    /// check_name(), and then `made`, on the same file system, takes the name in one step. Throws Error.
+    void renew(const std::string& made, const std::string& target);
     /// After publish(): removes what was replaced.
     void conclude() noexcept;
     /// publish() and conclude() for an output that is alone.
@@ -55,14 +63,17 @@ class AtomicFile {
 
   private:
     class PrivateFolder;
+    class KnownFile;
     struct Move;
     bool may_replace(const std::string& target) const;
+    static bool undo(const Move& move);
+    Move& move_to(const std::string& target);
 
     std::string m_destination, m_folder, m_path;
     std::unique_ptr<PrivateFolder> m_private; ///< none in place
     std::vector<std::string> m_stale;
     std::vector<Move> m_moves; ///< those that were done, in their order
-    bool m_replace = true, m_done = false;
+    bool m_replace = true, m_done = false, m_watched = false;
 };
 
 } // namespace hsi::raster

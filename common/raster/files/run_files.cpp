@@ -396,7 +396,7 @@ void RunFiles::publish(const Pending& pending) {
     }
 }
 
-void RunFiles::show(std::unique_ptr<AtomicFile> file) {
+AtomicFile& RunFiles::show(std::unique_ptr<AtomicFile> file) {
     Pending one;
     one.push_back(std::move(file));
     const FolderLocks locks(one, {}, nullptr, [this](const std::string& text) { note(text); });
@@ -404,6 +404,7 @@ void RunFiles::show(std::unique_ptr<AtomicFile> file) {
     keep_what_is_read(*one.front());
     publish(one);
     m_shown.push_back(std::move(one.front()));
+    return *m_shown.back();
 }
 
 void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {

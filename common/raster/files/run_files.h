@@ -48,8 +48,9 @@ class RunFiles {
     /// An output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
     /// An output that others may read while it grows: gets its name at once. commit() leaves it there;
-    /// without that what was there before comes back. Throws Error as commit().
-    void show(std::unique_ptr<AtomicFile> file);
+    /// without that what was there before comes back. Throws Error as commit(). \return the file, which lives
+    /// until commit().
+    AtomicFile& show(std::unique_ptr<AtomicFile> file);
     /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
     /// other output takes its place.
     void add_stream(const std::string& path, std::string text);

@@ -348,7 +348,7 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
 void RasterSink::Impl::show() {
     const GdalErrors errors;
     complete_file(errors);
-    Shown one{file->destination(), {}, file->scratch_path("hdr"), {}, {}, file->targets()};
+    Shown one{file->destination(), {}, file->scratch_path("hdr"), {}, {}, file->targets(), file.get()};
     std::string made;
     for (const std::string& path : file->made())
         if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) made = path;
@@ -368,8 +368,11 @@ void RasterSink::Impl::show() {
     warn_of_lost_nodata(written);
     warn_of_lost_place(written);
     set_stale_files();
-    if (options.run) return options.run->show(std::move(file));
-    file->publish();
+    file->watch();
+    if (options.run)
+        shown->made = &options.run->show(std::move(file));
+    else
+        file->publish();
 }
 
 /// Without a flush to the disk, which would wait for all pixels each time.
@@ -383,6 +386,8 @@ void RasterSink::Impl::write_shown_header(const std::string& path) const {
 }
 
 void RasterSink::Impl::conclude_shown(int64_t moved) {
+    for (const std::string& path : {shown->path, shown->header})
+        shown->made->check_name(path);
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_moved_values(moved);
@@ -495,9 +500,9 @@ void RasterSink::grow(int64_t lines) {
     m->spec.shape.lines = lines;
     if (!m->shown) return m->show();
     // In one step: nobody sees half of it.
+    m->shown->made->check_name(m->shown->path);
     m->write_shown_header(m->shown->scratch);
-    if (std::rename(m->shown->scratch.c_str(), m->shown->header.c_str()) != 0)
-        throw m->failure("its header cannot be replaced: " + std::string(std::strerror(errno)));
+    m->shown->made->renew(m->shown->scratch, m->shown->header);
 }
 
 void RasterSink::commit() {

@@ -49,6 +49,7 @@ struct RasterSink::Impl {
         std::string path, header, scratch;     ///< the last one: where a header is made
         std::string before_lines, after_lines; ///< the header's text around their number
         std::vector<std::string> files;        ///< all of it
+        AtomicFile* made = nullptr;            ///< the run's, or `file`
     };
     std::optional<Shown> shown;
 
