@@ -61,7 +61,11 @@ void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     if (interleave != nullptr && EQUAL(interleave, "BSQ"))
         throw UsageError("-follow: " + name + " cannot grow by lines with -co INTERLEAVE=BSQ",
                          "Leave the option out, or say BIL or BIP.");
-    const bool pixels = equal_names(extension_of(options.path), "bip");
+    const std::string extension = extension_of(options.path);
+    if (interleave == nullptr && equal_names(extension, "bsq"))
+        throw UsageError("-follow: " + name + " cannot grow by lines as BSQ, which its name says",
+                         "Name it .bil or .bip, or say -co INTERLEAVE=BIL.");
+    const bool pixels = equal_names(extension, "bip");
     if (interleave == nullptr) target.options.SetNameValue("INTERLEAVE", pixels ? "BIP" : "BIL");
 }
 
