@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -110,6 +111,9 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
                  counted(*all, "line") + " that its header tells of");
     if (const std::string lost = source.lost_header(); !lost.empty())
         run.warn(lost + "; they were taken as it had told before");
+    if (const auto late = source.late_fields(); !late.empty())
+        run.warn("the header of '" + source.path() + "' did not tell " + joined(late, ", ") +
+                 " when the run began, and its results do not: run it again without -follow for them");
     auto whole = source.grown_to(done);
     run.source_has_grown(whole);
     run.note(counted(done, "line") + " of " + source.path());

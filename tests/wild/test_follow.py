@@ -43,8 +43,11 @@ class Recorder:
 
     def tell_lines(self):
         """As a recorder that completes its header at the end."""
+        self.tell(self.header)
+
+    def tell(self, header):
         new = self.path.with_suffix(".new")
-        new.write_text(self.header)
+        new.write_text(header)
         os.replace(new, self.path.with_suffix(".hdr"))
 
 
@@ -198,9 +201,12 @@ def test_several_pieces_and_threads(line, tmp_path):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def begun(line, tmp_path, name="unmix", tells_lines=True, extra=()):
-    """A run whose first five lines are out."""
+def begun(line, tmp_path, name="unmix", tells_lines=True, extra=(), fields="", without=("none",)):
+    """A run whose first five lines are out. fields: further ones of the header; without: those that it does not have yet."""
     recorder = Recorder(line / "whole.img", tmp_path / "live.img", tells_lines)
+    recorder.header += fields
+    shown = (recorder.path.with_suffix(".hdr").read_text() + fields).splitlines(True)
+    recorder.tell("".join(field for field in shown if not field.startswith(without)))
     tool, *words = command(name, recorder.path, tmp_path / "out", line)
     process = start(tool, "-follow", FAR, *extra, *words)
     recorder.write(5)
@@ -242,6 +248,59 @@ def test_a_file_that_does_something_else_than_grow(line, tmp_path, what, message
     code, err = ended(process)
     assert code == 1 and pytest.importorskip("re").search(message, err.splitlines()[0]), err
     assert {path.name for path in tmp_path.iterdir()} <= before
+
+
+PLACE = "map info = {UTM, 1, 1, 500000, 4000000, 2, 2, 33, North}\n"
+SYSTEM = 'coordinate system string = {PROJCS["UTM_Zone_33N",GEOGCS["WGS_1984"]]}\n'
+LIST = "{" + ", ".join(str(number) for number in WAVELENGTHS) + "}"
+
+
+@pytest.mark.parametrize("fields, now, message", [
+    (f"wavelength = {LIST}\n", f"wavelength = {LIST.replace('550', '690')}\n", "'wavelength' value 3 was 550 and is 690"),
+    (f"wavelength = {LIST}\n", "wavelength = {450, 500}\n", "'wavelength' had 9 values and has 2"),
+    (f"wavelength = {LIST}\n", "wavelength = \n", "'wavelength' is not there any more"),
+    ("wavelength units = Nanometers\n", "wavelength units = Micrometers\n", "'wavelength units' was Nanometers and is Micrometers"),
+    ("bbl = {1,1,1,1,1,1,1,1,1}\n", "bbl = {1,1,1,1,1,1,1,1,0}\n", "'bbl' value 9 was 1 and is 0"),
+    (PLACE, PLACE.replace("500000", "600000"), "'map info' value 4 was 500000 and is 600000"),
+    (SYSTEM, SYSTEM.replace("33N", "34N"), "'coordinate system string' value 1 was "),
+    ("data ignore value = -9999\n", "data ignore value = 0\n", "'data ignore value' was -9999 and is 0"),
+    ("reflectance scale factor = 10000\n", "reflectance scale factor = 1000\n", "'reflectance scale factor' was 10000 and is 1000"),
+    ("data units = radiance\n", "data units = reflectance\n", "'data units' was radiance and is reflectance"),
+    ("", "header offset = 128\n", "'header offset' was 0 and is 128"),
+])
+def test_a_header_that_tells_of_another_scene(line, tmp_path, fields, now, message):
+    recorder, process = begun(line, tmp_path, fields=fields)
+    recorder.tell(recorder.header.replace(fields, "") + now)
+    code, err = ended(process)
+    assert code == 1 and message in err.splitlines()[0], err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["live.hdr", "live.img"]
+
+
+def test_another_spelling_and_what_is_free_to_change_are_the_same_scene(line, tmp_path):
+    fields = f"wavelength = {LIST}\nwavelength units = Nanometers\n{PLACE}data ignore value = 0\ndescription = {{begun}}\n"
+    spelled = (f"description = {{complete}}\nacquisition time = 2026-01-01\ngain = 7\nbyte order = 0\nfile compression = 0\n"
+               f"Wavelength = {LIST.replace(', ', '.0 ,').replace('600.0 ,', '6e2,' + chr(10))}\nwavelength_units = nanometers\n"
+               f"{PLACE.replace('500000', '500000.00').replace(', ', ',')}data ignore value = 0.0\n")
+    recorder, process = begun(line, tmp_path, fields=fields)
+    recorder.tell(recorder.header.replace(fields, "") + spelled)
+    recorder.write(LINES - 5)
+    code, err = ended(process)
+    assert code == 0 and not err, err
+    recorder.tell_lines()
+    same_as_offline("unmix", line, tmp_path / "out", recorder.path)
+
+
+@pytest.mark.parametrize("name", ["unmix", "svm"])
+def test_what_the_header_tells_too_late(line, tmp_path, name):
+    recorder, process = begun(line, tmp_path, name, tells_lines=False, without=("map info", "coordinate system string"))
+    told = recorder.path.with_suffix(".hdr").read_text()
+    recorder.write(LINES - 5)
+    recorder.tell(recorder.header + "data units = radiance\nsensor type = none\n")
+    code, err = ended(process)
+    assert code == 0 and "did not tell 'map info', 'coordinate system string', 'data units' when the run began" in err, err
+    assert "run it again without -follow" in err
+    recorder.tell(told + f"lines = {LINES}\n")
+    same_as_offline(name, line, tmp_path / "out", recorder.path)
 
 
 def remove_header(recorder):
@@ -286,6 +345,43 @@ def test_what_was_there_comes_back(line, tmp_path):
     remove(recorder)
     assert ended(process)[0] == 1
     assert [(tmp_path / name).read_bytes() for name in ("out.bip", "out.hdr")] == texts
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("at_the_end", [False, True])
+@pytest.mark.parametrize("which", ["out.bip", "out.hdr", "out_e.dat"])
+@pytest.mark.parametrize("what", ["replaced", "removed", "renamed"])
+def test_an_output_that_others_take(line, tmp_path, what, which, at_the_end, old):
+    """The run ends, nothing of it is left, and what others have put there stays."""
+    before = {}
+    if old:
+        for name, interleave in (("out.bip", "BIP"), ("out_e.dat", "BSQ")):
+            write_scene(tmp_path / name, np.ones((2, 3, 4)), options=[f"INTERLEAVE={interleave}"])
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    recorder, process = begun(line, tmp_path, tells_lines=False, extra=["-overwrite"])
+    wanted = {**before, **{name: (tmp_path / name).read_bytes() for name in ("live.hdr", "live.img")}}
+    if what == "replaced":
+        (tmp_path / "other").write_bytes(b"other\n")
+        os.replace(tmp_path / "other", tmp_path / which)
+        wanted[which] = b"other\n"
+    elif what == "removed":
+        (tmp_path / which).unlink()
+    else:
+        wanted["mine"] = (tmp_path / which).read_bytes()
+        (tmp_path / which).rename(tmp_path / "mine")
+    if at_the_end:
+        recorder.tell(recorder.header.replace(f"lines   = {LINES}", "lines   = 5"))
+    else:
+        recorder.write(1)
+    code, err = ended(process)
+    message = "replaced by another file" if what == "replaced" else "removed or renamed"
+    assert code == 1 and f"{which}' has been {message} while the run wrote it" in err.splitlines()[0], err
+    left = {path.name: path.read_bytes() if path.is_file() else None for path in tmp_path.iterdir()}
+    assert left.keys() == wanted.keys()
+    if which != "out.hdr":  # a line may have come meanwhile
+        left.pop("mine", None)
+    for name in left.keys() - {"live.hdr", "live.img"}:
+        assert left[name] == wanted[name], name
 
 
 def test_a_signal_ends_it_without_a_result(line, tmp_path):
@@ -339,6 +435,31 @@ def test_scenes_that_cannot_grow(line, tmp_path):
         assert result.code == 1 and message in first_error(result), result.err
 
 
+def test_what_is_no_regular_file_is_not_waited_for(line, tmp_path):
+    header = (line / "whole.hdr").read_text()
+    os.mkfifo(tmp_path / "fifo.img")
+    (tmp_path / "device.img").symlink_to("/dev/null")
+    (tmp_path / "folder.img").mkdir()
+    for src in ("fifo.img", "device.img", "folder.img"):
+        (tmp_path / src).with_suffix(".hdr").write_text(header)
+        tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
+        with assert_untouched(tmp_path):
+            result = run(tool, "-follow", FAR, *words)
+        assert result.code == 1 and f"{src}' is no regular file" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("dst, of_either, offline", [
+    ("o.dat", [], ["-co", "INTERLEAVE=BIL"]), ("o.bsq", ["-co", "INTERLEAVE=BIL"], []), ("o.dat", ["-co", "INTERLEAVE=BIP"], [])])
+def test_the_interleave_of_an_output(line, tmp_path, dst, of_either, offline):
+    scene = line / "whole.img"
+    for folder, words in (("live", ["-follow", 1]), ("offline", offline)):
+        (tmp_path / folder).mkdir()
+        succeed(run("gdal_hsi_unmix", "-device", "cpu", *words, *of_either, scene, line / "library.csv", tmp_path / folder / dst))
+    assert (tmp_path / "live" / dst).read_bytes() == (tmp_path / "offline" / dst).read_bytes()
+    told = [envi_header(tmp_path / folder / dst)["interleave"] for folder in ("live", "offline")]
+    assert told[0] == told[1] != "bsq"
+
+
 @pytest.mark.parametrize("words, message", [
     (["gdal_hsi_detect", "-target", "library.csv", "live.img", "o.bil"], "needs -statistics FILE"),
     (["gdal_hsi_detect", "-method", "sam", "-target-pixel", 0, 0, "live.img", "o.bil"], "does not go with -target-pixel"),
@@ -348,6 +469,10 @@ def test_scenes_that_cannot_grow(line, tmp_path):
      "dst 'o.tif' cannot be read while it grows: its format is GTiff"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-co", "INTERLEAVE=BSQ", "live.img", "o.dat"],
      "cannot grow by lines with -co INTERLEAVE=BSQ"),
+    (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "live.img", "o.bsq"],
+     "dst 'o.bsq' cannot grow by lines as BSQ, which its name says"),
+    (["gdal_hsi_svm_classify", "-apply", "svm.json", "-probabilities", "p.bsq", "live.img", "o.bil"],
+     "-probabilities 'p.bsq' cannot grow by lines as BSQ"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-srcwin", 0, 0, 5, 5, "live.img", "o.bil"],
      "-follow does not go with -srcwin"),
     (["gdal_hsi_svm_classify", "-if-needed", "-apply", "svm.json", "live.img", "o.bil"], "-follow does not go with -if-needed"),

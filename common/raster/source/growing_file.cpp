@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -24,23 +25,81 @@ namespace {
 /// How long a look at the file waits for the next one: a line is seen at most so much after it has come.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
-/// Fields on which the place of a line hangs.
-constexpr const char* layout_keys[] = {"samples",    "bands",         "data type",
-                                       "interleave", "header offset", "byte order"};
+/// For how long a header must not have changed before it is read again: one in the making is none.
+constexpr auto settling = std::chrono::milliseconds(100);
+
+/// Fields on which the place of a line hangs, and what they are where nobody says it.
+constexpr std::pair<const char*, const char*> layout_keys[] = {
+    {"samples", ""},        {"bands", ""},       {"data type", ""},        {"interleave", "bsq"},
+    {"header offset", "0"}, {"byte order", "0"}, {"file compression", "0"}};
+
+/// Fields that tell what the scene is. Results, whose headers stand from the first line on, hold them.
+constexpr const char* scene_keys[] = {"wavelength",
+                                      "wavelength units",
+                                      "fwhm",
+                                      "bbl",
+                                      "band names",
+                                      "map info",
+                                      "projection info",
+                                      "coordinate system string",
+                                      "geo points",
+                                      "rpc info",
+                                      "pixel size",
+                                      "x start",
+                                      "y start",
+                                      "data ignore value",
+                                      "reflectance scale factor",
+                                      "data gain values",
+                                      "data offset values",
+                                      "data reflectance gain values",
+                                      "data reflectance offset values",
+                                      "data units"};
 
 int64_t time_of(const struct stat& info) {
     return info.st_mtim.tv_sec * int64_t{1000000000} + info.st_mtim.tv_nsec;
 }
 
-std::string word(const EnviHeader& header, const char* key) {
+std::string word(const EnviHeader& header, const char* key, const char* otherwise = "") {
     const std::string* const text = header.find(key);
-    return text ? *text : std::string();
+    return text && !text->empty() ? *text : otherwise;
+}
+
+std::vector<std::string> elements(const std::string& value) {
+    return is_envi_list(value) ? envi_list(value) : std::vector<std::string>{value};
+}
+
+bool same_element(const std::string& a, const std::string& b) {
+    const auto x = envi_number(a), y = envi_number(b);
+    return x && y ? *x == *y : equal_names(a, b);
+}
+
+/// What a field of a header is now that it was not, in words; empty: it is the same, however it is spelled.
+std::string change(const std::string& was, const std::string& is) {
+    const auto before = elements(was), now = elements(is);
+    if (was.empty() || is.empty())
+        return was == is ? "" : is.empty() ? "is not there any more" : "was not there";
+    if (before.size() != now.size())
+        return "had " + counted(before.size(), "value") + " and has " + std::to_string(now.size());
+    for (size_t i = 0; i < now.size(); ++i)
+        if (!same_element(before[i], now[i]))
+            return (now.size() == 1 ? "" : "value " + std::to_string(i + 1) + " ") + "was " + before[i] +
+                   " and is " + now[i];
+    return {};
+}
+
+/// A FIFO or a device has no size, by which lines are counted.
+void check_regular(const std::string& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+        throw Error("-follow: '" + path + "' is no regular file",
+                    "Have its lines written into a file, and follow that.");
 }
 
 EnviFile pair_of(const std::string& path) {
     if (!is_local(path))
         throw UsageError("-follow: '" + path + "' is no file on a local file system",
                          "Follow the file where it is written.");
+    check_regular(path);
     if (const auto named = envi_file_of_header(path)) return *named;
     const std::string header = envi_header_beside(path);
     if (header.empty())
@@ -69,8 +128,8 @@ void check_layout(const EnviFile& file, const EnviHeader& header) {
 } // namespace
 
 GrowingFile::GrowingFile(const std::string& path, double patience, const CancelFlag* cancel)
-    : m_file(pair_of(path)), m_header(read_envi_header(m_file.header)), m_patience(patience),
-      m_cancel(cancel) {
+    : m_file(pair_of(path)), m_header_state(header_state()), m_header(read_envi_header(m_file.header)),
+      m_patience(patience), m_cancel(cancel) {
     check_layout(m_file, m_header);
     if (const auto offset = envi_number(word(m_header, "header offset")); offset && *offset > 0)
         m_offset = static_cast<int64_t>(*offset);
@@ -82,12 +141,13 @@ GrowingFile::GrowingFile(const std::string& path, double patience, const CancelF
                     "Check its samples, bands and data type.");
     const auto bands = envi_number(word(m_header, "bands"));
     m_row_bytes = bands && *bands >= 1 ? m_line_bytes / static_cast<int64_t>(*bands) : m_line_bytes;
+    check_regular(m_file.data);
     struct stat info {};
     if (::stat(m_file.data.c_str(), &info) != 0)
         throw Error("cannot open '" + m_file.data + "': " + std::strerror(errno));
     m_device = info.st_dev;
     m_inode = info.st_ino;
-    read_promise();
+    take_promise(m_header);
     static std::atomic<unsigned> count{0};
     m_shown = CPLSPrintf("/vsimem/hsi-follow-%d-%u/", static_cast<int>(::getpid()), count.fetch_add(1)) +
               name_of(m_file.header);
@@ -104,38 +164,69 @@ void GrowingFile::show(int64_t lines) const {
     VSIFCloseL(VSIFileFromMemBuffer(m_shown.c_str(), bytes, text.size(), TRUE));
 }
 
-/// A header in the making, or between two that replace one another, is read again at the next look, when it
-/// is of another time.
-void GrowingFile::read_promise() {
+void GrowingFile::take_promise(const EnviHeader& header) {
+    const auto lines = envi_number(word(header, "lines"));
+    if (lines && *lines >= 1) m_promised = static_cast<int64_t>(*lines);
+}
+
+GrowingFile::HeaderState GrowingFile::header_state() const {
     struct stat info {};
-    if (::stat(m_file.header.c_str(), &info) != 0) {
-        m_header_time = 0;
+    if (::stat(m_file.header.c_str(), &info) != 0) return {};
+    return {info.st_ino, info.st_size, time_of(info)};
+}
+
+/// \return false while the header, which may be in the making, has not been read.
+bool GrowingFile::look_at_header() {
+    const HeaderState state = header_state();
+    const auto now = std::chrono::steady_clock::now();
+    if (state != m_header_state) {
+        m_header_state = state;
+        m_header_since = now;
+        m_header_is_read = false;
+    }
+    if (!m_header_is_read && now - m_header_since >= settling) m_header_is_read = read_header();
+    return m_header_is_read;
+}
+
+/// \return false when the header has changed on the way.
+bool GrowingFile::read_header() {
+    if (m_header_state == HeaderState()) {
         m_header_fault =
             "'" + m_file.header + "' has been removed or renamed while the run followed its lines";
-        return;
+        return true;
     }
-    if (time_of(info) == m_header_time) return;
-    m_header_time = time_of(info);
     EnviHeader header;
     try {
         header = read_envi_header(m_file.header);
     } catch (const Error&) {
-        // No header in what nobody can read: told below, if it is not in the making.
+        // No header in what nobody can read.
     }
+    if (header_state() != m_header_state) return false;
     if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
         m_header_fault =
             "'" + m_file.header + "' is no ENVI header any more, which it was when the run began";
-        return;
+        return true;
     }
     m_header_fault.clear();
-    for (const char* key : layout_keys)
-        if (header.find(key) != nullptr && word(header, key) != word(m_header, key))
-            throw Error("the ENVI header of '" + m_file.data +
-                            "' has been changed while the run followed it: '" + key + "' was " +
-                            word(m_header, key) + " and is " + word(header, key),
-                        "Run it again.");
-    const auto lines = envi_number(word(header, "lines"));
-    if (lines && *lines >= 1) m_promised = static_cast<int64_t>(*lines);
+    m_late_fields.clear();
+    const auto check = [&](const char* key, const std::string& text) {
+        if (text.empty()) return;
+        throw Error("the ENVI header of '" + m_file.data + "' has been changed while the run followed it: '" +
+                        key + "' " + text,
+                    "Run it again.");
+    };
+    const bool one_band = word(m_header, "bands") == "1"; // the same in every interleave
+    for (const auto& [key, otherwise] : layout_keys)
+        if (!one_band || !equal_names(key, "interleave"))
+            check(key, change(word(m_header, key, otherwise), word(header, key, otherwise)));
+    for (const char* key : scene_keys) {
+        if (word(m_header, key).empty() && !word(header, key).empty())
+            m_late_fields.push_back("'" + std::string(key) + "'");
+        else
+            check(key, change(word(m_header, key), word(header, key)));
+    }
+    take_promise(header);
+    return true;
 }
 
 void GrowingFile::look() {
@@ -158,12 +249,13 @@ int64_t GrowingFile::wait(int64_t lines) {
     for (;;) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
         look();
-        read_promise();
+        const bool header_is_read = look_at_header();
         int64_t there = std::max<int64_t>(0, m_size - m_offset) / m_line_bytes;
         if (m_promised) there = std::min(there, *m_promised);
         if (there > lines) return there;
-        if (m_promised && lines >= *m_promised) return lines;
-        if (std::chrono::steady_clock::now() - m_grown >= m_patience) return lines;
+        const bool complete = m_promised && lines >= *m_promised;
+        if (header_is_read && (complete || std::chrono::steady_clock::now() - m_grown >= m_patience))
+            return lines;
         std::this_thread::sleep_for(between_looks);
     }
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -43,16 +44,31 @@ class GrowingFile {
     std::string rest() const;
     /// What has become of the header that told of the lines, in words; empty: it is there.
     const std::string& header_fault() const { return m_header_fault; }
+    /// Fields that tell what the scene is and which the header did not have when the run began, in quotes.
+    const std::vector<std::string>& late_fields() const { return m_late_fields; }
 
   private:
+    /// By which it is seen that a header is another one; that of a header that is not there.
+    struct HeaderState {
+        uint64_t inode = 0;
+        int64_t size = 0, time = 0;
+        bool operator==(const HeaderState&) const = default;
+    };
+    HeaderState header_state() const;
+    bool look_at_header();
+    bool read_header();
+    void take_promise(const EnviHeader& header);
     void look();
-    void read_promise();
     EnviFile m_file;
-    EnviHeader m_header;
+    HeaderState m_header_state;                           ///< at the last look
+    bool m_header_is_read = true;                         ///< in that state
+    std::chrono::steady_clock::time_point m_header_since; ///< it is in that state
+    EnviHeader m_header;                                  ///< when the run began
+    std::vector<std::string> m_late_fields;
     std::string m_shown, m_header_fault;
     const std::chrono::duration<double> m_patience;
     const CancelFlag* m_cancel;
-    int64_t m_offset = 0, m_line_bytes = 0, m_row_bytes = 0, m_size = 0, m_header_time = 0;
+    int64_t m_offset = 0, m_line_bytes = 0, m_row_bytes = 0, m_size = 0;
     uint64_t m_device = 0, m_inode = 0;
     std::optional<int64_t> m_promised;
     std::chrono::steady_clock::time_point m_grown = std::chrono::steady_clock::now(); ///< when it last did

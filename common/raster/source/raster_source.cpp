@@ -598,6 +598,9 @@ std::optional<int64_t> RasterSource::promised_lines() const { return m->growing-
 std::string RasterSource::lost_header() const {
     return m->growing ? m->growing->header_fault() : std::string();
 }
+std::vector<std::string> RasterSource::late_fields() const {
+    return m->growing ? m->growing->late_fields() : std::vector<std::string>();
+}
 std::string RasterSource::incomplete_line() const { return m->growing ? m->growing->rest() : std::string(); }
 
 std::vector<std::string> RasterSource::growing_files() const {
