@@ -187,7 +187,9 @@ TEST(AtomicFile, WithdrawingLeavesAloneWhatOthersHavePutThere) {
         EXPECT_EQ(read_text(folder / "stale"), "of others");
         for (const char* name : {"out.hdr", "free.img"}) {
             ASSERT_EQ(fs::exists(folder / name), old) << name;
-            if (old) EXPECT_EQ(read_text(folder / name), "old") << name;
+            if (old) {
+                EXPECT_EQ(read_text(folder / name), "old") << name;
+            }
         }
         EXPECT_EQ(folder.files(), old ? (std::vector<std::string>{"free.img", "out.hdr", "out.img", "stale"})
                                       : (std::vector<std::string>{"out.img", "stale"}));
