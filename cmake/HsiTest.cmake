@@ -32,11 +32,11 @@ function(hsi_test path)
   gtest_discover_tests(${name} TEST_PREFIX "${path}." PROPERTIES ${properties} DISCOVERY_TIMEOUT 600)
 endfunction()
 
-# hsi_test_portably(core/system_test): that executable once more with what any POSIX system has (core/system.h), and with
-# pages of 16 and 64 KB.
+# hsi_test_portably(core/system_test PAGE_SIZE=16384): that executable once more with what any POSIX system has
+# (core/system.h), with pages of 64 KB, and as the further words say.
 function(hsi_test_portably path)
   string(REPLACE "/" "_" test ${path})
-  foreach(mode PORTABLE=1 PAGE_SIZE=16384 PAGE_SIZE=65536)
+  foreach(mode PORTABLE=1 PAGE_SIZE=65536 ${ARGN})
     string(TOLOWER "${mode}" name)
     string(REPLACE "=" "_" name "${name}")
     add_test(NAME ${path}.${name} COMMAND ${test} --gtest_brief=1)

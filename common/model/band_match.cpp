@@ -35,7 +35,8 @@ struct Partners {
     std::string complaint;    ///< how many have none and which is the first; empty when all have one
 };
 
-Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene) {
+/// `whose`: how the complaint begins.
+Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene, const std::string& whose) {
     const std::vector<double>& wanted = model.wavelengths_nm;
     Partners found;
     std::vector<char> used(scene.size());
@@ -57,9 +58,9 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
         why = ": the nearest in the scene, at " + nanometres(scene[best]) +
               (near ? ", stands for another one already" : ", is too far away");
     }
-    if (missing == 1) found.complaint = "its " + first + " has no partner" + why;
+    if (missing == 1) found.complaint = whose + " " + first + " has no partner" + why;
     if (missing > 1)
-        found.complaint = std::to_string(missing) + " of its " + counted(wanted.size(), "band") +
+        found.complaint = std::to_string(missing) + " of " + whose + " " + counted(wanted.size(), "band") +
                           " have no partner, the first is " + first + why;
     return found;
 }
@@ -137,7 +138,7 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
                            "of them have with -b.");
     };
     if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm)) {
-        auto partners = by_wavelength(model, scene.wavelengths_nm);
+        auto partners = by_wavelength(model, scene.wavelengths_nm, of_model ? "the model's" : "its");
         if (partners.complaint.empty()) return std::move(partners.matched);
         if (given < wanted) throw misfit(": " + partners.complaint);
         throw others(partners.complaint,
