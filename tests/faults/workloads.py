@@ -124,11 +124,11 @@ JOBS = [
         devices=False),
     # Outputs that have their names, and grow, while the run goes on.
     Job("follow", "gdal_hsi_detect",
-        ("-follow", "1", "-statistics", "s.stat", "-target", "library.sli", "-threshold", "0.5", ("-map", "{map}"), REPORT, "l.bil",
+        ("-follow", "1", "-statistics", "s.stat", "-target", "library.sli", "-threshold", "0.5", ("-map", "{map}"), REPORT, "line.bil",
          "{dst}"),
-        {"map": "best.dat", "dst": "o.bil", "report": "run.json"}, ("l.bil", "l.hdr", "s.stat", "library.sli", "library.hdr")),
-    Job("follow_statistics", "gdal_hsi_statistics", ("-follow", "1", REPORT, "l.bil", "-o", "{dst}"),
-        {"dst": "o.stat", "report": "run.json"}, ("l.bil", "l.hdr"), devices=False),
+        {"map": "best.dat", "dst": "o.bil", "report": "run.json"}, ("line.bil", "line.hdr", "s.stat", "library.sli", "library.hdr")),
+    Job("follow_statistics", "gdal_hsi_statistics", ("-follow", "1", REPORT, "line.bil", "-o", "{dst}"),
+        {"dst": "o.stat", "report": "run.json"}, ("line.bil", "line.hdr"), devices=False),
     Job("draws", "gdal_hsi_unmix",
         ("-draws", "3", "-uncertainty", "s.img", "-classes", "classes.csv", ("-deviation", "{deviation}"), REPORT, "s.img",
          "library.sli", "{dst}"),
@@ -269,7 +269,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     write_scene(folder / "s.img", data, wavelengths=nanometres)
     (folder / "s.img.aux.xml").write_text('<PAMDataset>\n  <Metadata>\n    <MDI key="PLACE">somewhere</MDI>\n'
                                           '  </Metadata>\n</PAMDataset>\n')
-    write_scene(folder / "l.bil", data, wavelengths=nanometres, options=["INTERLEAVE=BIL"])
+    write_scene(folder / "line.bil", data, wavelengths=nanometres, options=["INTERLEAVE=BIL"])
     write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
     line, sample = np.indices(number.shape)
