@@ -1164,6 +1164,17 @@ tool::Work work_of_groups(const Settings& s, const raster::RasterSource& scene, 
     return work;
 }
 
+/// group_options() with the targets at the bands of the source; nothing: one of them has no spectrum there.
+std::optional<detect::GroupOptions> group_options_at(const Settings& s, DetectTargets& targets,
+                                                     const raster::RasterSource& source) {
+    auto options = group_options(s, {targets.names(), {}, s.absorption});
+    if (!detect::has_target(s.method)) return options;
+    auto spectra = targets.at(source);
+    if (!spectra) return {};
+    options.targets = std::move(*spectra);
+    return options;
+}
+
 /// Groups of columns: statistics and scores of each at once.
 void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& computing,
                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
@@ -1174,18 +1185,13 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, source->shape(), targets.names());
         if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
-        detect::GroupOptions options = group_options(s, {targets.names(), {}, s.absorption});
-        if (detect::has_target(s.method)) {
-            auto spectra = targets.at(*source);
-            found = spectra.has_value();
-            if (!found) return false;
-            options.targets = std::move(*spectra);
-        }
-        found = true;
+        const auto options = group_options_at(s, targets, *source);
+        found = options.has_value();
+        if (!found) return false;
         detect::Decision decision{!s.map.empty(), s.threshold};
         const auto cube = in_memory(run, source);
         const auto make = [&](const detect::Decision& d) {
-            return computing->make_column_detection(source->shape(), columns, options, d,
+            return computing->make_column_detection(source->shape(), columns, *options, d,
                                                     counted_pixels(run, mask));
         };
         const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
@@ -1349,16 +1355,11 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
     bool found = false, fits = true; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, source->shape(), targets.names());
-        detect::GroupOptions options = group_options(s, {targets.names(), {}, s.absorption});
-        if (detect::has_target(s.method)) {
-            auto spectra = targets.at(*source);
-            found = spectra.has_value();
-            if (!found) return false;
-            options.targets = std::move(*spectra);
-        }
-        found = true;
+        const auto options = group_options_at(s, targets, *source);
+        found = options.has_value();
+        if (!found) return false;
         const auto there = computing->make_group_scene(
-            source->shape(), plane, options, counted_pixels(run, mask), run.options().device_memory);
+            source->shape(), plane, *options, counted_pixels(run, mask), run.options().device_memory);
         fits = there != nullptr;
         if (!fits) return true;
         const auto loading = there->loading();

@@ -282,15 +282,7 @@ std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vec
                                         [](const Shown& file) { return file.classes == nullptr; });
         model::ModelBands bands;
         tool::describe_bands(*scene->source, bands);
-        auto [source, matched] =
-            tool::match_source(run, like.source, scene->source->path(), bands, false, model::BandsOf::scenes);
-        like.source = std::is_sorted(matched.begin(), matched.end()) ? source : source->with_bands(matched);
-        const auto values = tool::value_scale(*like.source);
-        if (!model::same_scale(bands, values))
-            throw Error("-like " + s.like + ": its numbers have " + model::scale_text(values) +
-                            ", those of " + scene->source->path() + " " +
-                            model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
-                        "Name a scene with the same scale.");
+        like.source = tool::match_scene(run, like.source, "-like " + s.like, scene->source->path(), bands);
         run.watch_source(like.source, tool::Precision::full);
     }
     like.path = like.source->path();

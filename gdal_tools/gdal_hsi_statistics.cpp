@@ -166,16 +166,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
     auto options = run.options().source;
     options.path = path;
     auto source = raster::RasterSource::open(options);
-    if (bands == nullptr) return source;
-    auto [scene, matched] = tool::match_source(run, source, first, *bands, false, model::BandsOf::scenes);
-    if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
-    const auto values = tool::value_scale(*scene);
-    if (!model::same_scale(*bands, values))
-        throw Error(path + ": its numbers have " + model::scale_text(values) + ", those of " + first + " " +
-                        model::scale_text({bands->value_scale, bands->value_offset, bands->value_unit}),
-                    "Statistics are of numbers of one scale; gdal_edit.py -scale says it of a scene that has "
-                    "lost it.");
-    return scene;
+    return bands == nullptr ? source : tool::match_scene(run, source, path, first, *bands);
 }
 
 /// Numbers and wavelengths of the bands that `some` does not have.

@@ -115,6 +115,20 @@ model::ValueScale value_scale(const raster::RasterSource& scene, const std::vect
     return scale;
 }
 
+std::shared_ptr<raster::RasterSource> match_scene(Run& run,
+                                                  const std::shared_ptr<raster::RasterSource>& source,
+                                                  const std::string& name, const std::string& first,
+                                                  const model::ModelBands& bands) {
+    auto [scene, matched] = match_source(run, source, first, bands, false, model::BandsOf::scenes);
+    if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
+    const auto values = value_scale(*scene);
+    if (!model::same_scale(bands, values))
+        throw Error(name + ": its numbers have " + model::scale_text(values) + ", those of " + first + " " +
+                        model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
+                    "Take scenes of one scale; gdal_edit.py -scale says it of one that has lost it.");
+    return scene;
+}
+
 model::Rescaling compare_scales(Run& run, const std::string& file, const model::ModelBands& model,
                                 const model::ValueScale& scene, bool any_scale) {
     const model::ValueScale of_model{model.value_scale, model.value_offset, model.value_unit};

@@ -37,6 +37,13 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths,
                            model::BandsOf whose = model::BandsOf::model);
 
+/// A scene whose bands are those of another, `first`, or of statistics of scenes: matched as a model's, alone
+/// and in their order. \throws Error, also naming it as `name` when its numbers have another scale.
+std::shared_ptr<raster::RasterSource> match_scene(Run& run,
+                                                  const std::shared_ptr<raster::RasterSource>& source,
+                                                  const std::string& name, const std::string& first,
+                                                  const model::ModelBands& bands);
+
 /// -any-scale
 void add_any_scale(Call& call, bool& any_scale, const char* with = "");
 

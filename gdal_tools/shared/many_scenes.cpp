@@ -200,14 +200,7 @@ std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::str
     options.window.reset();
     const auto opened = raster::RasterSource::open(options);
     run.files()->reads(option, name, raster::files_read_with(name));
-    auto [scene, matched] =
-        tool::match_source(run, opened, source.path(), bands, false, model::BandsOf::scenes);
-    if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
-    const auto values = tool::value_scale(*scene);
-    if (!model::same_scale(bands, values))
-        throw Error(name + ": its numbers have " + model::scale_text(values) + ", those of " + source.path() +
-                        " " + model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
-                    "Take scenes of one scale; gdal_edit.py -scale says it of one that has lost it.");
+    auto scene = tool::match_scene(run, opened, name, source.path(), bands);
     run.watch_source(scene);
     run.reserve_cache(std::min(scene->cache_bytes(), tool::quarter(run.options().memory)));
     return scene;
