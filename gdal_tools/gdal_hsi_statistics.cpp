@@ -329,6 +329,7 @@ Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const Kn
                  Files& files) {
     if (const auto& any = files.any()) {
         std::vector<model::ModelBands> left_out;
+        left_out.reserve(names.size());
         for (const std::string& name : names)
             left_out.push_back(check_left_out(run, name, *any, files.first));
         if (!files.added) {
@@ -500,7 +501,7 @@ void declare(tool::Call& call) {
     call.check([&s, &call](const tool::CommonOptions& options) {
         for (const char* const name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo", "mask",
                                        "mask-exclude", "follow"})
-            if (call.given(name)) s.of_scenes.push_back(name);
+            if (call.given(name)) s.of_scenes.emplace_back(name);
         if (s.out.empty()) throw UsageError("-o is missing", "Name the file that is to be made: -o FILE.");
         if (s.scenes.empty() && s.merged.empty() && !s.append)
             throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");
