@@ -233,7 +233,7 @@ def test_results_are_drawn(qgis, scene, tmp_path, tool):
                       parameters={name: fill(value, scene, tmp_path) for name, value in parameters.items()})
     assert "results" in answer, answer
     drawn = [layer["name"].replace(" ", "_") for layer in answer["layers"]]
-    wanted = [file for file in outputs.values() if file.endswith((".tif", ".dat", ".gpkg"))]
+    wanted = [file for file in outputs.values() if file.endswith((".tif", ".dat", ".gpkg", ".png"))]
     assert sorted(drawn) == sorted(pathlib.Path(file).stem for file in wanted)
     for name in drawn:
         picture = gdal.Open(str(pictures / (name + ".png"))).ReadAsArray()
