@@ -47,7 +47,7 @@ constexpr uint64_t first_bytes = uint64_t{256} << 10;
 constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
 /// A file is opened with more connections than it is read with: what is asked then is answered in a few
 /// bytes.
-constexpr size_t opening_connections = 16;
+constexpr size_t opening_connections = 24;
 /// Round trips that a request takes where it may be of any size: when it takes fewer, connections wait more
 /// than they bring; when it takes more, tiles come late.
 constexpr double round_trips = 3;
@@ -55,6 +55,8 @@ constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request
 
 const char* const whole_file = "Range downloading not supported"; // as GDAL says it
 
+/// Between two looks at what may end a wait for bytes.
+constexpr std::chrono::milliseconds now_and_then(100);
 /// Seconds before a request is made again.
 constexpr double first_wait = 0.25, longest_wait = 4;
 
@@ -252,8 +254,11 @@ void RemoteOpening::begin(const std::string& path) {
         EQUAL(CPLGetExtension(path.c_str()), "tif") || EQUAL(CPLGetExtension(path.c_str()), "tiff");
     bool listed = false;
     std::string beginning;
+    // GDAL would wait for the folder's list before it asks for a file.
+    constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
     ask.run([&] {
         if (ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
+        if (lists) CPLSetThreadLocalConfigOption(list_first, "TRUE");
         auto since = Clock::now();
         m_headers = headers_of(path);
         m_round_trip = seconds_since(since);
@@ -261,10 +266,15 @@ void RemoteOpening::begin(const std::string& path) {
         beginning = beginning_of_file(path, first_bytes);
         if (!beginning.empty()) m_round_trip = std::min(m_round_trip, seconds_since(since));
         if (ingests) CPLSetThreadLocalConfigOption(ingested, nullptr);
+        if (lists) CPLSetThreadLocalConfigOption(list_first, nullptr);
     });
     if (!alone) {
         for (const std::string& name : near.likely)
-            ask.run([name] { (void)beginning_of_file(name, neighbour_bytes); });
+            ask.run([name, lists] {
+                if (lists) CPLSetThreadLocalConfigOption(list_first, "TRUE");
+                (void)beginning_of_file(name, neighbour_bytes);
+                if (lists) CPLSetThreadLocalConfigOption(list_first, nullptr);
+            });
         ask.run([&, lists] {
             const GdalErrors quiet;
             if (lists) {
@@ -452,9 +462,10 @@ void RemoteFile::rest_if_unused(Pieces::iterator at) {
 
 // --- What readers ask for
 
-RemoteFile::Reader::Reader(RemoteFile& file) : m_file(file) {
+RemoteFile::Reader::Reader(RemoteFile& file, bool listens) : m_file(file) {
     const std::lock_guard lock(m_file.m_mutex);
     ++m_file.m_readers;
+    m_file.m_listens = m_file.m_listens || listens;
 }
 
 RemoteFile::Reader::~Reader() {
@@ -472,7 +483,14 @@ void RemoteFile::forget() {
             rest_if_unused(at);
         }
     m_queue.clear();
+    m_arrived.clear();
+    m_listens = false;
     m_filling = true;
+}
+
+bool RemoteFile::has_readers() {
+    const std::lock_guard lock(m_mutex);
+    return m_readers > 0;
 }
 
 bool RemoteFile::has_room() {
@@ -549,7 +567,6 @@ RemoteFile::Hold RemoteFile::need(const Extents& extents) {
     }
     if (all) return hold;
     begin_to_fetch();
-    constexpr std::chrono::milliseconds now_and_then(100);
     std::exception_ptr error;
     for (const uint64_t begin : hold.m_pieces) {
         const Piece& piece = m_pieces.at(begin);
@@ -562,6 +579,41 @@ RemoteFile::Hold RemoteFile::need(const Extents& extents) {
     lock.unlock(); // which the hold takes
     if (error) std::rethrow_exception(error);
     return hold;
+}
+
+RemoteFile::Stage RemoteFile::stage_of(const Extent& extent) const {
+    const uint64_t end = std::min(extent.end, m_size);
+    auto piece = m_pieces.upper_bound(extent.begin);
+    if (piece != m_pieces.begin()) --piece;
+    Stage stage = Stage::here;
+    for (uint64_t at = extent.begin; at < end; ++piece) {
+        if (piece == m_pieces.end() || piece->first > at || piece->second.end <= at) return Stage::unknown;
+        const State state = piece->second.state;
+        if (state == State::queued || state == State::fetching) stage = Stage::coming;
+        at = piece->second.end;
+    }
+    return stage;
+}
+
+bool RemoteFile::is_here(const Extent& extent, uint64_t* answered) {
+    const std::lock_guard lock(m_mutex);
+    if (answered != nullptr) *answered = m_answered;
+    return stage_of(extent) == Stage::here;
+}
+
+bool RemoteFile::wait_for_more(const Extent& extent, uint64_t answered) {
+    std::unique_lock lock(m_mutex);
+    begin_to_fetch();
+    while (m_answered == answered && stage_of(extent) == Stage::coming) {
+        m_changed.wait_for(lock, now_and_then);
+        if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+    }
+    return stage_of(extent) != Stage::unknown;
+}
+
+RemoteFile::Extents RemoteFile::take_arrived() {
+    const std::lock_guard lock(m_mutex);
+    return std::exchange(m_arrived, {});
 }
 
 void RemoteFile::take_over(Extent extent) {
@@ -603,10 +655,12 @@ void RemoteFile::begin_to_fetch() {
 /// is divided into equal parts, or taken with what follows, so that nothing small is left for a request of
 /// its own.
 uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
-    // What there is, is for all connections.
-    const uint64_t begin = at->first,
-                   most = std::clamp(m_queued / connections, least_request, m_most_request);
-    const uint64_t strip = std::clamp(m_strip, least_request, most);
+    // What there is, is for all connections, to the end in requests that bring more than they wait. The first
+    // ones differ in size, or all connections would wait for the second ones at the same time.
+    const uint64_t begin = at->first, least = std::clamp(m_strip / 2, least_request, m_most_request),
+                   most = std::clamp(m_queued / connections, least, m_most_request);
+    uint64_t strip = std::clamp(m_strip, least_request, most);
+    if (m_begun < connections) strip = std::max(least_request, strip * (m_begun + 1) / connections);
     uint64_t end = begin, parted = 0; // parted: where the last stretch ends that is taken
     bool later = false;
     const auto in_parts = [&](uint64_t bytes) {
@@ -614,7 +668,8 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
         return (bytes + parts - 1) / parts;
     };
     constexpr uint64_t far_enough = 8; // strips
-    uint64_t wanted = most;
+    uint64_t wanted =
+        m_begun < connections ? std::max(least_request, most * (m_begun + 1) / connections) : most;
     for (auto next = at; next != m_pieces.end() && next->first == end; ++next) {
         const bool queued = next->second.state == State::queued;
         if (later && (!queued || next->second.rank <= at->second.rank)) { // the next stretch begins
@@ -670,6 +725,7 @@ std::optional<RemoteFile::Request> RemoteFile::next_request() {
             m_held += bytes;
             m_asked += bytes;
             ++m_fetching;
+            ++m_begun;
             make_room();
             return request;
         }
@@ -702,6 +758,8 @@ void RemoteFile::serve() {
         }
         const uint64_t bytes = request->extent.end - request->extent.begin;
         --m_fetching;
+        ++m_answered;
+        if (m_listens) m_arrived.push_back(request->extent);
         if (at_once) learn(bytes, seconds);
         m_changed.notify_all();
         if (!error) check_when_idle(lock);

@@ -120,7 +120,8 @@ class RemoteFile {
     /// While one of them lives, what is announced counts; when the last ends, it is forgotten.
     class Reader {
       public:
-        explicit Reader(RemoteFile& file);
+        /// `listens`: somebody calls take_arrived().
+        Reader(RemoteFile& file, bool listens);
         ~Reader();
         Reader(const Reader&) = delete;
         Reader& operator=(const Reader&) = delete;
@@ -128,6 +129,7 @@ class RemoteFile {
       private:
         RemoteFile& m_file;
     };
+    bool has_readers();
     bool has_room();
     bool is_announced(const Key& key);
     /// What `key` will read, after what was announced before: it is fetched, and stays until done(key).
@@ -157,6 +159,14 @@ class RemoteFile {
     /// file when the server does not give them, and Cancelled.
     Hold need(const Extents& extents);
 
+    /// need() would not wait. With `answered`: how many requests have been answered.
+    bool is_here(const Extent& extent, uint64_t* answered = nullptr);
+    /// Waits until more requests than `answered` are. \return false when nobody has announced the bytes, so
+    /// that none may be on its way to them.
+    bool wait_for_more(const Extent& extent, uint64_t answered);
+    /// What requests have brought since the last call, by whomever that was made.
+    Extents take_arrived();
+
     /// What GDAL has read of it through its own cache, and need not be fetched again.
     void take_over(Extent extent);
 
@@ -183,6 +193,10 @@ class RemoteFile {
 
     // With the lock held:
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
+    /// How far an extent has come: the least of its pieces; queued, too, where nobody has asked for a part of
+    /// it.
+    enum class Stage : uint8_t { unknown, coming, here };
+    Stage stage_of(const Extent& extent) const;
     void begin_to_fetch();
     void rest_if_unused(Pieces::iterator at);
     void make_room();
@@ -224,6 +238,9 @@ class RemoteFile {
     bool m_filling = true;      ///< announcements are taken until memory is full
     std::list<uint64_t> m_idle; ///< resting ones, the longest first
     int m_readers = 0;
+    uint64_t m_begun = 0, m_answered = 0; ///< requests
+    bool m_listens = false;               ///< somebody calls take_arrived()
+    Extents m_arrived;                    ///< that it has not told of
     size_t m_serving = 0, m_fetching = 0; ///< connections; of them, with a request
     uint64_t m_asked = 0;                 ///< bytes in all
     uint64_t m_checked = 0; ///< of them, when the server was last asked whether the file has changed

@@ -21,6 +21,9 @@ constexpr uint64_t least_ahead = uint64_t{1} << 10;
 /// Smaller ones lie on the heap, larger ones on pages of their own.
 constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
+/// Of a server's file: what is decoded while bytes come need not be when all are here.
+constexpr uint64_t enough_ahead = uint64_t{512} << 20;
+
 /// Blocks that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
 /// taken.
 constexpr uint64_t most_in_advance = 8;
@@ -56,13 +59,18 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
     return most;
 }
 
+uint64_t BlockStore::share_ahead(uint64_t most, uint64_t all) {
+    m_most_ahead = std::min({most, all, enough_ahead});
+    return m_most_ahead;
+}
+
 BlockStore::Lease::~Lease() {
     if (m_store != nullptr) m_store->give_back(m_block);
 }
 
 char* BlockStore::Entry::make(std::vector<HostBuffer<char>>& spare) {
     if (bytes < few_bytes) {
-        few = std::make_unique<char[]>(bytes);
+        few = std::make_unique_for_overwrite<char[]>(bytes);
         return few.get();
     }
     const auto fits =
@@ -200,6 +208,8 @@ void BlockStore::want(const std::vector<Block>& blocks) {
 void BlockStore::forget() {
     std::unique_lock lock(m_mutex);
     m_wanted.clear();
+    m_awaited.clear();
+    m_arrived.clear();
     m_changed.wait(lock, [&] { return m_busy == 0; });
     for (auto at = m_entries.begin(); at != m_entries.end();) {
         const auto next = std::next(at);
@@ -232,16 +242,87 @@ void BlockStore::serve(BlockHands& hands) {
         if (m_end) return;
         const Block block = m_wanted.front();
         m_wanted.pop_front();
-        const auto [at, added] = m_entries.try_emplace(block.name);
-        if (!added) continue; // it is kept from another tile
-        Entry& entry = at->second;
-        entry.bytes = block.bytes;
-        entry.ahead = true;
-        m_ahead += entry.bytes;
-        ++m_busy;
-        decode(block.name, entry, hands, lock);
-        --m_busy;
-        m_changed.notify_all();
+        decode_ahead(block, hands, lock);
+    }
+}
+
+void BlockStore::decode_ahead(const Block& block, BlockHands& hands, std::unique_lock<std::mutex>& lock) {
+    const auto [at, added] = m_entries.try_emplace(block.name);
+    if (!added) return; // it is kept from another tile, or somebody decodes it
+    Entry& entry = at->second;
+    entry.bytes = block.bytes;
+    entry.ahead = true;
+    m_ahead += entry.bytes;
+    ++m_busy;
+    decode(block.name, entry, hands, lock);
+    --m_busy;
+    m_changed.notify_all();
+}
+
+// --- From afar
+
+void BlockStore::await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks) {
+    RemoteFile::Extents extents;
+    for (const Placed& placed : blocks)
+        extents.push_back(placed.place);
+    file.announce(key, extents);
+    for (const auto& [block, place] : blocks) {
+        const bool here = file.is_here(place);
+        const std::lock_guard lock(m_mutex);
+        if (m_most_ahead == 0 || place.begin >= place.end) continue;
+        if (here)
+            m_arrived.try_emplace(place.begin, block);
+        else
+            m_awaited.try_emplace(place.begin, Awaited{place.end, block});
+    }
+}
+
+void BlockStore::find_arrived(RemoteFile& file) {
+    for (const RemoteFile::Extent& extent : file.take_arrived()) {
+        // The one before may end in what has come.
+        auto at = m_awaited.lower_bound(extent.begin);
+        if (at != m_awaited.begin() && std::prev(at)->second.end > extent.begin) --at;
+        while (at != m_awaited.end() && at->first < extent.end) {
+            const auto next = std::next(at);
+            if (file.is_here({at->first, at->second.end})) {
+                m_arrived.try_emplace(at->first, at->second.block);
+                m_awaited.erase(at);
+            }
+            at = next;
+        }
+    }
+}
+
+std::optional<BlockStore::Block> BlockStore::next_arrived() {
+    while (!m_arrived.empty()) {
+        const Block block = m_arrived.begin()->second;
+        const bool there = m_entries.count(block.name) > 0;
+        if (!there && m_ahead + block.bytes > m_most_ahead) break;
+        m_arrived.erase(m_arrived.begin());
+        if (!there) return block;
+    }
+    return std::nullopt;
+}
+
+void BlockStore::wait_for(RemoteFile& file, const RemoteFile::Extent& place, BlockHands& hands) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_awaited.erase(place.begin);
+        m_arrived.erase(place.begin);
+        if (m_most_ahead == 0 || !m_helpers.empty()) return;
+    }
+    uint64_t answered = 0;
+    while (!file.is_here(place, &answered)) {
+        std::unique_lock lock(m_mutex);
+        find_arrived(file);
+        if (const auto block = next_arrived())
+            decode_ahead(*block, hands, lock);
+        else if (!m_arrived.empty()) // there is no memory for more
+            return;
+        else {
+            lock.unlock();
+            if (!file.wait_for_more(place, answered)) return;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/host_memory.h"
+#include "raster/gdal/remote_file.h"
 
 #include <condition_variable>
 #include <cstddef>
@@ -12,8 +13,10 @@
 #include <exception>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -59,6 +62,9 @@ class BlockStore {
     /// kept_lines(), too. Before the first reader begins.
     uint64_t share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                           int lanes);
+    /// Of `most` bytes, what is decoded while readers wait for a server may take, where all blocks have
+    /// `all`. Before the first reader begins.
+    uint64_t share_ahead(uint64_t most, uint64_t all);
     /// Lines that tiles in work may cover together while every block is decoded once; 0: tiles should follow
     /// the blocks.
     int64_t kept_lines() const { return m_kept_lines; }
@@ -112,7 +118,16 @@ class BlockStore {
                            const MakeHands& make);
     /// These blocks will be taken soon, in this order. Nothing happens without helpers.
     void want(const std::vector<Block>& blocks);
-    /// Whatever is wanted and not taken is not wanted any more.
+    struct Placed {
+        Block block;
+        RemoteFile::Extent place; ///< in a server's file
+    };
+    /// A window that is announced as `key` will need these blocks: their bytes are fetched.
+    void await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks);
+    /// The caller is about to take the block at `place`. Until its bytes are here, he decodes awaited blocks
+    /// whose bytes have come, as many as there is memory for. Throws Cancelled.
+    void wait_for(RemoteFile& file, const RemoteFile::Extent& place, BlockHands& hands);
+    /// Whatever is wanted or awaited and not taken is not any more.
     void forget();
     void stop_helpers();
 
@@ -143,6 +158,9 @@ class BlockStore {
     /// Opens the lock meanwhile.
     void decode(uint64_t block, Entry& entry, BlockHands& hands, std::unique_lock<std::mutex>& lock);
     void serve(BlockHands& hands);
+    void decode_ahead(const Block& block, BlockHands& hands, std::unique_lock<std::mutex>& lock);
+    void find_arrived(RemoteFile& file);
+    std::optional<Block> next_arrived();
 
     uint64_t m_most_kept = 0, m_left_over = 0; ///< of what share_memory() took
     int64_t m_kept_lines = 0;
@@ -153,8 +171,15 @@ class BlockStore {
     uint64_t m_kept = 0;        ///< bytes of kept ones, used or not
     std::vector<HostBuffer<char>> m_spare;
     std::deque<Block> m_wanted;                            ///< that nobody has begun
-    uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0; ///< m_ahead: bytes that helpers have made or make
-    int m_busy = 0;                                        ///< helpers that decode
+    uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0; ///< m_ahead: bytes that were or are made ahead
+    int m_busy = 0;                                        ///< threads that decode ahead
+    struct Awaited {
+        uint64_t end = 0;
+        Block block;
+    };
+    std::map<uint64_t, Awaited> m_awaited; ///< of a server's file, by their first bytes,
+    std::map<uint64_t, Block>
+        m_arrived; ///< and those of them whose bytes have come and that nobody has begun
     bool m_end = false;
     std::vector<std::thread> m_helpers; ///< after all that they touch
 };

@@ -38,10 +38,13 @@ class ChunkReader final : public stream::CubeReader {
         }
         for (auto& wanted : m_wanted)
             sort_bands_of(wanted);
-        if (m_arrays.remote()) m_far.emplace(*m_arrays.remote());
+        if (m_arrays.remote()) m_far.emplace(*m_arrays.remote(), true);
     }
     ~ChunkReader() override {
         if (m_helped) m_store.stop_helpers();
+        if (!m_far) return;
+        m_far.reset();
+        if (!m_arrays.remote()->has_readers()) m_store.forget();
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
@@ -87,11 +90,13 @@ class ChunkReader final : public stream::CubeReader {
     /// Has what the window needs fetched, but for chunks that are there.
     void announce(const Rect& tile, const std::vector<NeededChunk>& chunks) {
         if (m_arrays.remote()->is_announced(key_of(tile))) return;
-        RemoteFile::Extents extents;
-        for (const NeededChunk& chunk : chunks)
-            if (is_written(chunk) && !m_store.holds(m_arrays.block(chunk.part, chunk.number)))
-                extents.push_back(m_arrays.place(chunk.part, chunk.number));
-        m_arrays.remote()->announce(key_of(tile), extents);
+        std::vector<BlockStore::Placed> blocks;
+        for (const NeededChunk& chunk : chunks) {
+            const auto block = m_arrays.block(chunk.part, chunk.number);
+            if (is_written(chunk) && !m_store.holds(block))
+                blocks.push_back({block, m_arrays.place(chunk.part, chunk.number)});
+        }
+        m_store.await(*m_arrays.remote(), key_of(tile), blocks);
     }
 
     /// Part by part, in the order of the array.
@@ -149,8 +154,10 @@ class ChunkReader final : public stream::CubeReader {
             return true;
         }
         if (m_own.size() == 0) m_own = HostBuffer<char>(m_arrays.largest_chunk());
-        const auto lease =
-            m_store.take(m_arrays.block(chunk.part, chunk.number), chunk.keep, wait, *m_hands, m_own.data());
+        const auto block = m_arrays.block(chunk.part, chunk.number);
+        if (m_far && !m_store.holds(block))
+            m_store.wait_for(*m_arrays.remote(), m_arrays.place(chunk.part, chunk.number), *m_hands);
+        const auto lease = m_store.take(block, chunk.keep, wait, *m_hands, m_own.data());
         if (lease) spread(chunk, lease.samples(), tile, dst);
         return static_cast<bool>(lease);
     }

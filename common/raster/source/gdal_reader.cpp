@@ -30,9 +30,13 @@ class GdalReader final : public stream::CubeReader {
             m_tiff = std::make_unique<TiffDecoder>(*m_dataset, *m_source->coding,
                                                    !m_source->band_interleaved_blocks, m_source->name(),
                                                    m_source->remote);
-        if (m_source->remote) m_far.emplace(*m_source->remote);
+        if (m_source->remote) m_far.emplace(*m_source->remote, true);
     }
     ~GdalReader() override {
+        if (m_far) {
+            m_far.reset();
+            if (!m_source->remote->has_readers()) m_source->blocks->forget();
+        }
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
 
@@ -119,11 +123,12 @@ class GdalReader final : public stream::CubeReader {
     /// Has what the window needs fetched, but for blocks that are there.
     void announce(const Rect& r) {
         if (m_source->remote->is_announced(key_of(r))) return;
-        RemoteFile::Extents extents;
+        std::vector<BlockStore::Placed> blocks;
         for_blocks(r, [&](const NeededBlock& needed) {
-            if (!m_source->blocks->holds(needed.block)) extents.push_back(m_tiff->place(needed.block.name));
+            if (!m_source->blocks->holds(needed.block))
+                blocks.push_back({needed.block, m_tiff->place(needed.block.name)});
         });
-        m_source->remote->announce(key_of(r), extents);
+        m_source->blocks->await(*m_source->remote, key_of(r), blocks);
     }
 
     /// Through the store of the source's decoded blocks.
@@ -142,6 +147,8 @@ class GdalReader final : public stream::CubeReader {
     /// False when another thread decodes the block, unless `wait`.
     bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
         m_scratch.resize(needed.block.bytes);
+        if (m_source->remote && !m_source->blocks->holds(needed.block))
+            m_source->blocks->wait_for(*m_source->remote, m_tiff->place(needed.block.name), *m_tiff);
         const auto lease = m_source->blocks->take(needed.block, needed.keep, wait, *m_tiff, m_scratch.data());
         if (lease) spread(needed, lease.samples(), r, dst);
         return static_cast<bool>(lease);

@@ -364,7 +364,7 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
         return {"a folder", "Give a file in it."};
     if (!is_regular_file(path)) return {};
     constexpr size_t enough = 200;
-    const std::string begin = beginning_of_file(path, enough), mark = "\"format\": \"gdal_hsi_";
+    const std::string begin = beginning_of_file(path, enough), mark = R"("format": "gdal_hsi_)";
     if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
         return {"a model of this suite's",
                 "Models stand behind -apply; options.md's \"Models\" tells which tool takes which."};
@@ -508,7 +508,10 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         s->options.path = std::move(scene.path);
         s->options.header = std::move(scene.header);
         s->product = std::move(scene.product);
-        s->notes = s->product ? s->product->notes : std::move(scene.notes);
+        if (s->product)
+            s->notes = s->product->notes;
+        else
+            s->notes = std::move(scene.notes);
     } else if (const auto envi = envi_file_of_header(options.path)) {
         s->options.path = envi->data;
         s->options.header = envi->header;
@@ -783,19 +786,20 @@ uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
     BlockStore* const store = m->store();
     const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
     if (list >= most) return list;
+    most -= list;
+    RemoteFile* const remote = m->server_file();
+    const auto samples = static_cast<uint64_t>(m->scene.window.area()) * stored_bytes_per_pixel();
     uint64_t fetched = 0;
-    if (RemoteFile* const remote = m->server_file()) {
-        // What is stored is no more than the samples, as a rule.
-        const auto pixels = static_cast<uint64_t>(m->scene.window.w * m->scene.window.h);
-        fetched = remote->share_memory((most - list) / (store != nullptr ? 2 : 1),
-                                       pixels * stored_bytes_per_pixel());
-        most -= std::min(fetched, most - list);
+    if (remote != nullptr) { // what is stored is no more than the samples, as a rule
+        fetched = remote->share_memory(most / (store != nullptr ? 2 : 1), samples);
+        most -= std::min(fetched, most);
     }
     if (store == nullptr) return fetched;
     const Rect w = m->scene.window;
-    return list + fetched +
-           store->share_memory(most - list, m->chunks ? chunk_row(*m) : block_row(*m), w.y, w.bottom(),
-                               lanes);
+    const uint64_t kept = store->share_memory(most, m->chunks ? chunk_row(*m) : block_row(*m), w.y,
+                                              w.bottom(), lanes),
+                   ahead = remote != nullptr ? store->share_ahead(most - std::min(kept, most), samples) : 0;
+    return list + fetched + kept + ahead;
 }
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }

@@ -35,7 +35,7 @@ class RawReader final : public stream::CubeReader {
         // Bands inside the pixel: BIP, also one with gaps.
         m_pixel_interleaved = m_highest > m_lowest && m_raw.band_step < m_raw.pixel_step;
         if (m_source->remote)
-            m_far.emplace(*m_source->remote);
+            m_far.emplace(*m_source->remote, false);
         else
             m_in_memory = m_source->file->held_by_system(64);
     }
