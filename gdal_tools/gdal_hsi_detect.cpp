@@ -1091,7 +1091,7 @@ void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
 void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const stream::Operation& operation,
                       stream::PassOptions& pass) {
     if (pass.tile_samples > 0) return;
-    constexpr int64_t cache_line = 16, tiles_a_lane = 4;
+    constexpr int64_t cache_line = 16, tiles_a_lane = 2; // each line of each band of a tile is a call
     const auto shape = cube.shape();
     const int64_t group = std::min(s.columns_per_group, shape.samples);
     const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
