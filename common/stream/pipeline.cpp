@@ -463,10 +463,13 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.device_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return source.device_bytes(ws, wl) + operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    // Where nothing has to be copied beside what is computed, a scene that fits is one tile, whose inputs and
-    // outputs lie as kernels want them.
+    // Where next to nothing has to be copied beside what is computed, a scene that fits is one tile, whose
+    // inputs and outputs lie as kernels want them. Larger outputs for the host are copied by all lanes.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
-    if (there && source.device() >= 0 && (outputs.empty() || operation.puts_on() == source.device()) &&
+    constexpr int few = 8;
+    const bool little = few * std::accumulate(outputs.begin(), outputs.end(), 0) <= shape.bands;
+    const bool puts_there = outputs.empty() || operation.puts_on() == source.device();
+    if (there && source.device() >= 0 && puts_there && (little || options.outputs_on_device) &&
         options.tile_samples == 0 && options.tile_lines == 0 &&
         fits(request.lane_bytes(shape.samples, shape.lines, shape.samples, shape.lines), options.memory) &&
         fits(request.device_bytes(shape.samples, shape.lines, shape.samples, shape.lines),
@@ -520,7 +523,12 @@ PassReport run_pass(const CubeSource& source, Operation& operation, const std::v
 
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options) {
-    return run_pass(source, operation, sinks, plan_pass(source, operation, options), options);
+    PassOptions asked = options;
+    const int device = operation.puts_on();
+    asked.outputs_on_device = device >= 0 && std::all_of(sinks.begin(), sinks.end(), [&](CubeSink* sink) {
+                                  return sink->place_on(device, {0, 0, 1, 1}).has_value();
+                              });
+    return run_pass(source, operation, sinks, plan_pass(source, operation, asked), options);
 }
 
 } // namespace hsi::stream

@@ -56,6 +56,7 @@ struct PassOptions {
     int least_lanes = 1;             ///< of these
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
+    bool outputs_on_device = false; ///< the sinks lie where the operation puts them; run_pass() asks them
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null

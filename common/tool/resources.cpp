@@ -201,16 +201,15 @@ void add_links(const Run& run, Work& work) {
     }
 }
 
-/// Several passes over an array in host memory, with results that are small beside it: they have it on the
-/// device. Else copies there, kernels and copies back go side by side, tile by tile.
+/// Several passes over an array in host memory have it on the device. In a single one copies there, kernels
+/// and copies back go side by side, tile by tile.
 void keep_arrays_on(const Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
     const CommonOptions& options = run.options();
     if (devices.size() != 1 || options.device_memory > 0 || options.dry_run || parallel::ranks().several())
         return;
     for (const auto& source : run.sources()) {
         const auto bytes = static_cast<double>(source->shape().float_bytes());
-        if (work.cpu_reads >= 2 * bytes && work.writes + work.writes_after <= bytes / 8)
-            source->keep_on(devices.front(), options.threads);
+        if (work.cpu_reads >= 2 * bytes) source->keep_on(devices.front(), options.threads);
     }
 }
 
