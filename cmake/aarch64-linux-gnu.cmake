@@ -20,5 +20,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# Where GDAL looks for its plugins and programs for libraries. CMake knows Debian's folders, but not where it crosses.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Where libraries go, below the prefix")
+endif()
 # CMake asks MPI's own compiler where MPI lies, and the one that is here tells of the machine that builds.
 set(HSI_MPI OFF CACHE BOOL "Build the MPI module (where MPI is found)")

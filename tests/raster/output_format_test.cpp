@@ -171,6 +171,8 @@ class EveryWriter : public ::testing::TestWithParam<Writer> {};
 
 TEST_P(EveryWriter, HoldsWhatItIsGivenOrIsRefused) {
     const Writer writer = GetParam();
+    // For Rasterlite SQLite would wait for the disk 850 times, each time for all that others write there.
+    const CPLConfigOptionSetter without_waiting("OGR_SQLITE_SYNCHRONOUS", "OFF", false);
     const TempFolder inputs;
     for (const Kind& kind : kinds) {
         SCOPED_TRACE(writer.driver + ", " + kind.text());
