@@ -93,7 +93,9 @@ TEST_F(System, PagesOfAPartAreMadeWhereverItBegins) {
     at[page] = 5;
     system::make_pages(at + page + page / 2, page); // ends in the third
 #ifdef MADV_POPULATE_WRITE
-    if (::madvise(at, 1, MADV_POPULATE_WRITE) == 0) { // Linux 5.14 and newer
+    // Linux 5.14 and newer; an emulator takes the advice and makes nothing.
+    unsigned char made = 0;
+    if (::madvise(at, 1, MADV_POPULATE_WRITE) == 0 && ::mincore(at, 1, &made) == 0 && (made & 1) != 0) {
         EXPECT_EQ(system::in_memory(at + page, 2 * page), !m_portable);
         EXPECT_FALSE(system::in_memory(at + 3 * page, page));
     }
