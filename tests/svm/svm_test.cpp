@@ -24,6 +24,14 @@ namespace {
 
 using Libsvm = std::unique_ptr<::svm_model, void (*)(::svm_model*)>;
 
+/// Where compilers fuse products and sums unless they are told not to (64-bit ARM), a distribution's LIBSVM
+/// is made of such; ours never is, so that its results are the same everywhere.
+#ifdef __FP_FAST_FMA
+constexpr double libsvm_differs_by = 1e-12;
+#else
+constexpr double libsvm_differs_by = 0;
+#endif
+
 void silence() {
     ::svm_set_print_string_function([](const char*) {});
 }
@@ -81,6 +89,14 @@ Maps classify(const svm::Model& model, const Cube& cube, bool estimates, int64_t
             operation->pixels_by_class()};
 }
 
+/// A decision value so near to zero that a LIBSVM of fused operations may take the other side of it.
+bool may_turn(const Libsvm& reference, const std::vector<::svm_node>& x, size_t classes) {
+    std::vector<double> decision(classes * (classes - 1) / 2);
+    ::svm_predict_values(reference.get(), x.data(), decision.data());
+    return std::any_of(decision.begin(), decision.end(),
+                       [](double d) { return std::fabs(d) < libsvm_differs_by; });
+}
+
 /// Labels equal on every pixel, probabilities within 1e-5.
 void expect_libsvm(const svm::Model& model, const Cube& cube, const Maps& got, bool estimates) {
     const Libsvm reference = load(model);
@@ -92,7 +108,8 @@ void expect_libsvm(const svm::Model& model, const Cube& cube, const Maps& got, b
     for (int64_t i = 0; i < cube.shape.pixels(); ++i) {
         const auto x = nodes(model, cube, i);
         const double label = ::svm_predict(reference.get(), x.data());
-        wrong += label != static_cast<double>(got.labels.values[static_cast<size_t>(i)]);
+        wrong += label != static_cast<double>(got.labels.values[static_cast<size_t>(i)]) &&
+                 !may_turn(reference, x, k);
         if (!estimates) continue;
         ::svm_predict_probability(reference.get(), x.data(), p.data());
         for (size_t c = 0; c < k; ++c) {
@@ -125,11 +142,13 @@ TEST(SvmExact, IsLibsvmToTheLastBit) {
                                             model.minimum[static_cast<size_t>(f)], model.factor(f)));
             const auto mine = svm::predict_exactly(model, dense.data());
             const double label = ::svm_predict_values(reference.get(), x.data(), decision.data());
-            EXPECT_EQ(mine.decision, decision);
+            ASSERT_EQ(mine.decision.size(), decision.size());
+            for (size_t d = 0; d < decision.size(); ++d)
+                EXPECT_NEAR(mine.decision[d], decision[d], libsvm_differs_by);
             EXPECT_EQ(model.classes[static_cast<size_t>(mine.label)].value, static_cast<int>(label));
             ::svm_predict_probability(reference.get(), x.data(), p.data());
             for (size_t c = 0; c < p.size(); ++c)
-                EXPECT_NEAR(mine.probabilities[c], p[c], 1e-14);
+                EXPECT_NEAR(mine.probabilities[c], p[c], std::max(libsvm_differs_by, 1e-14));
         }
     }
 }
