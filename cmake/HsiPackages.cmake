@@ -79,7 +79,9 @@ set(HSI_PACKAGE_IS_EXACT "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_NAME libhsi0)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_LIBHSI0_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/shlibs)
+# cpack lets the linker's cache know of libraries in /usr/lib alone.
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/shlibs
+  ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/triggers)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SUGGESTS "gdal-hsi-cuda")
 set(CPACK_COMPONENT_LIBHSI0_DESCRIPTION "The tools of gdal-hsi on arrays in memory: a C library without GDAL.
 Arrays may have any strides and real types; results have the bits of the

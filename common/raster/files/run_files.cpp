@@ -58,8 +58,9 @@ class FolderLocks {
         }
         try {
             for (const auto& [id, folder] : folders) {
-                const auto of = std::find_if(shared.begin(), shared.end(),
-                                             [&](const auto& file) { return file.second == id; });
+                const auto of = std::find_if(shared.begin(), shared.end(), [&wanted = id](const auto& file) {
+                    return file.second == wanted;
+                });
                 const bool sure = of != shared.end();
                 const int handle = open_to_lock(folder, O_RDONLY | O_DIRECTORY);
                 if (handle >= 0 && lock(handle, sure ? of->first : "")) continue;
