@@ -79,7 +79,7 @@ set(HSI_PACKAGE_IS_EXACT "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_NAME libhsi0)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SHLIBDEPS ON)
-# cpack lets the linker's cache know of libraries in /usr/lib alone.
+# The linker's cache learns of a library by a trigger; cpack would call ldconfig (packages/size.cmake).
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/shlibs
   ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/triggers)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SUGGESTS "gdal-hsi-cuda")

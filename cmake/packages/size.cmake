@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Run by cpack over the finished packages: the room that they say they take. cpack counts a link as the file to which it
 # leads, and the tools are links to one executable: apt would announce many times what is taken. As dpkg-gencontrol counts,
-# a file takes whole KiB, and all else one.
+# a file takes whole KiB, and all else one. And no scripts of cpack's that call ldconfig, where a trigger has it called.
 foreach(package ${CPACK_PACKAGE_FILES})
   set(folder ${package}.unpacked)
   execute_process(COMMAND dpkg-deb --raw-extract ${package} ${folder} COMMAND_ERROR_IS_FATAL ANY)
+  if(EXISTS ${folder}/DEBIAN/triggers)
+    file(REMOVE ${folder}/DEBIAN/postinst ${folder}/DEBIAN/postrm)
+  endif()
   set(size 0)
   file(GLOB_RECURSE names LIST_DIRECTORIES true ${folder}/usr/*)
   foreach(name ${names})
