@@ -449,7 +449,7 @@ void run_statistics(tool::Run& run, Settings s) {
     if (!names.empty()) tell_of_scenes(run, names, files);
     auto all = files.whole(s);
     warn_of_other_sizes(run, names, all);
-    const auto write = [&run, s, output](const Statistics& made) {
+    const auto write = [output](const Statistics& made) {
         raster::write_text_output(
             output, statistics::to_json(made, "gdal_hsi_statistics " + std::string(tool::project_version())));
     };
