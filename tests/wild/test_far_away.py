@@ -142,7 +142,9 @@ def test_little_memory(tmp_path, there, kind):
             assert report["peak_resident_bytes"] <= 130e6, threads  # with the libraries' own
             again, every = twice(server.take(), name)
             if src != scene:
-                assert len(report["passes"]) == 2 and again <= every + 4 * PAGE
+                assert len(report["passes"]) == 2
+                # A block that a neighbour has left may be gone when its turn comes.
+                assert again <= (every if kind in ENVI else 1.2 * every) + 4 * PAGE
                 assert every == os.path.getsize(scene) or kind not in ENVI
 
 
@@ -225,6 +227,94 @@ def test_failures_that_stay(tmp_path, there, kind, what):
     assert asked < 80
 
 
+def make_with_side_file(folder, kind):
+    """A scene of which nodata, bad bands or a mask are told by a file beside it, and that file's name."""
+    data = values()
+    if kind == "hdr":
+        scene = make(folder, "BSQ")
+        header = folder / "scene.hdr"
+        header.write_text(header.read_text() + "bbl = {" + ", ".join(["1"] * (len(data) - 3) + ["0"] * 3) + "}\n")
+        return scene, header
+    scene = write_scene(folder / "scene.tif", data, driver="GTiff", dtype="i2", options=TIFF["tiles"])
+    if kind == "msk":
+        dataset = gdal.Open(scene)
+        dataset.CreateMaskBand(gdal.GMF_PER_DATASET)  # a file of its own, since the dataset was opened for reading
+        mask = np.full(data.shape[1:], 255, "u1")
+        mask[::2, 10:] = 0
+        dataset.GetRasterBand(1).GetMaskBand().WriteArray(mask)
+        del dataset
+        return scene, folder / "scene.tif.msk"
+    side = folder / "scene.tif.aux.xml"
+    assert not side.exists()
+    value = int(data[0, 3, 3])
+    side.write_text("<PAMDataset>\n" + "".join(
+        f'<PAMRasterBand band="{b + 1}">\n<NoDataValue>{value}</NoDataValue>\n</PAMRasterBand>\n' for b in range(len(data))) + "</PAMDataset>\n")
+    return scene, side
+
+
+@pytest.mark.parametrize("what", [500, 503, "cut"])
+@pytest.mark.parametrize("kind", ["hdr", "msk", "aux"])
+def test_side_files(tmp_path, there, kind, what):
+    """What tells of values comes whole, or there is an error: GDAL would go on without what is lacking."""
+    scene, side = make_with_side_file(there, kind)
+    name = os.path.basename(scene)
+    succeed(spp(scene, tmp_path / "a.img"))
+    hidden = side.with_name("hidden")
+    side.rename(hidden)
+    without = spp(scene, tmp_path / "b.img")
+    assert without.code != 0 or (tmp_path / "a.img").read_bytes() != (tmp_path / "b.img").read_bytes()
+    hidden.rename(side)
+    for count in (1, -1):
+        left = [count]
+
+        def fault(request):
+            if request.path != side.name or left[0] == 0 or (what == "cut" and request.method != "GET"):
+                return None
+            left[0] -= 1
+            return what
+        out = tmp_path / f"out{count}"
+        out.mkdir()
+        with Server(there, fault=fault) as server:
+            result = spp(server.vsicurl(name), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1", GDAL_HTTP_RETRY_DELAY="0.1"))
+        if count > 0:
+            succeed(result)
+            assert (out / "out.img").read_bytes() == (tmp_path / "a.img").read_bytes()
+        else:
+            assert result.code == 1 and os.listdir(out) == []
+            assert side.name in first_error(result)
+
+
+def wavelength_of(path, band):
+    dataset = gdal.Open(str(path))
+    return dataset.GetRasterBand(band).GetMetadataItem("wavelength")
+
+
+def test_a_directory_at_the_end(tmp_path, there):
+    """Metadata of a GeoTIFF that was changed in place lie behind its pixels: each request that the opening makes is cut
+    once, and the result is the same."""
+    scene = make(there, "tiles")
+    dataset = gdal.Open(scene, gdal.GA_Update)
+    for b in range(1, dataset.RasterCount + 1):
+        dataset.GetRasterBand(b).SetMetadataItem("wavelength", str(500 + 10 * b))
+        dataset.GetRasterBand(b).SetMetadataItem("wavelength_units", "Nanometers")
+        dataset.GetRasterBand(b).SetMetadataItem("note", "n" * 2000)
+    del dataset
+    succeed(spp(scene, tmp_path / "a.img"))
+    assert wavelength_of(tmp_path / "a.img", 2) == "520"
+    for k in range(1, 6):
+        seen = []
+
+        def fault(request):
+            if request.method == "GET" and request.path == "scene.tif":
+                seen.append(request)
+                return "cut" if len(seen) == k else None
+            return None
+        with Server(there, fault=fault) as server:
+            succeed(spp(server.vsicurl("scene.tif"), tmp_path / "b.img", env=environment(GDAL_HTTP_MAX_RETRY="2")))
+        assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes(), k
+        assert wavelength_of(tmp_path / "b.img", 2) == "520", k
+
+
 def change_after(folder, name, count, change):
     """A fault that never fails, and changes the file when so many ranges were asked for."""
     left = [count]
@@ -263,6 +353,25 @@ def test_file_that_changes(tmp_path, there, kind, change):
         assert result.code == 1
         assert "has changed while it was read" in first_error(result)
         open(scene, "wb").write(before)
+
+
+def test_file_that_changes_while_gdal_reads_it(tmp_path, there):
+    """With a codec that is GDAL's."""
+    scene = write_scene(there / "scene.tif", values(300, 200, 30), driver="GTiff", dtype="i2",
+                        options=["COMPRESS=PACKBITS", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", "INTERLEAVE=BAND"])
+    out = tmp_path / "out"
+    out.mkdir()
+    pages = []
+
+    def fault(request):
+        if request.method == "GET" and request.path == "scene.tif":
+            pages.append(request)
+        if len(pages) == 20:  # long after it was opened
+            os.utime(scene, (1e9, 1e9))
+        return None
+    with Server(there, fault=fault, tags=False) as server, assert_untouched(out):
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img")
+    assert result.code == 1 and "has changed while it was read" in first_error(result)
 
 
 def rounds(requests):

@@ -53,6 +53,8 @@ constexpr size_t opening_connections = 24;
 constexpr double round_trips = 3;
 constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before one has told
 
+constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
+constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
 const char* const whole_file = "Range downloading not supported"; // as GDAL says it
 
 /// Between two looks at what may end a wait for bytes.
@@ -69,9 +71,8 @@ int tries_of(const std::string& path) {
 
 VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
 using Opened = std::unique_ptr<void, void (*)(void*)>;
-Opened open_in_gdal(const std::string& path) {
-    return {VSIFOpenL(path.c_str(), "rb"), [](void* opened) { VSIFCloseL(gdal_file(opened)); }};
-}
+void close_in_gdal(void* opened) { VSIFCloseL(gdal_file(opened)); }
+Opened open_in_gdal(const std::string& path) { return {VSIFOpenL(path.c_str(), "rb"), close_in_gdal}; }
 const VSIVirtualHandle& handle(void* file) { return *static_cast<const VSIVirtualHandle*>(file); }
 
 using Clock = std::chrono::steady_clock;
@@ -81,8 +82,8 @@ double seconds_since(Clock::time_point begin) {
 
 /// The names of files for which GDAL asks one after another where the server lists no folders.
 struct Neighbours {
-    std::vector<std::string> likely; ///< and which it reads
-    std::vector<std::string> others, of_tiff, of_raw;
+    std::vector<std::string> likely, others; ///< that tell what values are: it reads them
+    std::vector<std::string> overviews, of_tiff, of_raw;
 
     explicit Neighbours(const std::string& path) {
         const std::string name = name_of(path), folder = folder_of(path), stem = CPLGetBasename(name.c_str()),
@@ -94,8 +95,9 @@ struct Neighbours {
         };
         add(likely, path, {".aux.xml"});
         add(likely, base, {".hdr"});
-        add(others, path, {".aux", ".AUX", ".msk", ".MSK", ".ovr", ".OVR"});
-        add(others, base, {".aux", ".AUX"});
+        add(others, path, {".aux", ".AUX", ".msk", ".MSK", ".hdr", ".HDR"});
+        add(others, base, {".aux", ".AUX", ".HDR"});
+        add(overviews, path, {".ovr", ".OVR"});
         for (const char* other : {"METADATA.DIM", "metadata.dim", "summary.txt", "SUMMARY.TXT"})
             of_tiff.push_back(join_path(folder, other));
         for (const size_t behind : {size_t{3}, size_t{6}})
@@ -107,7 +109,6 @@ struct Neighbours {
              ".PVL",     ".pvl",     "_rpc.txt",      "_RPC.TXT",      "_metadata.txt", "_METADATA.txt",
              "_MTL.txt", "_MTL.TXT", "_metadata.xml", "_METADATA.XML", ".TXT",          ".txt",
              ".RPC",     ".rpc",     ".pass",         ".PASS"});
-        add(of_raw, path, {".hdr", ".HDR"});
         add(of_raw, base, {".sta"});
     }
 };
@@ -129,6 +130,70 @@ ServerHeaders headers_of(const std::string& path) {
         found.erase("Content-Range");
     }
     return found;
+}
+
+/// Between two tries. \return false when it was the last.
+class Tries {
+  public:
+    explicit Tries(const std::string& path) : m_left(tries_of(path)) {}
+    bool again(const CancelFlag* cancel = nullptr) {
+        if (--m_left <= 0) return false;
+        if (cancel != nullptr && cancel->requested()) throw Cancelled();
+        std::this_thread::sleep_for(std::chrono::duration<double>(m_wait));
+        m_wait = std::min(2 * m_wait, longest_wait);
+        return true;
+    }
+
+  private:
+    int m_left;
+    double m_wait = first_wait;
+};
+
+/// Whether a server that gives no file has said less than that there is none.
+bool is_trouble(const std::string& said) {
+    constexpr std::string_view code = "HTTP response code: ";
+    const size_t at = said.find(code);
+    if (at == std::string::npos) return said.find("CURL error") != std::string::npos;
+    constexpr int timeout = 408, too_many = 429, of_server = 500;
+    const int number = std::atoi(said.c_str() + at + code.size());
+    return number >= of_server || number == timeout || number == too_many;
+}
+
+/// GDAL would wait for a folder's list before it asks for a file of it.
+class WithoutList {
+  public:
+    explicit WithoutList(bool lists) : m_lists(lists) {
+        if (m_lists) CPLSetThreadLocalConfigOption(list_first, "TRUE");
+    }
+    ~WithoutList() {
+        if (m_lists) CPLSetThreadLocalConfigOption(list_first, nullptr);
+    }
+    WithoutList(const WithoutList&) = delete;
+    WithoutList& operator=(const WithoutList&) = delete;
+
+  private:
+    bool m_lists;
+};
+
+/// A file beside a scene, if there is one, into GDAL's cache: its first part, which is all of most.
+/// \throws Error when it does not come whole.
+void fetch_beside(const std::string& name, const std::string& scene) {
+    const auto refuse = [&](const std::string& said) {
+        throw Error(
+            "cannot fetch '" + name + "', which may lie beside '" + scene + "': " + said,
+            "Try again later; GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR leaves out what lies beside a scene.");
+    };
+    const GdalErrors quiet;
+    VSIErrorReset();
+    const Opened file(VSIFOpenExL(name.c_str(), "rb", TRUE), close_in_gdal);
+    if (!file) { // GDAL has tried more than once
+        const std::string said = VSIGetLastErrorMsg();
+        if (is_trouble(said)) refuse(said);
+        return;
+    }
+    if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return;
+    std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), neighbour_bytes), '\0');
+    if (!read_whole(name, file.get(), 0, bytes.size(), bytes.data())) refuse("the connection breaks");
 }
 
 /// A file in memory, of `bytes` that are not there yet.
@@ -232,58 +297,73 @@ void RemoteOpening::begin(const std::string& path) {
                                       {"GDAL_HTTP_LOW_SPEED_TIME", "30"},
                                       {"GDAL_HTTP_LOW_SPEED_LIMIT", "1"}})
         if (CPLGetConfigOption(name, nullptr) == nullptr) CPLSetConfigOption(name, value);
-    constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
     m_ingests = CPLGetConfigOption(ingested, nullptr) == nullptr;
-    const bool ingests = m_ingests;
     if (m_ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
     m_path = path;
     m_connections = std::make_unique<Connections>(opening_connections);
+    try {
+        ask_for_all();
+    } catch (...) {
+        if (m_ingests) end();
+        throw;
+    }
+}
+
+void RemoteOpening::ask_for_all() {
     Connections& ask = *m_connections;
-    const Neighbours near(path);
-    const std::string list_option = CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "NO");
+    const Neighbours near(m_path);
+    const std::string list_option = CPLGetConfigOption(list_first, "NO");
     const bool alone = EQUAL(list_option.c_str(), "EMPTY_DIR");
     const bool lists = !alone && !CPLTestBool(list_option.c_str());
-    const auto look_for = [&ask](const std::vector<std::string>& names) {
+    std::mutex mutex;
+    std::exception_ptr problem;
+    const auto look_for = [&](const std::vector<std::string>& names) {
         for (const std::string& name : names)
             ask.run([name] {
                 const GdalErrors quiet;
                 (void)is_there(name);
             });
     };
+    const auto fetch = [&](const std::vector<std::string>& names) {
+        for (const std::string& name : names)
+            ask.run([&, name, lists] {
+                const WithoutList at_once(lists);
+                try {
+                    fetch_beside(name, m_path);
+                } catch (...) {
+                    const std::lock_guard lock(mutex);
+                    problem = std::current_exception();
+                }
+            });
+    };
     const bool called_tiff =
-        EQUAL(CPLGetExtension(path.c_str()), "tif") || EQUAL(CPLGetExtension(path.c_str()), "tiff");
+        EQUAL(CPLGetExtension(m_path.c_str()), "tif") || EQUAL(CPLGetExtension(m_path.c_str()), "tiff");
     bool listed = false;
     std::string beginning;
-    // GDAL would wait for the folder's list before it asks for a file.
-    constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
-    ask.run([&] {
+    ask.run([&, ingests = m_ingests] {
         if (ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
-        if (lists) CPLSetThreadLocalConfigOption(list_first, "TRUE");
+        const WithoutList at_once(lists);
         auto since = Clock::now();
-        m_headers = headers_of(path);
+        m_headers = headers_of(m_path);
         m_round_trip = seconds_since(since);
         since = Clock::now();
-        beginning = beginning_of_file(path, first_bytes);
+        beginning = beginning_of_file(m_path, first_bytes);
         if (!beginning.empty()) m_round_trip = std::min(m_round_trip, seconds_since(since));
         if (ingests) CPLSetThreadLocalConfigOption(ingested, nullptr);
-        if (lists) CPLSetThreadLocalConfigOption(list_first, nullptr);
     });
     if (!alone) {
-        for (const std::string& name : near.likely)
-            ask.run([name, lists] {
-                if (lists) CPLSetThreadLocalConfigOption(list_first, "TRUE");
-                (void)beginning_of_file(name, neighbour_bytes);
-                if (lists) CPLSetThreadLocalConfigOption(list_first, nullptr);
-            });
+        fetch(near.likely);
         ask.run([&, lists] {
             const GdalErrors quiet;
-            if (lists) {
-                const CPLStringList list(VSIReadDir(folder_of(path).c_str()));
-                listed = list.size() > 0;
+            const CPLStringList list(lists ? VSIReadDir(folder_of(m_path).c_str()) : nullptr);
+            listed = list.size() > 0;
+            if (!listed) {
+                fetch(near.others);
+                look_for(near.overviews);
+                look_for(called_tiff ? near.of_tiff : near.of_raw);
             }
-            if (listed) return;
-            look_for(near.others);
-            look_for(called_tiff ? near.of_tiff : near.of_raw);
+            for (const std::string& name : near.others)
+                if (listed && list.FindString(name_of(name).c_str()) >= 0) fetch({name});
         });
     }
     ask.wait();
@@ -293,9 +373,27 @@ void RemoteOpening::begin(const std::string& path) {
         look_for(tiff ? near.of_tiff : near.of_raw);
         ask.wait();
     }
+    if (problem && !beginning.empty()) std::rethrow_exception(problem); // else GDAL says what is wrong
 }
 
-void RemoteOpening::end() { CPLSetThreadLocalConfigOption("GDAL_INGESTED_BYTES_AT_OPEN", nullptr); }
+void RemoteOpening::end() { CPLSetThreadLocalConfigOption(ingested, nullptr); }
+
+bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to) {
+    Tries tries(path);
+    while (true) {
+        if (VSIFSeekL(gdal_file(file), at, SEEK_SET) == 0 &&
+            VSIFReadL(to, 1, bytes, gdal_file(file)) == bytes)
+            return true;
+        if (VSIIsLocal(path.c_str()) || !tries.again()) return false;
+        (void)forget_cached(path);
+    }
+}
+
+bool forget_cached(const std::string& path) {
+    if (VSIIsLocal(path.c_str())) return false;
+    VSICurlPartialClearCache(path.c_str());
+    return true;
+}
 
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places) {
     if (VSIIsLocal(path.c_str())) return;
@@ -357,31 +455,40 @@ uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
     return std::min(most, m_most + in_requests);
 }
 
+namespace {
+
+void compare(const std::string& path, const ServerHeaders& before, const ServerHeaders& now) {
+    if (now.empty())
+        throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
+                    "Try again later.");
+    for (const auto& [name, value] : before)
+        if (const auto at = now.find(name); at != now.end() && at->second != value)
+            throw Error("'" + path + "' has changed while it was read (" + name + " was " + value + ", is " +
+                            at->second + ")",
+                        "Run it again when nobody writes the file.");
+}
+
+} // namespace
+
+void check_unchanged(const std::string& path, const ServerHeaders& before, const CancelFlag* cancel) {
+    if (before.empty()) return;
+    Tries tries(path);
+    ServerHeaders now = headers_of(path);
+    while (now.empty() && tries.again(cancel))
+        now = headers_of(path);
+    compare(path, before, now);
+}
+
 void RemoteFile::check_unchanged() {
     if (m_headers.empty()) return;
-    const int tries = tries_of(m_path);
     ServerHeaders now;
     {
         std::unique_lock lock(m_mutex);
         m_changed.wait(lock, [&] { return !m_checking; });
         if (m_checked == m_asked) now = m_told;
     }
-    if (now.empty()) now = headers_of(m_path);
-    double wait = first_wait;
-    for (int k = 1; now.empty() && k < tries; ++k, wait = std::min(2 * wait, longest_wait)) {
-        if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
-        std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-        now = headers_of(m_path);
-    }
-    if (now.empty())
-        throw Error("the server no longer tells of '" + m_path +
-                        "', which may have changed while it was read",
-                    "Try again later.");
-    for (const auto& [name, value] : m_headers)
-        if (const auto at = now.find(name); at != now.end() && at->second != value)
-            throw Error("'" + m_path + "' has changed while it was read (" + name + " was " + value +
-                            ", is " + at->second + ")",
-                        "Run it again when nobody writes the file.");
+    if (now.empty()) return raster::check_unchanged(m_path, m_headers, m_cancel);
+    compare(m_path, m_headers, now);
 }
 
 // --- Pieces

@@ -56,11 +56,15 @@ class Connections {
 /// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length; empty when the
 /// server tells nothing.
 using ServerHeaders = std::map<std::string, std::string>;
+/// \throws Error when they have become others, or the server no longer tells.
+void check_unchanged(const std::string& path, const ServerHeaders& before, const CancelFlag* cancel);
 
 /// Lives while GDAL opens `path`, where that is a server's: GDAL's own requests are repeated when they fail,
 /// end when nothing comes for long, and the first brings more than a page, unless the user says otherwise
 /// (GDAL_HTTP_MAX_RETRY ...). What GDAL looks for one after another, the file's beginning and the files that
 /// may lie beside it, is asked for all at once, and is in its cache then. Nothing for other paths.
+/// \throws Error when a file beside it that tells what its values are (header, mask ...) is not to be had
+/// whole, or the server does not say whether there is one: GDAL would go on without.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) {
@@ -71,10 +75,13 @@ class RemoteOpening {
     }
     RemoteOpening(const RemoteOpening&) = delete;
     RemoteOpening& operator=(const RemoteOpening&) = delete;
+    /// What the server told of the file; empty: nothing, or it is none of a server's.
+    const ServerHeaders& headers() const { return m_headers; }
 
   private:
     friend class RemoteFile;
     void begin(const std::string& path);
+    void ask_for_all();
     static void end();
 
     bool m_ingests = false;
@@ -83,6 +90,13 @@ class RemoteOpening {
     ServerHeaders m_headers;
     double m_round_trip = 0; ///< seconds; 0: unknown
 };
+
+/// Reads through GDAL's cache: of a server's file, what a connection that broke has left out is asked for
+/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be had.
+bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to);
+
+/// What GDAL keeps of a server's file, a part of it perhaps. \return false for a file of this machine's.
+bool forget_cached(const std::string& path);
 
 /// Asks for the pages with several places of a server's file at the same time; GDAL's cache has them then.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);

@@ -58,9 +58,7 @@ Bytes File::read_up_to(uint64_t address, uint64_t size) {
     if (size > m_left) throw Damaged();
     m_left -= size;
     Bytes bytes(size);
-    if (VSIFSeekL(m_file, base + address, SEEK_SET) != 0 ||
-        VSIFReadL(bytes.data(), 1, bytes.size(), m_file) != bytes.size())
-        throw Damaged();
+    if (!read_whole(m_path, m_file, base + address, bytes.size(), bytes.data())) throw Damaged();
     return bytes;
 }
 

@@ -407,9 +407,24 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
             return matlab;
         }
     if (leads_to_hdf5(options.path)) try_hdf5(options.path);
-    const GdalErrors errors;
-    DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header,
-                                          GDAL_OF_RASTER, options.drivers, options.open_options});
+    GdalErrors errors;
+    const auto open = [&] {
+        return open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,
+                             options.drivers, options.open_options});
+    };
+    DatasetHandle dataset = open();
+    // What cannot be read of a directory is left out by drivers, with a warning, or they give up.
+    const auto lacks_bytes = [&] {
+        const std::string failures = errors.text(std::string());
+        return errors.warnings().find("IO error") != std::string::npos ||
+               failures.find("read ") != std::string::npos || failures.find("Read ") != std::string::npos;
+    };
+    for (int tries = 0; tries < 3 && lacks_bytes() && forget_cached(options.path); ++tries) {
+        errors.clear();
+        dataset = open();
+    }
+    if (lacks_bytes() && !VSIIsLocal(options.path.c_str()))
+        throw Error("cannot open '" + options.path + "': " + errors.warnings(), "Try again later.");
     if (dataset) return dataset;
     if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
         throw Error(
@@ -493,6 +508,8 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     RemoteOpening opening(options.path);
     auto s = std::make_shared<Impl>();
     s->options = options;
+    s->asked_path = options.path;
+    s->headers = opening.headers();
     // A driver or an open option that is asked for says how the file is to be seen.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
@@ -727,7 +744,8 @@ void RasterSource::end_with(const CancelFlag* cancel) const {
     if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
 }
 void RasterSource::check_unchanged() const {
-    if (RemoteFile* const remote = m->server_file()) remote->check_unchanged();
+    if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
+    raster::check_unchanged(m->asked_path, m->headers, nullptr);
 }
 const char* RasterSource::access() const {
     return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";

@@ -87,6 +87,8 @@ struct SourceState {
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
+    std::string asked_path; ///< by the user, and what a server told of it when it was opened
+    ServerHeaders headers;
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
