@@ -103,6 +103,9 @@ make_arm64() {
         touch "$arm/etc/distribution-is-complete"
     fi
     mount -t proc proc "$arm/proc"
+    mkdir -p "$arm/dev/pts"
+    mount --bind "$outer/dev/pts" "$arm/dev/pts" # apt writes its log by a terminal
+    ln -sf pts/ptmx "$arm/dev/ptmx"
     cp -L /etc/resolv.conf "$arm/etc/resolv.conf"
     if [ -e "$outer/etc/apt/apt.conf.d/90mirror-may-lag" ]; then cp "$outer/etc/apt/apt.conf.d/90mirror-may-lag" "$arm/etc/apt/apt.conf.d/"; fi
     target=$arm inside apt-get -q update

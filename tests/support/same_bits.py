@@ -125,7 +125,7 @@ def hashes(bin_folder, folder, environment=None):
         command = [str(bin_folder / ("gdal_hsi_" + tool)), *words]
         if tool in DEVICES:
             command[1:1] = ["-device", "cpu"]
-        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=900)
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True)
         if result.returncode != 0:
             raise AssertionError(f"gdal_hsi_{tool} {arguments}: exit code {result.returncode}\n{result.stderr.decode()}")
         for file in files.split():
