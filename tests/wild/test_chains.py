@@ -228,6 +228,20 @@ def test_a_changed_source(computed):
     assert "is gone" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
 
 
+def test_nodata_that_came_later(computed):
+    """It stands in a file that other programs write, too: one that tells statistics alone changes nothing."""
+    side = computed / "plain.img.aux.xml"
+    assert not side.exists()
+    text = '<PAMDataset>\n<PAMRasterBand band="1">\n{}\n</PAMRasterBand>\n</PAMDataset>\n'
+    side.write_text(text.format('<Metadata>\n<MDI key="STATISTICS_MAXIMUM">7</MDI>\n</Metadata>'))
+    succeed(run("gdal_hsi_pca", "-q", computed / "y.hsi", computed / "c.dat"))
+    value = float(read(computed / "plain.img")[0, 3, 3])
+    side.write_text(text.format(f"<NoDataValue>{value!r}</NoDataValue>"))
+    assert "what is no value" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+    side.unlink()
+    succeed(run("gdal_hsi_pca", "-q", "-overwrite", computed / "y.hsi", computed / "c.dat"))
+
+
 def edited(path, change):
     document = json.loads(path.read_text())
     change(document)

@@ -88,6 +88,7 @@ class Reader {
             s.nodata = NAN;
         else if (!nodata.is_null())
             fail("'nodata' is no number");
+        if (json.contains("values")) s.values = text(json, "values");
         s.bands = wholes(json, "bands", 1);
         if (const auto window = wholes(json, "window", 0); !window.empty()) {
             if (window.size() != 4) fail("'window' is no window");
@@ -173,6 +174,7 @@ OrderedJson json_of(const DocumentSource& s, const std::string& destination) {
     if (!s.bands.empty()) json["bands"] = s.bands;
     if (s.window) json["window"] = {s.window->x, s.window->y, s.window->w, s.window->h};
     if (s.scaled) json["scaled"] = true;
+    if (!s.values.empty()) json["values"] = s.values;
     if (!s.table.empty()) json["table"] = name_from(s.table, destination, false).text;
     for (const auto& file : s.files)
         json["files"].push_back({{"path", name_from(file.path, destination, false).text},

@@ -34,6 +34,9 @@ struct DocumentSource {
     /// Of a scene that is brought onto the grid of a lookup table: that.
     std::string table;
     std::vector<File> files; ///< of the scene, where it is a raster, and of the table
+    /// What in the scene's bands is no value, and what their numbers mean, as RasterSource tells it; empty:
+    /// not known. It may stand in a file of which other programs write, too (.aux.xml).
+    std::string values;
     std::shared_ptr<const SceneDocument> scene;
 };
 

@@ -41,6 +41,34 @@ class ChainOpening {
     ChainOpening& operator=(const ChainOpening&) = delete;
 };
 
+/// For DocumentSource::values: "224 x -9999", and so on for bands that differ.
+std::string values_text_of(const SourceState& s) {
+    std::string all;
+    const auto text_of = [&](size_t k) {
+        const BandMetadata& band = s.scene.bands[k];
+        const NodataMatch& nodata = s.nodata[k];
+        std::string text = "none";
+        if (nodata.active) {
+            double value = 0;
+            GDALCopyWords(nodata.bytes, band.type, 0, &value, GDT_Float64, 0, 1);
+            text = number_text(value);
+        }
+        if (s.scaled)
+            text +=
+                " * " + number_text(band.scale.value_or(1)) + " + " + number_text(band.offset.value_or(0));
+        return text;
+    };
+    for (size_t k = 0; k < s.bands.size();) {
+        const std::string text = text_of(k);
+        const size_t first = k;
+        while (k < s.bands.size() && text_of(k) == text)
+            ++k;
+        all += (all.empty() ? "" : ", ") + std::to_string(k - first) + " x " + text;
+    }
+    if (s.mask != MaskKind::none) all += ", with a mask";
+    return all;
+}
+
 std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const std::string& name) {
     OpenOptions options;
     options.path = source.path;
@@ -52,8 +80,15 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     options.window = source.window;
     options.nodata = source.nodata;
     options.use_bbl = source.bands.empty();
-    const auto scene = RasterSource::open(options);
-    return source.scaled ? scene->scaled() : scene;
+    auto scene = RasterSource::open(options);
+    if (source.scaled) scene = scene->scaled();
+    const std::string values = values_text_of(SourceAccess::state(*scene));
+    if (!source.scene && !source.values.empty() && source.values != values)
+        throw Error("what is no value in '" + source.path +
+                        "' was changed since the scene was made (bands and nodata were " + source.values +
+                        ", are " + values + ")",
+                    "Make the scene anew: what was found of the old one need not hold.");
+    return scene;
 }
 
 /// Bands and window of the source, of what is computed, as they would be read from its file.
@@ -225,6 +260,7 @@ DocumentSource document_source(const RasterSource& like) {
     source.nodata = s.options.nodata;
     source.bands = s.bands;
     source.scaled = s.scaled;
+    if (!s.options.document) source.values = values_text_of(s);
     if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file_samples || w.h != s.file_lines)
         source.window = w;
     if (s.options.document)
