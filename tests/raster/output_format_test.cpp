@@ -278,6 +278,80 @@ TEST(OutputFormat, BlocksThatTheUserWantsAreTriedToo) {
     EXPECT_EQ(folder.files(), std::vector<std::string>());
 }
 
+/// What is refused, and a word of the reason.
+struct Ignored {
+    const char* format;
+    const char* type;
+    std::vector<std::string> options;
+    const char* why;
+};
+
+TEST(OutputFormat, OptionsThatGdalWouldIgnoreAreRefused) {
+    const TempFolder folder;
+    const std::string path = folder / "a.tif";
+    const Ignored cases[] = {
+        {"GTiff", "Float32", {"COMPRESS=DEFLATE", "ZLEVEL=99"}, "from 1 to 12"},
+        {"GTiff", "Float32", {"COMPRESS=DEFLATE", "ZLEVEL=0"}, "from 1 to 12"},
+        {"GTiff", "Float32", {"COMPRESS=ZSTD", "ZSTD_LEVEL=40"}, "from 1 to 22"},
+        {"GTiff", "Float32", {"COMPRESS=LZMA", "LZMA_PRESET=10"}, "from 0 to 9"},
+        {"GTiff", "Byte", {"COMPRESS=JPEG", "JPEG_QUALITY=500"}, "from 1 to 100"},
+        {"GTiff", "Float32", {"COMPRESS=LZW", "NUM_THREADS=abc"}, "ALL_CPUS"},
+        {"GTiff", "Float32", {"COMPRESS=LZW", "NUM_THREADS=0"}, "ALL_CPUS"},
+        {"GTiff", "Float32", {"COMPRESS=LZW", "NUM_THREADS=1.5"}, "ALL_CPUS"},
+        {"GTiff", "Float32", {"COMPRESS=LERC", "MAX_Z_ERROR=-1"}, "at least 0"},
+        {"GTiff", "Float32", {"BLOCKXSIZE=0"}, "from 1"},
+        {"GTiff", "Float32", {"TILED=NO", "BLOCKYSIZE=0"}, "from 1"},
+        {"GTiff", "Float32", {"NBITS=5"}, "16 or 32 bits"},
+        {"GTiff", "Byte", {"NBITS=9"}, "1 to 8 bits"},
+        {"GTiff", "Int16", {"NBITS=12"}, "have 16 bits"},
+        {"GTiff", "UInt16", {"NBITS=8"}, "9 to 16 bits"},
+        {"GTiff", "Float32", {"DISCARD_LSB=2,abc,3"}, "DISCARD_LSB=abc"},
+        {"GTiff", "Float32", {"COMPRESS=DEFLATE", "ZSTD_LEVEL=9"}, "the codec is DEFLATE"},
+        {"GTiff", "Float32", {"ZLEVEL=9"}, "the codec is NONE"},
+        {"GTiff", "Float32", {"COMPRESS=LZW", "MAX_Z_ERROR=1"}, "the codec is LZW"},
+        {"GTiff", "Float32", {"COMPRESS=LERC", "PREDICTOR=2"}, "the codec is LERC"},
+        {"GTiff", "Float32", {"COMPRESS=LERC_ZSTD", "PREDICTOR=3"}, "the codec is LERC_ZSTD"},
+        {"GTiff", "Float32", {"COMPRESS=LZMA", "PREDICTOR=2"}, "the codec is LZMA"},
+        {"GTiff", "Float32", {"COMPRESS=PACKBITS", "PREDICTOR=3"}, "the codec is PACKBITS"},
+        {"GTiff", "Float32", {"PREDICTOR=2"}, "the codec is NONE"},
+        {"GTiff", "Float32", {"TILED=NO", "BLOCKXSIZE=32"}, "strips"},
+        {"GTiff", "Float32", {"COMPRESS=DEFLATE", "ZLEVEL=3", "zlevel=4"}, "contradict"},
+        {"COG", "Float32", {"LEVEL=3"}, "the codec is LZW"},
+        {"COG", "Float32", {"COMPRESS=DEFLATE", "LEVEL=13"}, "from 1 to 12"},
+        {"COG", "Float32", {"COMPRESS=ZSTD", "LEVEL=23"}, "from 1 to 22"},
+        {"COG", "Float32", {"COMPRESS=LZW", "NUM_THREADS=many"}, "ALL_CPUS"},
+        {"COG", "Float32", {"COMPRESS=NONE", "PREDICTOR=YES"}, "the codec is NONE"},
+        {"COG", "Float32", {"OVERVIEW_COMPRESS=NONE", "OVERVIEW_PREDICTOR=YES"}, "the codec is NONE"},
+        {"COG", "Byte", {"OVERVIEW_COMPRESS=JPEG", "QUALITY=50"}, "the codec is LZW"},
+        {"COG", "Float32", {"OVERVIEWS=NONE", "OVERVIEW_RESAMPLING=AVERAGE"}, "no overviews"},
+        {"COG", "Float32", {"ZOOM_LEVEL=3"}, "tiling scheme"},
+        {"COG", "Float32", {"RES=20"}, "grid"},
+    };
+    for (const Ignored& one : cases) {
+        const std::string said = refusal_of(path, one.format, 1, one.type, one.options);
+        EXPECT_NE(said.find(one.why), std::string::npos) << one.options.back() << ": " << said;
+    }
+    EXPECT_EQ(folder.files(), std::vector<std::string>());
+}
+
+TEST(OutputFormat, OptionsThatHaveAnEffectOrAskForWhatIsDoneAreTaken) {
+    const TempFolder folder;
+    const std::string path = folder / "a.tif";
+    const Ignored cases[] = {
+        {"GTiff", "Float32", {"COMPRESS=DEFLATE", "ZLEVEL=12", "NUM_THREADS=all_cpus"}, ""},
+        {"GTiff", "Float32", {"COMPRESS=lerc_deflate", "ZLEVEL=1", "MAX_Z_ERROR=0.5", "PREDICTOR=1"}, ""},
+        {"GTiff", "Float32", {"compress=zstd", "zstd_level=22", "num_threads=3", "Predictor=3"}, ""},
+        {"GTiff", "Float32", {"TILED=NO", "BLOCKXSIZE=64", "BLOCKYSIZE=7"}, ""}, // of 64 samples
+        {"GTiff", "Float32", {"NUM_THREADS=4", "NBITS=32"}, ""},
+        {"GTiff", "UInt16", {"NBITS=16", "COMPRESS=LZW", "COMPRESS=LZW"}, ""},
+        {"GTiff", "UInt16", {"DISCARD_LSB=3", "COMPRESS=LZW"}, ""},
+        {"COG", "Float32", {"COMPRESS=ZSTD", "LEVEL=22", "PREDICTOR=YES", "OVERVIEW_PREDICTOR=3"}, ""},
+        {"COG", "Float32", {"COMPRESS=NONE", "PREDICTOR=NO", "OVERVIEWS=NONE"}, ""},
+    };
+    for (const Ignored& one : cases)
+        EXPECT_EQ(refusal_of(path, one.format, 1, one.type, one.options), "") << one.options.back();
+}
+
 TEST(OutputFormat, AHeaderIsNoDestination) {
     EXPECT_NE(refusal_of("/tmp/scene.hdr", "", 3, "Float32").find("header"), std::string::npos);
 }

@@ -147,6 +147,99 @@ def test_lerc_keeps_its_error(tmp_path, codec):
         assert sizes[0] == sizes[1]
 
 
+def gdal_reads_nan_of_lerc(folder, kind, codec, tiled):
+    """Whether the GDAL at hand reads what it writes of bands together that are NaN in different pixels."""
+    path = folder / f"probe_{kind}_{codec}_{tiled}.tif"
+    data = cube(32, 16, 3, scale=60).astype("f8" if kind == "Float64" else "f4")
+    data[1, 3, 4] = data[:, 9, 20] = np.nan
+    layout = ["TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=16"] if tiled else ["TILED=NO"]
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), 32, 16, 3, gdal.GetDataTypeByName(kind),
+                                                   options=[f"COMPRESS={codec}", "INTERLEAVE=PIXEL", *layout])
+    dataset.WriteArray(data)
+    dataset = None
+    try:
+        _, pixels, said = quietly(path)
+    except RuntimeError:
+        return False
+    finally:
+        path.unlink()
+    return said == [] and np.array_equal(pixels, data, equal_nan=True)
+
+
+@pytest.mark.parametrize("tiled", ["YES", "NO"])
+@pytest.mark.parametrize("kind", ["Float32", "Float64"])
+@pytest.mark.parametrize("codec", ["LERC", "LERC_DEFLATE", "LERC_ZSTD"])
+def test_lerc_that_gdal_cannot_read_again(tmp_path, codec, kind, tiled):
+    """Bands together, some of them NaN where others are not: refused where this GDAL does not read its own files of such,
+    written right where it does, or where no NaN is stored, or the bands stand apart."""
+    data = cube(48, 40, 3, scale=60).astype("f4")
+    data[1, 7, 9] = data[:, 30, 2] = np.nan
+    source, whole = write_scene(tmp_path / "in.img", data), write_scene(tmp_path / "whole.img", np.nan_to_num(data, nan=5))
+    reads = gdal_reads_nan_of_lerc(tmp_path, kind, codec, tiled == "YES")
+    together = co([f"COMPRESS={codec}", "INTERLEAVE=PIXEL", f"TILED={tiled}"])
+    common = ["-q", "-ws", 3]
+    out = tmp_path / "out"
+    out.mkdir()
+    for words, scene in ([], source), (["-dstnodata", "nan"], source), ([], whole):
+        words = [*words, "-ot", kind]
+        succeed(spp(*common, "-overwrite", *words, scene, tmp_path / "plain.tif"))
+        if reads:
+            succeed(spp(*common, "-overwrite", *words, *together, scene, out / "o.tif"))
+            assert np.array_equal(stored(out / "o.tif"), stored(tmp_path / "plain.tif"), equal_nan=True)
+            continue
+        with assert_untouched(out):
+            result = spp(*common, *words, *together, scene, out / "o.tif")
+        assert result.code == 2 and "cannot read NaN again from LERC" in first_error(result)
+        assert "INTERLEAVE=BAND" in result.err and "COMPRESS=ZSTD" in result.err and "-dstnodata" in result.err
+    apart = co([f"COMPRESS={codec}", "INTERLEAVE=BAND", f"TILED={tiled}"])
+    for words, options in ((["-ot", kind, "-dstnodata", -7], together), (["-ot", kind], apart), (["-ot", "Int16"], together)):
+        succeed(spp(*common, "-overwrite", *words, source, tmp_path / "plain.tif"))
+        succeed(spp(*common, "-overwrite", *words, *options, source, out / "o.tif"))
+        _, pixels, said = quietly(out / "o.tif")
+        assert said == [] and np.array_equal(pixels, stored(tmp_path / "plain.tif"), equal_nan=True), words
+
+
+def test_cogs_with_lerc(tmp_path):
+    """Whose bands stand together, in overviews too."""
+    data = cube(300, 260, 3, scale=60).astype("f4")
+    data[1, 7, 9] = data[:, 100:140, 2] = np.nan
+    source = write_scene(tmp_path / "in.img", data)
+    common = ["-q", "-overwrite", "-ws", 3, "-of", "COG", "-co", "BLOCKSIZE=128"]
+    if gdal_reads_nan_of_lerc(tmp_path, "Float32", "LERC", True):
+        succeed(spp(*common, "-co", "COMPRESS=LERC", source, tmp_path / "o.tif"))
+    else:
+        for options in ["COMPRESS=LERC"], ["COMPRESS=DEFLATE", "OVERVIEW_COMPRESS=LERC_ZSTD"]:
+            result = spp(*common, *co(options), source, tmp_path / "o.tif")
+            assert result.code == 2 and "cannot read NaN again from LERC" in first_error(result)
+            assert "-of GTiff" in result.err and not (tmp_path / "o.tif").exists()
+    succeed(spp(*common, "-co", "COMPRESS=LERC", "-dstnodata", -7, source, tmp_path / "o.tif"))
+    succeed(spp("-q", "-ws", 3, "-dstnodata", -7, source, tmp_path / "plain.tif"))
+    assert np.array_equal(levels(tmp_path / "o.tif")[0], stored(tmp_path / "plain.tif"))
+
+
+IGNORED = {
+    "level": ("GTiff", ["COMPRESS=DEFLATE", "ZLEVEL=99"], "-co ZLEVEL=99: a whole number from 1 to 12 is needed", ""),
+    "threads": ("GTiff", ["COMPRESS=LZW", "NUM_THREADS=abc"], "-co NUM_THREADS=abc: ALL_CPUS or a whole number of at least 1 is needed", ""),
+    "level of another codec": ("GTiff", ["COMPRESS=DEFLATE", "ZSTD_LEVEL=9"], "-co ZSTD_LEVEL=9 has no effect: the codec is DEFLATE",
+                               "Leave it out, or say -co COMPRESS=ZSTD or LERC_ZSTD."),
+    "predictor": ("GTiff", ["COMPRESS=PACKBITS", "PREDICTOR=2"], "-co PREDICTOR=2 has no effect: the codec is PACKBITS",
+                  "Leave it out, or say -co COMPRESS=LZW, DEFLATE or ZSTD."),
+    "strips": ("GTiff", ["TILED=NO", "BLOCKXSIZE=64"], "-co BLOCKXSIZE=64 has no effect: with TILED=NO blocks are strips, as wide as the raster",
+               "Leave it out, or say -co TILED=YES."),
+    "twice": ("GTiff", ["COMPRESS=LZW", "COMPRESS=ZSTD"], "-co COMPRESS=LZW and -co COMPRESS=ZSTD contradict each other", "Leave one of them out."),
+    "COG": ("COG", ["COMPRESS=LZW", "LEVEL=9"], "-co LEVEL=9 has no effect: the codec is LZW",
+            "Leave it out, or say -co COMPRESS=DEFLATE, LERC_DEFLATE, ZSTD, LERC_ZSTD or LZMA."),
+}
+
+
+@pytest.mark.parametrize("case", IGNORED)
+def test_options_that_gdal_would_ignore(scene, tmp_path, case):
+    kind, options, message, advice = IGNORED[case]
+    with assert_untouched(tmp_path):
+        result = spp("-of", kind, *co(options), scene, tmp_path / "o.tif")
+    assert result.code == 2 and first_error(result) == message and advice in result.err, result.err
+
+
 def test_levels(tmp_path):
     """A higher level takes less room, of numbers that come again and again."""
     source = write_scene(tmp_path / "in.img", np.tile(cube(37, 25, 5, scale=60, noise=1), (1, 6, 6)))

@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
+#include "core/text.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/lerc_codec.h"
 #include "raster/gdal/sample_convert.h"
@@ -13,8 +14,11 @@
 #include <cpl_conv.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <vector>
 
 namespace hsi::raster {
 namespace {
@@ -155,6 +159,152 @@ std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     return lerc->max_error >= 0 ? lerc : std::nullopt;
 }
 
+/// A creation option that only some codecs of GTiff and COG heed. Of one with several rows each has its
+/// codecs.
+struct CodecOption {
+    const char* name;
+    const char* codecs;
+    double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
+};
+
+constexpr const char* lerc_codecs = "LERC LERC_DEFLATE LERC_ZSTD";
+constexpr const char* predicting_codecs = "LZW DEFLATE ZSTD";
+
+constexpr CodecOption codec_options[] = {
+    {"ZLEVEL", "DEFLATE LERC_DEFLATE", 1, 12},
+    {"ZSTD_LEVEL", "ZSTD LERC_ZSTD", 1, 22},
+    {"LZMA_PRESET", "LZMA", 0, 9},
+    {"LEVEL", "DEFLATE LERC_DEFLATE", 1, 12},
+    {"LEVEL", "ZSTD LERC_ZSTD", 1, 22},
+    {"LEVEL", "LZMA", 0, 9},
+    {"JPEG_QUALITY", "JPEG", 1, 100},
+    {"JPEGTABLESMODE", "JPEG", 0, 3},
+    {"WEBP_LEVEL", "WEBP", 1, 100},
+    {"WEBP_LOSSLESS", "WEBP"},
+    {"QUALITY", "JPEG WEBP", 1, 100},
+    {"OVERVIEW_QUALITY", "JPEG WEBP", 1, 100},
+    {"JXL_LOSSLESS", "JXL"},
+    {"JXL_EFFORT", "JXL"},
+    {"JXL_DISTANCE", "JXL"},
+    {"JXL_ALPHA_DISTANCE", "JXL"},
+    {"MAX_Z_ERROR", lerc_codecs, 0},
+    {"MAX_Z_ERROR_OVERVIEW", lerc_codecs, 0},
+    {"PREDICTOR", predicting_codecs},
+    {"OVERVIEW_PREDICTOR", predicting_codecs},
+};
+
+/// One -co: NAME=VALUE as the user wrote it, and its parts.
+struct GivenOption {
+    std::string text, name, value;
+    explicit GivenOption(const std::string& item)
+        : text("-co " + item), name(CPLString(item.substr(0, item.find('='))).toupper()),
+          value(item.substr(item.find('=') + 1)) {}
+};
+
+/// "A, B or C".
+std::string alternatives(const std::vector<std::string>& words) {
+    if (words.size() == 1) return words.front();
+    return joined(std::vector<std::string>(words.begin(), words.end() - 1), ", ") + " or " + words.back();
+}
+
+std::string number_text(double number) { return CPLSPrintf("%.15g", number); }
+
+void check_range(const GivenOption& option, double least, double most, bool whole) {
+    const auto number = to_number(option.value);
+    if (number && *number >= least && *number <= most && (!whole || *number == std::floor(*number))) return;
+    const bool bounded = most < std::numeric_limits<double>::max();
+    throw UsageError(option.text + ": a " + (whole ? "whole " : "") + "number " +
+                     (bounded ? "from " + number_text(least) + " to " + number_text(most)
+                              : "of at least " + number_text(least)) +
+                     " is needed");
+}
+
+[[noreturn]] void refuse_without_effect(const GivenOption& option, const std::string& why,
+                                        const std::string& otherwise) {
+    throw UsageError(option.text + " has no effect: " + why, "Leave it out, or " + otherwise + ".");
+}
+
+/// The codec of the image, or of the overviews of a COG, in capitals.
+std::string codec_of(const Target& target, const CPLStringList& list, bool overviews) {
+    std::string codec = compression_of(target.driver, list);
+    if (overviews) codec = list.FetchNameValueDef("OVERVIEW_COMPRESS", codec.c_str());
+    return CPLString(codec).toupper();
+}
+
+/// What a codec is told must be for the one that is used, and in its range.
+void check_codec_option(const GivenOption& option, const Target& target, const CPLStringList& list) {
+    const bool overviews = option.name.find("OVERVIEW") != std::string::npos;
+    const bool predictor = option.name.find("PREDICTOR") != std::string::npos;
+    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return; // as without the option
+    const std::string codec = codec_of(target, list, overviews);
+    std::vector<std::string> others;
+    for (const CodecOption& row : codec_options) {
+        if (option.name != row.name) continue;
+        if (is_any(codec, row.codecs)) {
+            const bool limits = row.least > std::numeric_limits<double>::lowest();
+            const bool whole = row.most < std::numeric_limits<double>::max();
+            if (limits) check_range(option, row.least, row.most, whole);
+            return;
+        }
+        const CPLStringList words(CSLTokenizeString2(row.codecs, " ", 0));
+        for (int i = 0; i < words.size(); ++i)
+            others.emplace_back(words[i]);
+    }
+    if (others.empty()) return;
+    const std::string name =
+        overviews && list.FetchNameValue("OVERVIEW_COMPRESS") ? "OVERVIEW_COMPRESS" : "COMPRESS";
+    refuse_without_effect(option, "the codec is " + codec, "say -co " + name + "=" + alternatives(others));
+}
+
+/// GDAL passes over bits that it cannot give to samples of the type.
+void check_bits(const GivenOption& option, GDALDataType type) {
+    const int all = GDALGetDataTypeSizeBits(type);
+    const int least = type == GDT_Byte ? 1 : type == GDT_UInt16 ? 9 : type == GDT_UInt32 ? 17 : all;
+    const auto bits = to_number(option.value);
+    if (bits && ((*bits >= least && *bits <= all && *bits == std::floor(*bits)) ||
+                 (type == GDT_Float32 && *bits == 16)))
+        return;
+    const std::string range = type == GDT_Float32 ? "16 or "
+                              : least < all       ? std::to_string(least) + " to "
+                                                  : "";
+    throw UsageError(option.text + ": samples of " + GDALGetDataTypeName(type) + " have " + range +
+                     std::to_string(all) + " bits");
+}
+
+/// Layout and numbers of a GeoTIFF that its codec has no part in.
+void check_geotiff_option(const GivenOption& option, const Target& target, const CPLStringList& list,
+                          const stream::CubeShape& shape) {
+    if (is_any(option.name, "BLOCKXSIZE BLOCKYSIZE"))
+        check_range(option, 1, std::numeric_limits<int>::max(), true);
+    if (option.name == "BLOCKXSIZE" && !list.FetchBool("TILED", true) &&
+        to_number(option.value) != static_cast<double>(shape.samples))
+        refuse_without_effect(option, "with TILED=NO blocks are strips, as wide as the raster",
+                              "say -co TILED=YES");
+    if (option.name == "NBITS") check_bits(option, target.type);
+    if (option.name == "DISCARD_LSB") {
+        const CPLStringList words(CSLTokenizeString2(option.value.c_str(), ",", 0));
+        for (int i = 0; i < words.size(); ++i)
+            check_range(GivenOption("DISCARD_LSB=" + std::string(words[i])), 0,
+                        GDALGetDataTypeSizeBits(target.type), true);
+    }
+}
+
+/// Of a COG: what is said of overviews or of another grid, of which there is none.
+void check_cog_option(const GivenOption& option, const CPLStringList& list) {
+    const bool overviews =
+        STARTS_WITH(option.name.c_str(), "OVERVIEW_") || option.name == "MAX_Z_ERROR_OVERVIEW";
+    if (overviews && EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "NONE"))
+        refuse_without_effect(option, "with OVERVIEWS=NONE there are no overviews",
+                              "leave OVERVIEWS=NONE out");
+    const bool tiling = !EQUAL(list.FetchNameValueDef("TILING_SCHEME", "CUSTOM"), "CUSTOM");
+    if (is_any(option.name, "ZOOM_LEVEL ZOOM_LEVEL_STRATEGY ALIGNED_LEVELS") && !tiling)
+        refuse_without_effect(option, "there is no tiling scheme", "say which with -co TILING_SCHEME");
+    if (is_any(option.name, "RES EXTENT WARP_RESAMPLING ADD_ALPHA") && !tiling &&
+        list.FetchNameValue("TARGET_SRS") == nullptr)
+        refuse_without_effect(option, "the raster keeps its grid",
+                              "name another one with -co TARGET_SRS or TILING_SCHEME");
+}
+
 } // namespace
 
 bool is_any(const std::string& word, const char* words) {
@@ -166,6 +316,39 @@ CPLStringList creation_options(const OutputOptions& options) {
     for (const std::string& item : options.creation_options)
         list.AddString(item.c_str());
     return list;
+}
+
+std::string compression_of(GDALDriver* driver, const CPLStringList& list) {
+    const bool cog = is(driver, "COG");
+    if (!cog && !is(driver, "GTiff")) return "NONE";
+    return list.FetchNameValueDef("COMPRESS", cog ? "LZW" : "NONE"); // GDAL's defaults
+}
+
+void check_creation_options(const Target& target, const OutputOptions& options,
+                            const stream::CubeShape& shape) {
+    const CPLStringList list = creation_options(options);
+    for (const std::string& item : options.creation_options) {
+        const GivenOption option(item);
+        // GDAL takes the first.
+        if (const char* const first = list.FetchNameValue(option.name.c_str());
+            first != nullptr && option.value != first)
+            throw UsageError("-co " + option.name + "=" + first + " and " + option.text +
+                                 " contradict each other",
+                             "Leave one of them out.");
+        if (option.name == "NUM_THREADS" && !EQUAL(option.value.c_str(), "ALL_CPUS")) {
+            const auto number = to_number(option.value);
+            if (!number || *number < 1 || *number > std::numeric_limits<int>::max() ||
+                *number != std::floor(*number))
+                throw UsageError(option.text + ": ALL_CPUS or a whole number of at least 1 is needed");
+        }
+        const bool cog = is(target.driver, "COG");
+        if (!cog && !is(target.driver, "GTiff")) continue;
+        if (cog)
+            check_cog_option(option, list);
+        else
+            check_geotiff_option(option, target, list, shape);
+        check_codec_option(option, target, list);
+    }
 }
 
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {

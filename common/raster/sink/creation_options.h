@@ -19,6 +19,12 @@ bool is_any(const std::string& word, const char* words);
 
 /// -co as GDAL takes it, nothing added.
 CPLStringList creation_options(const OutputOptions& options);
+/// The codec of a GTiff or COG with these options, in the words of -co COMPRESS; "NONE" of other formats.
+std::string compression_of(GDALDriver* driver, const CPLStringList& list);
+/// Throws UsageError for options that GDAL would pass over without a word: a number out of range, one that
+/// another option leaves without effect, two that contradict each other.
+void check_creation_options(const Target& target, const OutputOptions& options,
+                            const stream::CubeShape& shape);
 /// What a GTiff gets when the user says nothing.
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type);
 /// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL

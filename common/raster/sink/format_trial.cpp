@@ -19,8 +19,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -324,7 +326,65 @@ std::string refused_options(const OutputOptions& options, const OutputSpec& spec
     return !one.empty() ? one : !all.empty() && works_with({}) ? all : std::string();
 }
 
+/// Whether pixels of two bands together, some of them NaN in one band and some in both, come back from LERC.
+bool lerc_keeps_nan() {
+    constexpr int side = 16, bands = 2;
+    constexpr size_t size = side * side;
+    const TrialFolder folder;
+    const std::string path = folder.path() + "/t.tif";
+    CPLStringList list;
+    for (const char* option :
+         {"COMPRESS=LERC", "INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=16"})
+        list.AddString(option);
+    std::vector<float> values(bands * size), again(bands * size);
+    for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(i % 37 + 1);
+    for (const size_t at : {size_t{20}, size_t{40}, size + 40})
+        values[at] = std::numeric_limits<float>::quiet_NaN();
+    const auto transfer = [&](GDALDataset& dataset, GDALRWFlag flag, std::vector<float>& of) {
+        return dataset.RasterIO(flag, 0, 0, side, side, of.data(), side, side, GDT_Float32, bands, nullptr, 0,
+                                0, 0, nullptr) == CE_None;
+    };
+    const GdalErrors errors;
+    {
+        GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName("GTiff");
+        const DatasetHandle made = make_raster(driver, path, {side, side, bands}, GDT_Float32, list);
+        if (!made || !transfer(*made, GF_Write, values)) return false;
+    }
+    const DatasetHandle written(GDALDataset::Open(path.c_str(), GDAL_OF_RASTER));
+    return written && transfer(*written, GF_Read, again) && !errors.any() &&
+           std::equal(values.begin(), values.end(), again.begin(),
+                      [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); });
+}
+
+/// True when blocks of the image or of a COG's overviews hold all bands in LERC.
+bool has_lerc_of_bands_together(const Target& target) {
+    const bool cog = is(target.driver, "COG");
+    if (!cog && !is(target.driver, "GTiff")) return false;
+    const CPLStringList& list = target.options;
+    if (!EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "PIXEL")) return false; // GDAL's default
+    const std::string codec = compression_of(target.driver, list);
+    const bool reduced = cog && !EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "NONE");
+    return STARTS_WITH_CI(codec.c_str(), "LERC") ||
+           (reduced && STARTS_WITH_CI(list.FetchNameValueDef("OVERVIEW_COMPRESS", ""), "LERC"));
+}
+
 } // namespace
+
+void check_lerc_of_nan(const Target& target, const OutputOptions& options, const OutputSpec& spec,
+                       const std::optional<NodataValue>& nodata) {
+    const bool floats = target.type == GDT_Float32 || target.type == GDT_Float64;
+    const bool numbers_alone = nodata && !std::isnan(nodata->as_double()) && !spec.keep_nan;
+    if (!floats || numbers_alone || spec.shape.bands == 1 || !has_lerc_of_bands_together(target)) return;
+    static const bool kept = lerc_keeps_nan();
+    if (kept) return;
+    const std::string apart =
+        is(target.driver, "COG") ? "-of GTiff, which keeps the bands apart" : "-co INTERLEAVE=BAND";
+    throw UsageError("'" + options.path +
+                         "': this GDAL cannot read NaN again from LERC with the bands of a pixel together",
+                     "Use " + apart + ", another codec (-co COMPRESS=ZSTD)" +
+                         (spec.keep_nan ? "." : ", or a number where there is no value (-dstnodata)."));
+}
 
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene) {

@@ -108,12 +108,7 @@ GDALDriver* choose_driver(const OutputOptions& options) {
 std::string RasterSink::compression(const OutputOptions& options) {
     if (options.path.empty()) return {};
     GDALDriver* const driver = choose_driver(options);
-    const bool cog = is(driver, "COG");
-    if (!cog && !is(driver, "GTiff")) return {};
-    CPLStringList list;
-    for (const std::string& option : options.creation_options)
-        list.AddString(option.c_str());
-    const std::string codec = list.FetchNameValueDef("COMPRESS", cog ? "LZW" : "NONE"); // GDAL's defaults
+    const std::string codec = compression_of(driver, creation_options(options));
     return EQUAL(codec.c_str(), "NONE") ? std::string() : codec;
 }
 
@@ -173,6 +168,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
         if (!GDALValidateCreationOptions(target.driver, target.options.List()))
             throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
     }
+    check_creation_options(target, options, spec.shape);
     if (options.grows) make_to_grow(target, options, spec.shape.bands);
     if (!is_virtual) complete_options(target, options, spec.shape);
     return target;

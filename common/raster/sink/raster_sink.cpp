@@ -410,7 +410,11 @@ void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
 RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 RasterSink::~RasterSink() = default;
 
-void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
+    const Target target = check_all(options, spec);
+    if (options.nodata || spec.nodata) // else create() knows what no value is
+        check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
+}
 
 bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
     return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
@@ -442,6 +446,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
         impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
+    check_lerc_of_nan(impl->target, options, spec, impl->nodata);
     impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
     if (!spec.sample_type.empty()) impl->rule.take_parts(GDALGetDataTypeByName(spec.sample_type.c_str()));
     impl->make_together();
