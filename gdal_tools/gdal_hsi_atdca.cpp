@@ -127,7 +127,7 @@ class TargetRasters {
                                       {{"unit", s.score_kind == "angle" ? "degree" : "1"}}});
             m_outputs.plan(options("-scores", s.scores), std::move(spec));
         }
-        m_outputs.check();
+        m_outputs.check(like);
     }
 
     /// Those that hold pixels: the map, then the scores.

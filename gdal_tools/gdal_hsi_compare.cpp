@@ -681,7 +681,7 @@ void compare_scenes(tool::Run& run, Settings s) {
             throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
         map_options = map_output(run, s);
         map_spec = map_of(a.cube->shape(), measurement.local());
-        raster::RasterSink::check(map_options, map_spec);
+        raster::RasterSink::check(map_options, map_spec, *a.file);
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     if (run.options().dry_run) {

@@ -342,9 +342,10 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
 }
 
 /// The scores, a band a name (none: RX), then the map where it is asked for. \throws what is refused.
-raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                std::vector<std::string> names, const detect::Decision& decision = {}) {
     if (names.empty()) names = {"RX"};
+    const auto scene = source.shape();
     raster::OutputSet outputs;
     auto scores = score_spec(s, scene, names);
     describe_threshold(s, decision, scores.metadata);
@@ -384,7 +385,7 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const st
         outputs.plan(options, map);
     }
     if (!s.depth.empty()) outputs.plan(run.side_output("-depth", s.depth), scores);
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 
@@ -1017,7 +1018,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     if (s.conditioning.components > scene.shape().bands)
         throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
-    auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
+    auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     BackgroundComputing there(run, computing, mask, given);
     detect::Decision decision{!s.map.empty(), s.threshold};
@@ -1060,7 +1061,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                           }};
     const double share = 0.5 * s.share_of_detection();
     const bool found = decide(run, s, scoring, targets.names().size(), share, mask, &detector, decision);
-    if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
     const auto operation = scoring.make(as_stored(s, decision));
     if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
                                 targets.names(), mask, scoring.pass("detection", share)))
@@ -1183,7 +1184,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
                                   s.columns_per_group};
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
-        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        auto outputs = plan_outputs(run, s, *source, targets.names());
         if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
         const auto options = group_options_at(s, targets, *source);
         found = options.has_value();
@@ -1211,7 +1212,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         }
         if (!again) targets.warn_of_other_units(run, s.method, *source);
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
         const auto operation = scoring.make(as_stored(s, decision));
         return write_scores(run, s, *source, *cube, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
@@ -1354,7 +1355,7 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
                               const detect::PixelMask* mask, const detect::GroupPlane& plane) {
     bool found = false, fits = true; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
-        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        auto outputs = plan_outputs(run, s, *source, targets.names());
         const auto options = group_options_at(s, targets, *source);
         found = options.has_value();
         if (!found) return false;
@@ -1380,7 +1381,7 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
         detect::Decision decision{!s.map.empty(), s.threshold};
         const double share = again ? 0 : 0.2;
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
         const auto operation = scoring.make(as_stored(s, decision));
         return write_scores(run, s, *source, empty, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
@@ -1404,7 +1405,7 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
     if (computing.on_devices() && detect_classes_on_device(run, s, computing, source, targets, mask, plane))
         return;
     tool::Scene scene(run, source, "detection");
-    auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
+    auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
     const uint64_t held =
         memory_of_groups(run, s, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
     const auto pass = [&](stream::PassOptions options) {
@@ -1462,7 +1463,7 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
                           }};
     const double share = 0.5 * s.share_of_detection();
     const bool found = decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision);
-    if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
     const auto operation = scoring.make(as_stored(s, decision));
     if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
                                 targets.names(), mask, scoring.pass("detection", share)))
@@ -1476,7 +1477,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
-        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
+        auto outputs = plan_outputs(run, s, *source, targets.names());
         auto spectra = targets.at(*source);
         found = spectra.has_value();
         if (!found) return false;
@@ -1503,7 +1504,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
                                                detect::make_detector(s.method, *spectra), *spectra))
             return true;
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
         const auto operation = scoring.make(as_stored(s, decision));
         return write_scores(run, s, *source, *source, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
@@ -1678,7 +1679,7 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         const auto plan = plan_features(s, *source, lines, *targets.at(*source));
         const auto scene = tool::only_bands(source, plan.bands);
-        auto outputs = plan_outputs(run, s, scene->shape(), targets.names());
+        auto outputs = plan_outputs(run, s, *scene, targets.names());
         report_features(run, plan.task);
         detect::Decision decision{!s.map.empty(), s.threshold};
         const Scoring scoring{*scene,
@@ -1700,7 +1701,7 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
             return true;
         }
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, scene->shape(), targets.names(), decision);
+        if (decision.threshold) outputs = plan_outputs(run, s, *scene, targets.names(), decision);
         const auto operation = computing->make_feature_fit(std::move(task), as_stored(s, decision));
         return write_scores(run, s, *scene, *scene, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
@@ -1757,8 +1758,8 @@ void write_tuned_scores(tool::Run& run, const Settings& s, DetectComputing& comp
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
     const auto operation = computing->make_tuned_filter(task, decision);
-    if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene.shape(), names, decision), *operation,
-                      names, nullptr, computing.pass("detection", share)))
+    if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene, names, decision), *operation, names,
+                      nullptr, computing.pass("detection", share)))
         throw tool::no_valid_pixel(scene);
     report_kernels(run, computing);
 }
@@ -1786,7 +1787,7 @@ void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computi
     const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, s.any_wavelengths);
     const auto values = tool::value_scale(*scene, matched);
     mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
-    plan_outputs(run, s, scene->shape(), targets.names());
+    plan_outputs(run, s, *scene, targets.names());
     if (run.options().dry_run)
         return tool::print_plan(
             run, *scene,
@@ -1819,7 +1820,7 @@ void detect_among_components(tool::Run& run, const Settings& s,
     if (s.tuned_components > scene.shape().bands)
         throw UsageError("-nc " + std::to_string(s.tuned_components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
-    plan_outputs(run, s, scene.shape(), targets.names());
+    plan_outputs(run, s, *scene.raster(), targets.names());
     const auto scan = [&] { // nothing is kept on the device, which the filter reads for itself
         return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences, true);
     };

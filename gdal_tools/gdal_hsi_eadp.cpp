@@ -256,7 +256,7 @@ class Profiling {
         const auto spec = profile_spec(
             source.shape(), m_settings,
             m_settings.no_pca ? source.band_names() : tools::component_names(m_components), nullptr);
-        raster::RasterSink::check(destination, spec);
+        raster::RasterSink::check(destination, spec, source);
         m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
         auto work = m_settings.no_pca ? tool::Work()
                                       : tools::projection_work(source.shape(), m_components, !m_statistics);

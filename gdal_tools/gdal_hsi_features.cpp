@@ -213,7 +213,7 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
     const auto scene = cut_to(plan, all);
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(s, *scene, plan));
-    outputs.check();
+    outputs.check(*scene);
     const auto operation = computing->make_features(scene->shape().bands, plan.ranges, s.output);
     report_ranges(run, plan);
     if (run.options().dry_run) {

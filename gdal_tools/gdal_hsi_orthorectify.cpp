@@ -97,7 +97,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& grid) {
 raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& grid) {
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(grid));
-    outputs.check();
+    outputs.check(grid);
     return outputs;
 }
 

@@ -582,7 +582,7 @@ class Pipeline {
                         "gdal_translate copies them.");
         stream::CopyOperation operation(spec.shape.bands, false);
         if (m_run.options().dry_run) {
-            raster::RasterSink::check(to, spec);
+            raster::RasterSink::check(to, spec, *source);
             return tool::print_plan(m_run, *source, operation, m_run.pass("write", m_share));
         }
         const auto sink = raster::RasterSink::create(to, spec, source.get());

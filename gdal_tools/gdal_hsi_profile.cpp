@@ -312,7 +312,7 @@ class Profiling {
         const int n = components();
         const auto& destination = run.options().destination;
         const auto written = profile_spec(source.shape(), settings, m_options, names(n));
-        raster::RasterSink::check(destination, written);
+        raster::RasterSink::check(destination, written, source);
         m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
                                             raster::RasterSink::will_take_bands(destination, written));
         report_where();

@@ -55,7 +55,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
         raster::describe_class_map(classes, options, map);
         outputs.plan(options, map);
     }
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 

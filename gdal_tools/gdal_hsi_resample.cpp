@@ -202,7 +202,7 @@ bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
     const auto spec = spec_of(scene, plan, target.bands);
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec);
-    outputs.check();
+    outputs.check(scene);
     const auto operation = resample::make_resampling(scene.shape().bands, plan.bands);
     const auto pass = [&] { return run.pass("resampling", share); };
     if (run.options().dry_run) {

@@ -70,7 +70,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
     };
     single("-alpha", settings.alpha_file, "SPP alpha", "radian");
     single("-rho", settings.rho_file, "SPP rho", "1");
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 

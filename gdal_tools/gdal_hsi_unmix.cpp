@@ -67,12 +67,13 @@ raster::OutputSpec rmse_spec(const stream::CubeShape& scene, const char* method)
     return rmse;
 }
 
-raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                              const std::vector<std::string>& names, const char* method) {
+    const auto scene = source.shape();
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, abundance_spec(scene, names, method));
     if (!s.rmse.empty()) outputs.plan(run.side_output("-rmse", s.rmse), rmse_spec(scene, method));
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 
@@ -229,7 +230,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
-    auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
+    auto outputs = outputs_of(run, s, *scene, endmembers.names, name_of(s.unmix.method));
     // A device adds up what its results come to; those of the processor go past a tally.
     const bool there = computing.on_devices() && !run.ranks().several();
     const auto unmixing =
@@ -293,11 +294,11 @@ const char* name_of(unmix::Normalise how) {
 }
 
 /// The rasters of the draws, in the order of the operation's outputs.
-raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                const std::vector<std::string>& classes) {
     const char* const method = name_of(s.unmix.method);
     const auto spec = [&](const std::vector<std::string>& names) {
-        auto one = abundance_spec(scene, names, method);
+        auto one = abundance_spec(source.shape(), names, method);
         one.metadata["HSI_UNMIX_DRAWS"] = std::to_string(s.draw.draws);
         one.metadata["HSI_UNMIX_SEED"] = std::to_string(s.draw.seed);
         one.metadata["HSI_UNMIX_PER_CLASS"] = std::to_string(s.draw.per_class);
@@ -315,7 +316,7 @@ raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const st
         outputs.plan(run.side_output("-deviation", s.deviation), spec(deviations));
     }
     if (!s.rmse.empty()) outputs.plan(run.side_output("-rmse", s.rmse), spec({"RMSE"}));
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 
@@ -416,7 +417,7 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                 double share) {
     const unmix::Endmembers spectra{library.names, library.spectra};
     const auto classes = unmix::classes_from(classes_of(run, s, library));
-    auto outputs = draw_outputs(run, s, scene->shape(), classes.names);
+    auto outputs = draw_outputs(run, s, *scene, classes.names);
     auto options = s.draw;
     options.method = s.unmix.method;
     options.deviation = !s.deviation.empty();

@@ -137,7 +137,7 @@ raster::OutputSet plan_classification(const Run& run, const raster::RasterSource
     }
     further("-probabilities", probabilities, std::move(names));
     further("-confidence", confidence, {{"confidence", {}}});
-    outputs.check();
+    outputs.check(source);
     return outputs;
 }
 

@@ -202,7 +202,7 @@ void check_output(const tool::Run& run, const raster::OutputSpec& spec, const ra
     if (raster::RasterSink::is_virtual(run.options().destination))
         raster::RasterSink::check_virtual(run.options().destination, spec, like);
     else
-        raster::RasterSink::check(run.options().destination, spec);
+        raster::RasterSink::check(run.options().destination, spec, like);
 }
 
 namespace {

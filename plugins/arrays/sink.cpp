@@ -125,6 +125,10 @@ void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
         description(spec, type, choose_nodata(options, spec, SourceNodata(), type), nullptr));
 }
 
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource&) {
+    check(options, spec);
+}
+
 bool RasterSink::will_take_bands(const OutputOptions&, const OutputSpec& spec) {
     return spec.shape.bands > 1;
 }

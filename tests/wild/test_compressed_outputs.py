@@ -199,6 +199,20 @@ def test_lerc_that_gdal_cannot_read_again(tmp_path, codec, kind, tiled):
         assert said == [] and np.array_equal(pixels, stored(tmp_path / "plain.tif"), equal_nan=True), words
 
 
+@pytest.mark.parametrize("tool", [("spp", "-ws", 3), ("pca", "-nc", 2), ("mnf", "-nc", 2), ("eadp", "-nc", 2)], ids=lambda tool: tool[0])
+def test_lerc_is_refused_before_any_work(tmp_path, tool):
+    """By a dry run already, which knows from the source whether NaN or a number is stored where there is no value."""
+    data = np.random.default_rng(3).uniform(0.1, 1, (4, 24, 20)).astype("f4")
+    together = ["-dry-run", *co(["COMPRESS=LERC", "INTERLEAVE=PIXEL"])]
+    name, *own = tool
+    succeed(run(f"gdal_hsi_{name}", *own, *together, write_scene(tmp_path / "number.img", data, nodata=-9), tmp_path / "o.tif"))
+    result = run(f"gdal_hsi_{name}", *own, *together, write_scene(tmp_path / "nan.img", data), tmp_path / "o.tif")
+    if gdal_reads_nan_of_lerc(tmp_path, "Float32", "LERC", True):
+        succeed(result)
+    else:
+        assert result.code == 2 and "cannot read NaN again from LERC" in first_error(result)
+
+
 def test_cogs_with_lerc(tmp_path):
     """Whose bands stand together, in overviews too."""
     data = cube(300, 260, 3, scale=60).astype("f4")

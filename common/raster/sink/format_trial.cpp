@@ -247,7 +247,7 @@ std::string trial_anywhere(const Target& target, const OutputOptions& options, c
         trial_in(TrialFolder(), target, options, list, shape, scene).empty())
         return {};
     const TrialFolder folder(options.path);
-    const std::string reason = trial_in(folder, target, options, list, shape, scene);
+    std::string reason = trial_in(folder, target, options, list, shape, scene);
     if (!reason.empty()) check_room(folder, options);
     return reason;
 }

@@ -26,6 +26,11 @@ class OutputSet {
         for (const auto& [options, spec] : m_planned)
             RasterSink::check(options, spec);
     }
+    /// The same where the source is known that create() will get.
+    void check(const RasterSource& like) const {
+        for (const auto& [options, spec] : m_planned)
+            RasterSink::check(options, spec, like);
+    }
 
     /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
     /// Throws Error or UsageError; what was made before is then gone again. To be called once.

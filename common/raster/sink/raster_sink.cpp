@@ -416,6 +416,11 @@ void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
         check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
 }
 
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
+    const Target target = check_all(options, spec);
+    check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &like.metadata(), target.type));
+}
+
 bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
     return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
 }

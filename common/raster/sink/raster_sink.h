@@ -119,6 +119,8 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
     /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
     /// UsageError.
     static void check(const OutputOptions& options, const OutputSpec& spec);
+    /// The same where the source is known that create() will get, and with it what stands for no value.
+    static void check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
     /// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
     static bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
 
