@@ -11,12 +11,14 @@
 #include "core/valid_pixel.h"
 #include "math/simd_target.h"
 #include "parallel/group.h"
+#include "parallel/threads.h"
 #include "stream/empty_source.h"
 #include "stream/statistics_sums.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace hsi::cluster {
@@ -35,6 +37,14 @@ uint32_t valid_bits(const uint16_t* labels, int count) {
     return bits;
 }
 
+/// Of the pixels that have a label, from its centre.
+void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int count,
+                 math::ExactSums& inertia) {
+    const auto& squares = look.squares(centres, labels);
+    for (int i = 0; i < count; ++i)
+        if (labels[i] != 0) inertia.add(0, &squares[static_cast<size_t>(i)], 1);
+}
+
 /// Gives pixels their labels, and gathers what moves; where it is wanted, the inertia, too.
 class Assigner final : public Visitor {
   public:
@@ -50,11 +60,6 @@ class Assigner final : public Visitor {
         m_look.take(from, band_stride, count);
         m_look.find_nearest(m_screen, valid_bits(labels, count));
         if (m_bounds != nullptr) m_bounds->set(at, m_look.gap());
-        if (m_with_inertia) {
-            const auto& distances = m_look.distances(m_screen.centres());
-            for (int i = 0; i < count; ++i)
-                if (labels[i] != 0) moves.inertia.add(0, &distances[static_cast<size_t>(i)], 1);
-        }
         for (int i = 0; i < count; ++i) {
             if (labels[i] == 0) continue;
             const auto to = static_cast<size_t>(m_look.index(i)), old = static_cast<size_t>(labels[i]) - 1;
@@ -70,6 +75,7 @@ class Assigner final : public Visitor {
                 v = -v;
             moves.sums.add(old * m_stride, m_pixel.data(), m_stride);
         }
+        if (m_with_inertia) add_squares(m_look, m_screen.centres(), labels, count, moves.inertia);
     }
     Moves moves;
 
@@ -283,6 +289,9 @@ struct Clustering::State {
         return std::move(all.list());
     }
     std::vector<Outlier> farthest_on_device(int bands, size_t most);
+    /// For angles, of which the device has cosines alone: what the processor finds of the values there, at
+    /// the labels of now.
+    double inertia_on_device(const Centres& centres);
     /// f(pixel, squared distance, |x| where angles count) for all valid pixels, in their order, as the last
     /// assignment on the device has them. The labels are those of now.
     template <class F>
@@ -391,6 +400,48 @@ std::vector<Outlier> Clustering::State::farthest_on_device(int bands, size_t mos
     return std::move(all.list());
 }
 
+double Clustering::State::inertia_on_device(const Centres& centres) {
+    constexpr int64_t most = 1 << 21; // values at a time
+    const auto pass = make_pass("iteration");
+    const int64_t bands = centres.bands, pixels = static_cast<int64_t>(scene.labels.size()),
+                  part = std::max<int64_t>(most / bands / group, 1) * group;
+    struct Member {
+        Look look;
+        std::vector<float> values; ///< [band][group]
+        math::ExactSums inertia{1};
+    };
+    std::vector<Member> members;
+    for (int i = 0; i < std::max(pass.lanes, 1); ++i)
+        members.push_back({Look(centres.bands, options.distance, 0),
+                           std::vector<float>(static_cast<size_t>(bands * group)), math::ExactSums(1)});
+    std::vector<int64_t> numbers;
+    std::vector<float> values; // [pixel][band]
+    int64_t first = 0;
+    const auto take = [&](int64_t g, int m) {
+        Member& member = members[static_cast<size_t>(m)];
+        const int64_t pixel = g * group, left = static_cast<int64_t>(numbers.size()) - pixel;
+        const int count = static_cast<int>(std::min<int64_t>(group, left));
+        for (int64_t i = 0; i < count; ++i)
+            for (int64_t b = 0; b < bands; ++b)
+                member.values[static_cast<size_t>(b * group + i)] =
+                    values[static_cast<size_t>((pixel + i) * bands + b)];
+        member.look.take(member.values.data(), group, count);
+        add_squares(member.look, centres, scene.labels.data() + first + pixel, count, member.inertia);
+    };
+    for (; first < pixels; first += part) {
+        const int64_t here = std::min(part, pixels - first);
+        numbers.resize(static_cast<size_t>(here));
+        std::iota(numbers.begin(), numbers.end(), first);
+        values.resize(numbers.size() * static_cast<size_t>(bands));
+        device->get(numbers, values.data());
+        parallel::for_each((here + group - 1) / group, static_cast<int>(members.size()), pass.cancel, take);
+    }
+    math::ExactSums all(1);
+    for (const Member& member : members)
+        all.add(member.inertia);
+    return all.value(0);
+}
+
 Clustering::Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass)
     : Clustering(source, options, std::move(make_pass), nullptr) {}
 
@@ -484,15 +535,21 @@ Result Clustering::refine(Centres centres) {
         math::ExactSums inertia(1);
         const bool angle = m->options.distance == Distance::angle;
         m->for_each_on_device(angle, [&](int64_t pixel, double distance, double length) {
-            inertia.add(0, &distance, 1);
+            if (!angle) inertia.add(0, &distance, 1);
             if (angle) sums.add(m->scene.labels[static_cast<size_t>(pixel)] * stride - 1, &length, 1);
         });
-        found.inertia = inertia.value(0);
+        found.inertia = angle ? m->inertia_on_device(centres) : inertia.value(0);
     }
-    if (m->options.distance == Distance::angle)
+    if (m->options.distance == Distance::angle) {
+        const auto length = [&](size_t c) { return sums.value(c * stride + stride - 1); };
+        double all = 0;
         for (size_t c = 0; c < k; ++c)
-            found.length.push_back(sums.value(c * stride + stride - 1) /
-                                   static_cast<double>(std::max<int64_t>(found.pixels[c], 1)));
+            all += length(c);
+        for (size_t c = 0; c < k; ++c)
+            found.length.push_back(found.pixels[c] > 0
+                                       ? length(c) / static_cast<double>(found.pixels[c])
+                                       : all / static_cast<double>(std::max<int64_t>(m->valid, 1)));
+    }
     found.centres = std::move(centres);
     return found;
 }

@@ -46,7 +46,7 @@ struct Centres {
 
 struct Result {
     Centres centres;             ///< those that the labels are nearest to; of unit length for angles
-    std::vector<double> length;  ///< mean |x| of each cluster's pixels, for angles; else empty
+    std::vector<double> length;  ///< mean |x| of each cluster's pixels (of all where it has none), for angles
     std::vector<int64_t> pixels; ///< of each cluster
     double inertia = 0;          ///< sum of the squared distances to the centres (angle: of unit spectra)
     int iterations = 0;          ///< assignments, the last idle one too

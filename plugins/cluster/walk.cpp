@@ -238,21 +238,39 @@ void Look::find_exactly(const Centres& centres, const std::vector<int>& among, u
         if ((pixels >> i & 1) != 0) m_index[i] = index[i];
 }
 
-const std::array<double, group>& Look::distances(const Centres& centres) {
+template <class Number, class One>
+const std::array<double, group>& Look::of_each(const Number& number, const One& one) {
     std::array<double, group> here;
-    std::array<int32_t, group> any;
     expand();
     for (int i = 0; i < m_count; ++i) {
-        const int k = index(i);
-        bool measured = false;
+        const int k = number(i);
+        bool measured = k < 0;
         for (int before = 0; before < i; ++before)
-            measured = measured || index(before) == k;
+            measured = measured || number(before) == k;
         if (measured) continue;
-        measure(centres, k, 1, here.data(), any.data());
-        for (size_t j = 0; j < group; ++j)
-            if (m_index[j] == k) m_distances[j] = m_distance == Distance::angle ? 2 - 2 * here[j] : here[j];
+        one(k, here.data());
+        for (int j = i; j < m_count; ++j)
+            if (number(j) == k) m_distances[static_cast<size_t>(j)] = here[static_cast<size_t>(j)];
     }
     return m_distances;
+}
+
+const std::array<double, group>& Look::distances(const Centres& centres) {
+    std::array<int32_t, group> any;
+    return of_each([&](int i) { return index(i); },
+                   [&](int k, double* to) {
+                       measure(centres, k, 1, to, any.data());
+                       for (size_t i = 0; m_distance == Distance::angle && i < group; ++i)
+                           to[i] = 2 - 2 * to[i];
+                   });
+}
+
+const std::array<double, group>& Look::squares(const Centres& centres, const uint16_t* labels) {
+    std::array<int32_t, group> any;
+    return of_each([&](int i) { return labels[i] - 1; },
+                   [&](int k, double* to) {
+                       simd_kernels().nearest(m_values.data(), m_bands, centres.of(k), 1, to, any.data());
+                   });
 }
 
 void Look::measure(const Centres& centres, int first, int count, double* best, int32_t* index) const {

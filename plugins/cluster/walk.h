@@ -86,8 +86,11 @@ class Look {
     }
     /// One pixel's values, and behind them |x| where angles count.
     void get(int i, double* to);
-    /// Squared distances of the pixels from the centres that find_nearest() found.
+    /// Squared distances of the pixels from the centres that find_nearest() found; for angles 2 - 2u'c, which
+    /// ranks pixels and no more: what is left of it near a centre is rounding.
     const std::array<double, group>& distances(const Centres& centres);
+    /// Sums of (x - c)^2, for angles of (u - c)^2, to the centres that labels name, from 1 on; 0: any number.
+    const std::array<double, group>& squares(const Centres& centres, const uint16_t* labels);
     static uint64_t bytes(int bands, int centres) {
         return (static_cast<uint64_t>(bands) * 3 + static_cast<uint64_t>(centres) + 64) * group *
                sizeof(float);
@@ -99,6 +102,9 @@ class Look {
     void find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels);
     /// Of centre k, or of all: the best one, and its number.
     void measure(const Centres& centres, int first, int count, double* best, int32_t* index) const;
+    /// distances[i] of those with number(i) >= 0: one(k, to) for each k among them, once.
+    template <class Number, class One>
+    const std::array<double, group>& of_each(const Number& number, const One& one);
 
     const int m_bands;
     const Distance m_distance;

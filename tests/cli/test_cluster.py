@@ -103,7 +103,7 @@ def test_is_numpys_lloyd_from_the_same_start(scene, out, angle, most):
     assert (got[~valid] == 0).all() and (got[valid] == expected + 1).all()
     assert facts["counts"] == list(np.bincount(expected, minlength=6))
     inertia = ((x - c[expected])**2).sum()
-    assert facts["inertia"] == pytest.approx(inertia, rel=1e-9 if not angle else 1e-6)
+    assert facts["inertia"] == pytest.approx(inertia, rel=1e-9)
     if angle:
         length = np.linalg.norm(pixels_of(scene)[0], axis=1)
         c = c * np.array([length[expected == k].mean() for k in range(6)])[:, None]
@@ -191,6 +191,39 @@ def test_a_mask_decides_on_the_clusters_alone(scene, out):
     succeed(cluster("-k", 4, "-mask", out / "mask.tif", "-mask-output", scene, out / "cut.tif"))
     cut = labels(out / "cut.tif").ravel()[valid]
     assert (cut[inside] == expected[inside]).all() and (cut[~inside] == 0).all()
+
+
+def test_inertia_of_angles_close_to_their_centres(tmp_path, out):
+    random = np.random.default_rng(1)
+    base = np.array([.5 + .1 * np.sin(np.arange(10)), .3 + .2 * np.cos(np.arange(10) / 3)])
+    for noise in (1e-4, 1e-6):
+        data = base[random.integers(0, 2, 600)] * (1 + random.normal(0, noise, (600, 10)))
+        path = write_scene(tmp_path / "tight.img", data.T.reshape(10, 20, 30).astype("f4"))
+        facts = json.loads(succeed(cluster("-overwrite", "-k", 2, "-distance", "angle", "-json", path, out / "map.tif")).out)
+        x = pixels_of(path, True)[0].astype(np.longdouble)
+        label = labels(out / "map.tif").ravel()
+        inertia = 0
+        for k in (1, 2):
+            mean = x[label == k].mean(axis=0)
+            inertia += ((x[label == k] - mean / np.sqrt((mean * mean).sum()))**2).sum()
+        assert facts["inertia"] == pytest.approx(float(inertia), rel=1e-9), noise
+
+
+@pytest.mark.parametrize("distance", ["angle", "euclidean"])
+def test_centres_of_empty_clusters_may_start_the_next_run(distance, tmp_path, out):
+    data = np.ones((3, 4, 6)) * np.array([1, 2, 5])[:, None, None]
+    nm = [401, 402, 403]
+    path = write_scene(tmp_path / "same.img", data, wavelengths=nm)
+    start = tmp_path / "start.csv"
+    start.write_text("wavelength,a,b,c\n401,1,1,9\n402,2,2,1\n403,5,5,1\n")
+    result = succeed(cluster("-start", start, "-distance", distance, "-centres", out / "c.csv", "-json", path, out / "map.tif"))
+    empty = np.array(json.loads(result.out)["counts"]) == 0
+    assert empty.any() and "no pixel" in result.err
+    found = centres(out / "c.csv")
+    assert (found != 0).any(axis=1).all()
+    if distance == "angle":  # as long as the pixels are on average
+        np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.sqrt(30), rtol=1e-6)
+    succeed(cluster("-overwrite", "-start", out / "c.csv", "-distance", distance, path, out / "map.tif"))
 
 
 def test_fewer_spectra_than_clusters(tmp_path, out):

@@ -322,6 +322,62 @@ TEST(Cluster, EqualCentresAndEqualPixels) {
     EXPECT_EQ(run(cube, 5, {}).result.centres.count, 1);
 }
 
+/// Pixels beside their centre: 1 - u'c has no digits of their distance.
+TEST(Cluster, InertiaOfAnglesDoesNotCancel) {
+    for (const double noise : {1e-2, 1e-4, 1e-6})
+        for (const uint64_t memory : {uint64_t{1} << 30, uint64_t{980} << 10}) {
+            Cube cube = spoiled(150, 130, 6, 3);
+            for (int64_t p = 0; p < cube.shape.pixels(); ++p)
+                for (int b = 0; b < 6; ++b)
+                    if (float& v = cube.values[static_cast<size_t>(b * cube.shape.pixels() + p)];
+                        std::isfinite(v) && v != 0)
+                        v = static_cast<float>((p % 3 == 0 ? 1 + b : 7 - b) *
+                                               (1 + noise * static_cast<double>(v)));
+            cluster::Options options;
+            options.distance = Distance::angle;
+            const auto found = run(cube, 2, options, {0, 0, 2, memory});
+            EXPECT_EQ(found.in_memory, memory > 980 << 10);
+            const Plain plain(cube, Distance::angle);
+            long double sum = 0;
+            for (size_t i = 0; i < plain.pixels.size(); ++i) {
+                const auto label = static_cast<int>(found.labels[static_cast<size_t>(plain.place[i])]);
+                for (size_t b = 0; b < 6; ++b) {
+                    const long double apart =
+                        static_cast<long double>(plain.pixels[i][b]) - found.result.centres.of(label - 1)[b];
+                    sum += apart * apart;
+                }
+            }
+            const auto expected = static_cast<double>(sum);
+            EXPECT_GT(expected, 0);
+            EXPECT_NEAR(found.result.inertia, expected, 1e-9 * expected) << noise;
+        }
+}
+
+TEST(Cluster, EqualSpectraHaveNoInertiaOfAngles) {
+    Cube cube(6, 5, 3);
+    for (int64_t p = 0; p < 30; ++p)
+        for (int b = 0; b < 3; ++b)
+            cube.values[static_cast<size_t>(b * 30 + p)] = static_cast<float>((p % 2 + 1) * (b + 1));
+    cluster::Options options;
+    options.distance = Distance::angle;
+    const std::vector<double> same = {1 / std::sqrt(14.0), 2 / std::sqrt(14.0), 3 / std::sqrt(14.0)};
+    const auto found = run(cube, 3, options, {}, {same, same, {1, 0, 0}});
+    EXPECT_GE(found.result.inertia, 0);
+    EXPECT_LT(found.result.inertia, 30 * 3 * 0x1p-80); // multiples of 2^-40
+    double pixels = 0, length = 0;
+    for (size_t k = 0; k < 3; ++k) {
+        const auto count = static_cast<double>(found.result.pixels[k]);
+        pixels += count;
+        length += count * found.result.length[k];
+        if (found.result.pixels[k] == 0) {
+            EXPECT_NEAR(found.result.length[k], 1.5 * std::sqrt(14.0), 1e-12); // the mean of all
+        }
+    }
+    EXPECT_EQ(pixels, 30);
+    EXPECT_NEAR(length, 30 * 1.5 * std::sqrt(14.0), 1e-9);
+    EXPECT_GT(std::count(found.result.pixels.begin(), found.result.pixels.end(), 0), 0);
+}
+
 /// The numbers of pixels in their file decide on the sample, not the window.
 TEST(Cluster, NumbersOfAWindow) {
     const PixelNumbers numbers{100, 7, 3};
