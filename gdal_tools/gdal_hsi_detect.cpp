@@ -1546,12 +1546,19 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
             if (v < 0) throw Error(where + name + " " + cells[column] + " is below 0");
             return v;
         };
+        const auto least = [&](size_t column, const char* name) {
+            const double v = value(column, name).value_or(0);
+            if (v > 1)
+                throw Error(where + name + " " + cells[column] + " is above 1, which no pixel reaches",
+                            "Fits and depths are shares: write 0.8 for 80 %.");
+            return v;
+        };
         if (cells[0].empty()) throw Error(where + "it has no name", "Name the spectrum of -target.");
         const auto from = value(1, "from_nm"), to = value(2, "to_nm");
         if (!from || !to || !(*from < *to))
             throw Error(where + "from_nm and to_nm are to be two wavelengths, the smaller one first");
-        lines.push_back({cells[0], *from, *to, value(3, "weight"), value(4, "fit_min").value_or(0),
-                         value(5, "depth_min").value_or(0)});
+        lines.push_back(
+            {cells[0], *from, *to, value(3, "weight"), least(4, "fit_min"), least(5, "depth_min")});
     }
     return lines;
 }
@@ -2051,13 +2058,16 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
                          "Give -background FILE, whose scores then decide, or a -threshold.");
 }
 
+/// Options that look at the scene for its background.
+constexpr const char* backgrounds_of_scene[] = {"window", "background", "background-by", "exclude-share"};
+
 /// -statistics takes the place of the pass over the background, and of no other one.
 void check_statistics(const tool::Call& call, const Settings& s, const std::string& method) {
     if (s.statistics.empty()) return;
     if (!s.has_background())
         throw UsageError("-statistics has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
-    for (const char* const option : {"window", "background", "background-by", "exclude-share"})
+    for (const char* const option : backgrounds_of_scene)
         if (call.given(option))
             throw UsageError(std::string("-statistics does not go with -") + option +
                                  ", which takes the background from the scene",
@@ -2072,6 +2082,11 @@ void check_statistics(const tool::Call& call, const Settings& s, const std::stri
 void check_follow(const tool::Call& call, const Settings& s, const tool::CommonOptions& options,
                   const std::string& method) {
     if (!options.source.follow) return;
+    for (const char* const option : backgrounds_of_scene)
+        if (call.given(option) && s.has_background())
+            throw UsageError(std::string("-follow does not go with -") + option +
+                                 ", which takes the background from the scene",
+                             "It is not there yet: give -statistics FILE, of earlier lines.");
     if (s.has_background() && s.statistics.empty())
         throw UsageError("-follow with " + method +
                              " needs -statistics FILE: its background is not there yet",
@@ -2182,8 +2197,8 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_groups(call, s, method);
     check_threshold(call, s, method);
     parse_conditioning(call, s, method);
-    check_statistics(call, s, method);
     check_follow(call, s, options, method);
+    check_statistics(call, s, method);
 }
 
 /// What belongs to -method sff.

@@ -462,6 +462,14 @@ def test_the_interleave_of_an_output(line, tmp_path, dst, of_either, offline):
 
 @pytest.mark.parametrize("words, message", [
     (["gdal_hsi_detect", "-target", "library.csv", "live.img", "o.bil"], "needs -statistics FILE"),
+    (["gdal_hsi_detect", "-target", "library.csv", "-background-by", "columns", "live.img", "o.bil"],
+     "-follow does not go with -background-by"),
+    (["gdal_hsi_detect", "-target", "library.csv", "-background-by", "columns", "-statistics", "s.stat", "live.img", "o.bil"],
+     "-follow does not go with -background-by"),
+    (["gdal_hsi_detect", "-target", "library.csv", "-background", "m.img", "live.img", "o.bil"], "-follow does not go with -background"),
+    (["gdal_hsi_detect", "-target", "library.csv", "-exclude-share", 0.1, "live.img", "o.bil"],
+     "-follow does not go with -exclude-share"),
+    (["gdal_hsi_detect", "-method", "rx", "-window", 1, 5, "live.img", "o.bil"], "-follow does not go with -window"),
     (["gdal_hsi_detect", "-method", "sam", "-target-pixel", 0, 0, "live.img", "o.bil"], "does not go with -target-pixel"),
     (["gdal_hsi_detect", "-method", "sam", "-target", "library.csv", "-map", "m.dat", "-threshold", "90%", "live.img", "o.bil"],
      "a threshold that is found among all scores"),

@@ -57,8 +57,8 @@ struct SpectrumTable {
     std::vector<std::string> further;           ///< columns that were not asked for
 };
 /// The columns `needed`, then `optional`, whatever their case and order. A cell that stands for no value (NA,
-/// nan, - ...) is empty. \throws Error naming the file when it is no table with names of columns, and when
-/// one that is needed is missing.
+/// nan, - ...) is empty; in a column of `optional` nan, which somebody computed, stays. \throws Error naming
+/// the file when it is no table with names of columns, and when one that is needed is missing.
 SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
                                   const std::vector<std::string>& optional = {});
 /// The number in a cell, with a decimal point or comma; NaN when it is none.

@@ -335,8 +335,11 @@ SpectrumTable spectrum_table(const std::string& path, const std::string& text,
         if (!taken[c]) result.further.push_back(table.head[c]);
     for (const auto& row : table.rows) {
         auto& cells = result.rows.emplace_back();
-        for (const size_t at : places)
-            cells.push_back(at == none || is_empty_cell(row[at]) ? std::string() : row[at]);
+        for (const size_t at : places) {
+            const bool computed =
+                cells.size() >= needed.size() && at != none && EQUAL(row[at].c_str(), "nan");
+            cells.push_back(at == none || (is_empty_cell(row[at]) && !computed) ? std::string() : row[at]);
+        }
     }
     return result;
 }
