@@ -293,3 +293,35 @@ def test_resample_needs_a_library(finer, tool, args):
     with assert_untouched(files):
         result = run(tool, *args, "-resample", "linear", files / "mixed.img", files / "o.tif")
         assert result.code == 2 and "-resample" in first_error(result)
+
+
+@pytest.mark.parametrize("rows, told", [
+    ("2.1,20\n2.2,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm (and 1 more such width)"),
+    ("2.1,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm"),
+    ("2100,-20\n2200,20\n", "band 1 has the width -20, which is no number above 0: unknown there"),
+    ("2100,20\n2200,inf\n", "band 2 has the width inf, which is no number above 0: unknown there"),
+    ("2100,1e9\n2200,20\n", "the width of band 1 is taken for 1000000000 nm"),
+    ("2100,20\n2200,20\n", ""), ("2100,0\n2200,20\n", ""), ("2100,\n2200,nan\n", ""), ("2.1,0.02\n2.2,0.02\n", ""),
+])
+def test_widths_that_cannot_be_right_are_told(tmp_path, rows, told):
+    centres = np.linspace(2000, 2400, 30)
+    write_scene(tmp_path / "s.img", cube(6, 5, 30).astype("f4"), wavelengths=centres, fwhm=[14.0] * 30)
+    (tmp_path / "t.csv").write_text("wavelength,fwhm\n" + rows)
+    err = succeed(resample("-resample", "linear", "-bands", tmp_path / "t.csv", tmp_path / "s.img", tmp_path / "o.tif")).err
+    assert (told in err) if told else ("width" not in err), err
+    # As a library, and a spectrum a line.
+    lines = ["wavelength,fwhm,a"] + [row + ",0.5" for row in rows.split()]
+    (tmp_path / "l.csv").write_text("\n".join(lines) + "\n")
+    err = run("gdal_hsi_info", tmp_path / "l.csv").err
+    assert (told in err) if told else ("width" not in err), err
+
+
+def test_units_beside_the_names_make_widths_right(tmp_path):
+    centres = np.linspace(2000, 2400, 30)
+    write_scene(tmp_path / "s.img", cube(6, 5, 30).astype("f4"), wavelengths=centres, fwhm=[14.0] * 30)
+    (tmp_path / "t.csv").write_text("wavelength (um),fwhm (nm)\n2.1,20\n2.2,20\n")
+    result = succeed(resample("-bands", tmp_path / "t.csv", tmp_path / "s.img", tmp_path / "o.tif"))
+    assert "width" not in result.err
+    dataset = gdal.Open(str(tmp_path / "o.tif"))
+    items = dataset.GetRasterBand(1).GetMetadata()
+    assert float(items["wavelength"]) == 2100 and float(items["fwhm"]) == 20

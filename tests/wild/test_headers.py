@@ -124,6 +124,57 @@ def test_a_wavelength_that_is_no_number_is_unknown(tmp_path, entry):
     assert facts(tmp_path / "o.img")["wavelengths_nm"] == [450, None, 883.5, 1100]
 
 
+def in_items(path, scene, wavelengths, widths, units):
+    """The scene as a GTiff, whose bands have items."""
+    gdal.Translate(str(path), str(scene))
+    dataset = gdal.Open(str(path), gdal.GA_Update)
+    for b, (nm, width) in enumerate(zip(wavelengths, widths), 1):
+        for key, value in (("wavelength", nm), ("fwhm", width), ("wavelength_units", units)):
+            dataset.GetRasterBand(b).SetMetadataItem(key, str(value))
+    del dataset
+    return path
+
+
+@pytest.mark.parametrize("key", ["wavelength", "fwhm"])
+def test_a_negative_entry_is_unknown(tmp_path, key):
+    lists = {"wavelength": list(NM), "fwhm": [9, 9, 8, 7]}
+    lists[key][1] *= -1
+    path = write(tmp_path, small(), {**{k: braces(v) for k, v in lists.items()}, "wavelength units": "Nanometers"})
+    name = "wavelengths_nm" if key == "wavelength" else "fwhm_nm"
+    assert [v is None for v in facts(path)[name]] == [False, True, False, False]
+    told = warnings(path)
+    assert f"the list '{key}' has '-" in told and "for band 2, which is no number above 0: unknown there" in told
+
+
+def test_a_negative_width_among_the_items_of_a_band_is_unknown(tmp_path):
+    path = write(tmp_path, small())
+    tif = in_items(tmp_path / "t.tif", path, NM, [9, -9, 8, -7], "Nanometers")
+    assert facts(tif)["fwhm_nm"] == [9, None, 8, None]
+    assert "band 2 has the width -9 (and 1 more such value), which is no number above 0: unknown there" in warnings(tif)
+    succeed(run("gdal_hsi_spp", "-q", tif, tmp_path / "o.tif"))
+    assert warnings(tmp_path / "o.tif") == "" and facts(tmp_path / "o.tif")["fwhm_nm"] == [9, None, 8, None]
+
+
+@pytest.mark.parametrize("units, wavelengths, widths, told", [
+    ("Micrometers", [2.0, 2.1, 2.2, 2.3], [14, 14, 14, 14], "the width of band 1 is taken for 14000 nm"),
+    ("Nanometers", [2000, 2100, 2200, 2300], [14, 14, 6100, 14], "the width of band 3 is taken for 6100 nm"),
+    ("Nanometers", [450, 450, 450, 450], [10, 10, 1000, 10], "the width of band 3 is taken for 1000 nm"),
+    ("Nanometers", [450, 560, 665, 842], [66, 36, 31, 106], ""),
+    ("Nanometers", [450, 451, 452, 453], [10, 10, 10, 10], ""),      # finer than the bands are wide
+    ("Nanometers", [550, 550.1, 1600, 1600.1], [900, 900, 900, 900], ""),  # less than all together
+    ("Nanometers", [450, 450, 450, 450], [10, 100, 400, 10], ""),
+    ("Nanometers", [450, 500, 550, 600], [10, 400, 900, 10], ""),    # a panchromatic one
+])
+def test_a_width_of_another_unit_is_told(tmp_path, units, wavelengths, widths, told):
+    path = write(tmp_path, small(), {"wavelength": braces(wavelengths), "fwhm": braces(widths), "wavelength units": units})
+    for scene in (path, in_items(tmp_path / "t.tif", path, wavelengths, widths, units)):
+        said = warnings(scene)
+        assert (said == "") if told == "" else (told in said and "'wavelength units'" in said), said
+    if units == "Micrometers":
+        assert "(and 3 more such widths)" in warnings(path)
+
+
+
 def test_wavelengths_of_zero_are_unknown(tmp_path):
     path = write(tmp_path, small(), {"wavelength": "{0, 0, 0, 0}", "wavelength units": "Nanometers"})
     assert facts(path)["wavelengths_nm"] == []

@@ -107,7 +107,7 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
         note(library, path, "'wavelength units = " + *units + "' is no unit of wavelengths: it has none");
     // In the unit of the wavelengths.
     const bool micrometres = told ? are_micrometres(largest, *units) : largest > 0 && largest < 100;
-    library_to_nm(library.fwhm_nm, micrometres ? "um" : told ? *units : "nm");
+    widths_to_nm(library, path, micrometres ? "um" : told ? *units : "nm");
 }
 
 /// Values that the header marks: ignored, or of a band that is bad.

@@ -82,6 +82,8 @@ double number_with_comma(const std::string& text);
 void library_to_nm(std::vector<double>& values, const std::string& units);
 /// The same of the library's wavelengths, with a note where `units` is wrong (are_micrometres()).
 void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
+/// The same of the library's widths, with a note where one is negative or infinite.
+void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The file's bytes. \throws Error.
 std::string library_text(const std::string& path);
 /// Numbers of bands into the library where they can be some: whole, from 1 on, none twice. `told`: as

@@ -166,7 +166,7 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
     } else if (kind == TableColumn::widths) {
         library.fwhm_nm = values;
         const std::string own = unit_in(name);
-        library_to_nm(library.fwhm_nm, !own.empty() ? own : !unit.empty() ? unit : "nm");
+        widths_to_nm(library, path, !own.empty() ? own : !unit.empty() ? unit : "nm");
     } else if (said == Said::plainly || said == Said::perhaps) {
         Column nm = values;
         library_to_nm(nm, unit_in(name));

@@ -264,7 +264,7 @@ void find_columns_beside(Columns& t, std::vector<bool>& bad) {
             if (unit == "cm-1")
                 t.library.fwhm_nm.clear(); // no width in nanometres
             else
-                library_to_nm(t.library.fwhm_nm, unit);
+                widths_to_nm(t.library, t.path, unit);
         } else if (kind == TableColumn::marks && !marks) {
             marks = t.used[c] = true;
             for (size_t r = 0; r < bad.size(); ++r)

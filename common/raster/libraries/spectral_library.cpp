@@ -11,6 +11,7 @@
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -58,7 +59,7 @@ bool is_matlab_bytes(const std::string& bytes) {
            bytes.rfind("\x89HDF\r\n\x1a\n", 0) == 0;
 }
 
-SpectralLibrary read_some(const std::string& path, size_t scene_bands, bool bands_alone = false) {
+SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool bands_alone) {
     if (is_matlab(path)) return read_matlab_library(path, scene_bands);
     const std::string extension = CPLGetExtension(path.c_str());
     if (is_pipe_or_device(path) && is_of_several_files(extension)) refuse_pipe(path);
@@ -118,6 +119,13 @@ void leave_out_fills(SpectralLibrary& library) {
     }
 }
 
+SpectralLibrary read_some(const std::string& path, size_t scene_bands, bool bands_alone = false) {
+    SpectralLibrary library = read_form(path, scene_bands, bands_alone);
+    if (const std::string told = doubtful_widths(library.wavelengths_nm, library.fwhm_nm); !told.empty())
+        note(library, path, told);
+    return library;
+}
+
 } // namespace
 
 void refuse_library(const std::string& path, const std::string& what) {
@@ -167,6 +175,21 @@ void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const 
     if (wrong)
         note(library, path, "its wavelengths are too short for nanometres, and are taken for micrometres");
     library_to_nm(library.wavelengths_nm, wrong ? "um" : units);
+}
+
+void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units) {
+    size_t first = 0, count = 0;
+    for (size_t b = library.fwhm_nm.size(); b-- > 0;)
+        if (library.fwhm_nm[b] < 0 || std::isinf(library.fwhm_nm[b])) {
+            first = b;
+            ++count;
+        }
+    if (count > 0)
+        note(library, path,
+             "band " + std::to_string(first + 1) + " has the width " + number_text(library.fwhm_nm[first]) +
+                 (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
+                 ", which is no number above 0: unknown there");
+    library_to_nm(library.fwhm_nm, units);
 }
 
 double number_with_comma(const std::string& text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/metadata/spectral_metadata.h"
 
+#include "core/counted.h"
 #include "core/json.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
@@ -377,6 +378,40 @@ SpectralTexts spectral_texts(const SceneMetadata& scene) {
         }
     }
     return out;
+}
+
+std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std::vector<double>& fwhm_nm,
+                            const std::vector<int>& numbers) {
+    if (wavelengths_nm.size() != fwhm_nm.size()) return {};
+    std::vector<double> known;
+    for (const double nm : wavelengths_nm)
+        if (std::isfinite(nm)) known.push_back(nm);
+    if (known.empty()) return {};
+    std::sort(known.begin(), known.end());
+    const double span = known.back() - known.front();
+    constexpr double most_steps = 20, most_wavelengths = 2;
+    const auto is_doubtful = [&](double nm, double width) {
+        if (!std::isfinite(nm) || !std::isfinite(width)) return false;
+        if (width > most_wavelengths * nm) return true;
+        const auto above = std::upper_bound(known.begin(), known.end(), nm),
+                   from = std::lower_bound(known.begin(), known.end(), nm);
+        const double step = std::max(above != known.end() ? *above - nm : 0,
+                                     from != known.begin() ? nm - *std::prev(from) : 0);
+        return span > 0 && width > span && width > most_steps * step;
+    };
+    size_t first = 0, count = 0;
+    for (size_t b = wavelengths_nm.size(); b-- > 0;)
+        if (is_doubtful(wavelengths_nm[b], fwhm_nm[b])) {
+            first = b;
+            ++count;
+        }
+    if (count == 0) return {};
+    return "the width of band " +
+           std::to_string(numbers.empty() ? static_cast<int>(first) + 1 : numbers[first]) + " is taken for " +
+           number_text(fwhm_nm[first]) + " nm, at a wavelength of " + number_text(wavelengths_nm[first]) +
+           " nm" + (count > 1 ? " (and " + counted(count - 1, "more such width") + ")" : std::string()) +
+           ": is it in another unit? Widths have that of the wavelengths: 'wavelength units' of a header, or "
+           "what the columns of a table are called, as 'wavelength (um)' and 'fwhm (nm)'";
 }
 
 std::string micrometres(const std::string& text, double nanometres, const std::string& units) {

@@ -35,4 +35,11 @@ SpectralTexts spectral_texts(const SceneMetadata& scene);
 /// An item of the domain IMAGERY: the file's own digits where they are micrometres.
 std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
+/// What to tell of widths that cannot be right: wider than all wavelengths span and than 20 times the way to
+/// the next band, or than twice the band's wavelength, which are mostly those in another unit. Empty where
+/// there are none. Both lists have one value a band, NaN where unknown, or none at all; numbers: of the
+/// bands, empty for 1, 2, 3 ...
+std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std::vector<double>& fwhm_nm,
+                            const std::vector<int>& numbers = {});
+
 } // namespace hsi::raster

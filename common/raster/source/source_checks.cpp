@@ -8,6 +8,7 @@
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/source/locations.h"
 
@@ -167,13 +168,44 @@ void check_envi_header(SourceState& s) {
             throw Error(name + " ends within '" + field.key + "'", advice);
 }
 
+namespace {
+
+/// Widths that a format keeps elsewhere than in a list of a header, and of any format those that are of
+/// another size than the wavelengths.
+void note_widths(SourceState& s) {
+    std::vector<double> nm, widths;
+    std::vector<int> numbers;
+    const bool listed = s.scene.envi.find("fwhm") != nullptr;
+    std::string below;
+    size_t count = 0;
+    for (BandMetadata& b : s.scene.bands) {
+        if (CPLAtof(b.fwhm.c_str()) < 0) {
+            if (count++ == 0) below = "band " + std::to_string(b.file_band) + " has the width " + b.fwhm;
+            b.fwhm.clear(); // in outputs, too
+        }
+        nm.push_back(b.wavelength_nm);
+        widths.push_back(b.fwhm_nm);
+        numbers.push_back(b.file_band);
+    }
+    if (count > 0 && !listed)
+        s.notes.push_back(s.name() + ": " + below +
+                          (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
+                          ", which is no number above 0: unknown there");
+    if (const std::string told = doubtful_widths(nm, widths, numbers); !told.empty())
+        s.notes.push_back(s.name() + ": " + told);
+}
+
+} // namespace
+
 void check_band_lists(SourceState& s) {
     if (s.scene.told_nanometres)
         s.notes.push_back(s.name() +
                           ": its wavelengths are too short for nanometres, and are taken for micrometres");
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
-        if (key == "wavelength") return !band.wavelength.empty(); // a unit may stand beside it
+        if (key == "wavelength") // a unit may stand beside it
+            return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;
         const auto number = envi_number(entry);
+        if (key == "fwhm") return number && *number >= 0;
         if (key == "bbl" && !number)
             return EQUAL(entry.c_str(), "true") || EQUAL(entry.c_str(), "false") ||
                    EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
@@ -197,8 +229,10 @@ void check_band_lists(SourceState& s) {
     };
     for (const char* key : {"wavelength", "fwhm", "bbl"})
         if (const auto [what, count] = unknown(key); count > 0)
-            s.notes.push_back(s.name() + ": " + what + ", which is no number: " +
+            s.notes.push_back(s.name() + ": " + what + ", which is no number" +
+                              (key == std::string("bbl") ? ": " : " above 0: ") +
                               (key == std::string("bbl") ? "the band is taken for good" : "unknown there"));
+    note_widths(s);
     for (const auto& [gains, offsets] :
          {std::pair{"data gain values", "data offset values"},
           {"data reflectance gain values", "data reflectance offset values"}}) {

@@ -13,8 +13,9 @@ namespace hsi::raster {
 /// field.
 void check_envi_header(SourceState& s);
 
-/// Entries of the header's lists that are no numbers, of kept bands: unknown wavelengths and widths are told,
-/// and gains and offsets are left out for all bands where one is none, with a note.
+/// Entries of the header's lists that are no numbers, of kept bands: unknown wavelengths and widths are told
+/// (negative ones, too, and of all formats doubtful_widths()), and gains and offsets are left out for all
+/// bands where one is none, with a note.
 void check_band_lists(SourceState& s);
 
 /// GDAL reads the sources of a VRT in its own way. \throws Error naming an ENVI file among them of which it
