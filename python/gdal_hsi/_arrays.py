@@ -17,6 +17,7 @@ from ._library import NUMBERS, TYPES, Cube
 BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel", "feature", "component")
 LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing")
 SAMPLE_DIMENSIONS = ("x", "sample", "samples", "column", "columns", "col", "lon", "longitude", "easting")
+NODATA_ATTRIBUTES = ("_FillValue", "nodata", "missing_value")
 ROLE = "an array has three axes: bands, lines, samples, as rasterio gives it; band_axis=-1 where the bands come last"
 
 
@@ -66,6 +67,31 @@ def as_numpy(value, name):
     if array.size == 0:
         raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with one value at least.")
     return array
+
+
+def unmasked(value):
+    """A masked array as an array with NaN for what is masked; another value as it is."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    if not np.ma.is_masked(value):
+        return value.data
+    kind = value.dtype if value.dtype.kind in "fc" else np.float64
+    return value.astype(kind).filled(np.nan)
+
+
+def real_numbers(value, what):
+    """One-dimensional numbers that say something of bands."""
+    if np.ma.is_masked(value):
+        raise UsageError(f"{what} have masked values", "Give a number for every band.")
+    try:
+        values = np.asarray(value)
+        if values.dtype.kind not in "biuf":
+            values = values.astype(float) if values.dtype.kind == "O" else None
+    except (TypeError, ValueError):
+        values = None
+    if values is None or values.ndim != 1:
+        raise UsageError(f"{what} are no real numbers, one a band", "Give a list or an array of numbers.")
+    return values.astype(float)
 
 
 class Layout:
@@ -145,26 +171,81 @@ def _named_axes(dims, rank, name):
     return band, line, sample
 
 
-def _in_nm(values, units):
-    values = np.asarray(values, dtype=float)
-    units = str(units or "").lower()
-    if units.startswith(("nano", "nm")):
-        return values
-    if units.startswith(("micro", "um", "µm", "μm")):
-        return values * 1000
+NANOMETRES = {  # in one of the unit, as people write it
+    1.0: ("nm", "nanometer", "nanometre"), 1e3: ("um", "\u00b5m", "\u03bcm", "micrometer", "micrometre", "micron"),
+    1e6: ("mm", "millimeter", "millimetre"), 1e7: ("cm", "centimeter", "centimetre"), 1e9: ("m", "meter", "metre"),
+    0.1: ("angstrom", "\u00e5ngstr\u00f6m", "\u00e5", "\u212b"),
+}
+
+
+def _factor(units, name):
+    """Nanometres in one of the unit; None where there is no unit."""
+    text = "" if units is None else str(units).strip()
+    if text.lower() in ("", "unknown"):
+        return None
+    spelled = "\u00e5" if text == "A" else text if text == "Mm" else text.lower()
+    spelled = spelled[:-1] if len(spelled) > 3 and spelled.endswith("s") else spelled
+    for factor, names in NANOMETRES.items():
+        if spelled in names:
+            return factor
+    raise UsageError(f"{name} has wavelengths in '{text}', which is no unit of length that is known",
+                     "Convert them to nm, and say so in the coordinate's attribute units; or give wavelengths= yourself.")
+
+
+def _in_nm(values, units="", name=""):
+    values, factor = np.asarray(values, dtype=float), _factor(units, name)
+    if factor is not None:
+        return values * factor if factor >= 1 else values / (1 / factor)
     # Without a unit: no spectrometer of light has bands at 100 nm, or at 100 micrometres.
     return values * 1000 if np.nanmax(values) < 100 else values
 
 
-def _of_bands(value, dims, axes, names):
-    """A coordinate of the bands by one of these names, and its units; (None, "")."""
-    band = dims[axes[0]]
+WAVELENGTHS, WIDTHS = ("wavelength", "wavelengths", "wl"), ("fwhm", "widths")
+
+
+def _of_bands(value, band, names):
+    """A coordinate of the dimension of bands by one of these names, and its units; (None, "")."""
     for key in names:
         if key in value.coords and tuple(map(str, value.coords[key].dims)) == (band,):
             coordinate = value.coords[key]
-            if np.issubdtype(np.asarray(coordinate).dtype, np.number):
+            if np.asarray(coordinate).dtype.kind in "biuf":
                 return np.asarray(coordinate, dtype=float), coordinate.attrs.get("units", "")
     return None, ""
+
+
+def _wavelengths_of(value, band, name):
+    """What a DataArray says of its bands' wavelengths, in nm, or None."""
+    found, units = _of_bands(value, band, WAVELENGTHS)
+    return None if found is None else _in_nm(found, units, name)
+
+
+def _widths_of(value, band, name):
+    found, units = _of_bands(value, band, WIDTHS)
+    return None if found is None else found * (_factor(units, name) or 1)
+
+
+def nodata_of(value):
+    """The value that means none in a DataArray whose values are as a file has them. One that xarray has decoded has NaN there:
+    what its `encoding` says is of the file."""
+    for key in NODATA_ATTRIBUTES:
+        told = value.attrs.get(key)
+        if told is not None and np.size(told) == 1 and np.asarray(told).dtype.kind in "iuf":
+            return np.asarray(told).reshape(())[()]
+    return None
+
+
+def exact_number(value, name):
+    """The value as a double, which is what the library compares with."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or np.ma.is_masked(value):
+        raise UsageError(f"{name}={value!r} is no number", "Give the number that stands where there is no value.")
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if whole and int(number) != int(value):
+        raise UsageError(f"{name}={value} is no number that a double holds", "Give one up to 2**53, or a masked array.")
+    return number
 
 
 def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
@@ -177,32 +258,52 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
         mask = np.ascontiguousarray(~hidden).view(np.uint8)
     if is_data_array(value):
         if len(layout.axes) == 3:
-            if wavelengths is None:
-                found, units = _of_bands(value, layout.dims, layout.axes, ("wavelength", "wavelengths", "wl"))
-                wavelengths = None if found is None else _in_nm(found, units)
-            if fwhm is None:
-                found, units = _of_bands(value, layout.dims, layout.axes, ("fwhm", "widths"))
-                fwhm = None if found is None else (found if not str(units).lower().startswith(("mic", "um", "µm"))
-                                                   else found * 1000)
-        for key in ("_FillValue", "nodata", "missing_value"):
-            if nodata is None and isinstance(value.attrs.get(key, getattr(value, "encoding", {}).get(key)), (int, float, np.number)):
-                nodata = float(value.attrs.get(key, value.encoding.get(key)))
+            band = layout.dims[layout.axes[0]]
+            wavelengths = _wavelengths_of(value, band, layout.name) if wavelengths is None else wavelengths
+            fwhm = _widths_of(value, band, layout.name) if fwhm is None else fwhm
+        nodata = nodata_of(value) if nodata is None else nodata
     bands = cube.shape[0]
     for what, values in (("wavelengths", wavelengths), ("fwhm", fwhm)):
         if values is None:
             continue
-        values = np.asarray(values, dtype=float)
-        if values.ndim == 1 and len(values) == bands:
+        values = real_numbers(values, what)
+        if len(values) == bands:
             continue
         advice = "Give one a band."
-        if values.ndim == 1 and len(layout.axes) == 3 and len(values) in layout.values.shape:
+        if len(layout.axes) == 3 and len(values) in layout.values.shape:
             advice = f"band_axis={layout.values.shape.index(len(values))} has as many."
         raise UsageError(f"{layout.name} has {values.size} {what} for {bands} bands", advice)
+    nodata = None if nodata is None else exact_number(nodata, "nodata")
     if nodata is not None and math.isnan(nodata):
         nodata = None
     to_list = lambda v: None if v is None else [float(x) for x in np.asarray(v, dtype=float)]  # noqa: E731
-    return Cube(cube, mask=mask, nodata=nodata, wavelengths=None if wavelengths is None else to_list(_in_nm(wavelengths, "")),
+    return Cube(cube, mask=mask, nodata=nodata, wavelengths=None if wavelengths is None else to_list(_in_nm(wavelengths)),
                 widths=to_list(fwhm), names=names)
+
+
+def _spectra_of(value):
+    """Of a DataArray of spectra: values (spectra, bands), names, wavelengths in nm and widths, by its dimensions' names."""
+    dims = tuple(map(str, value.dims))
+    band = next((d for d in dims if _of_bands(value, d, WAVELENGTHS)[0] is not None), None)
+    band = band or next((d for d in dims if d.lower() in BAND_DIMENSIONS), None)
+    if band is None and len(dims) == 1:
+        band = dims[0]
+    if band is None or len(dims) > 2:
+        raise UsageError(f"spectra with the dimensions ({', '.join(dims)}): " +
+                         ("one or two are needed" if len(dims) != 2 else "none of them is one of bands"),
+                         "Name them spectrum and band: x.rename(...), or give x.values, spectra x bands.")
+    values = as_numpy(value, "spectra")
+    nodata = nodata_of(value)
+    if nodata is not None:
+        values = np.where(values == nodata, np.nan, values)
+    other = next((d for d in dims if d != band), None)
+    names = None
+    if other is not None:
+        values = values if dims[1] == band else values.T
+        named = (value.coords[k] for k in (other, "name", "names", "class") if k in value.coords)
+        names = next((list(map(str, np.asarray(c))) for c in named
+                      if tuple(map(str, c.dims)) == (other,) and np.asarray(c).dtype.kind in "UO"), None)
+    return values, names, _wavelengths_of(value, band, "spectra"), _widths_of(value, band, "spectra")
 
 
 class Spectra:
@@ -213,19 +314,29 @@ class Spectra:
     """
 
     def __init__(self, spectra, names=None, wavelengths=None, fwhm=None, band_numbers=None):
-        self.spectra = np.atleast_2d(np.asarray(spectra))
+        if is_data_array(spectra):
+            spectra, told, nm, widths = _spectra_of(spectra)
+            names, wavelengths = told if names is None else names, nm if wavelengths is None else wavelengths
+            fwhm = widths if fwhm is None else fwhm
+        self.spectra = np.atleast_2d(as_numpy(unmasked(spectra), "spectra"))
         if self.spectra.ndim != 2:
             raise UsageError(f"spectra have two axes, and these have {self.spectra.ndim}", "Give spectra x bands.")
+        if isinstance(names, str) or names is not None and not np.iterable(names):
+            raise UsageError(f"names={names!r} is no list of names", "Give one a spectrum.")
         self.names = [f"spectrum {k + 1}" for k in range(len(self.spectra))] if names is None else [str(n) for n in names]
+        self.wavelengths = None if wavelengths is None else real_numbers(wavelengths, "wavelengths")
+        self.fwhm = None if fwhm is None else real_numbers(fwhm, "widths")
+        self.band_numbers = None if band_numbers is None else [int(b) for b in real_numbers(band_numbers, "band numbers")]
+        self.check()
+
+    def check(self):
+        """Raises where names or what is said of bands are not as many as the spectra, or their bands."""
         if len(self.names) != len(self.spectra):
             raise UsageError(f"{len(self.names)} names for {len(self.spectra)} spectra", "Give one a spectrum.")
         number = self.spectra.shape[1]
-        for what, values in (("wavelengths", wavelengths), ("widths", fwhm), ("band numbers", band_numbers)):
+        for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers)):
             if values is not None and len(values) != number:
                 raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one a band.")
-        self.wavelengths = None if wavelengths is None else np.asarray(wavelengths, dtype=float)
-        self.fwhm = None if fwhm is None else np.asarray(fwhm, dtype=float)
-        self.band_numbers = None if band_numbers is None else [int(b) for b in band_numbers]
 
     def __len__(self):
         return len(self.spectra)
@@ -241,7 +352,7 @@ class Spectra:
         return f"<Spectra: {len(self)} of {self.spectra.shape[1]} bands>"
 
     def wavelengths_nm(self):
-        return None if self.wavelengths is None else _in_nm(self.wavelengths, "")
+        return None if self.wavelengths is None else _in_nm(self.wavelengths)
 
     def values(self):
         """As the library takes it without a text: bands x 1 x spectra; None where a text says more."""
@@ -355,7 +466,7 @@ def _data_array(values, layout, flat, info):
         for key, coordinate in like.coords.items():
             if band_dim in map(str, coordinate.dims):
                 coords[key] = coordinate.isel({band_dim: index})
-        attrs = {k: v for k, v in like.attrs.items() if k not in ("_FillValue", "nodata", "missing_value")}
+        attrs = {k: v for k, v in like.attrs.items() if k not in NODATA_ATTRIBUTES}
     else:
         names = [b.get("name", "") for b in info.get("bands", [])]
         bands = values.shape[layout.axes[0]] if len(layout.axes) == 3 else 1

@@ -9,7 +9,7 @@ import json
 import numpy as np
 
 from . import _library
-from ._arrays import Model, model_text
+from ._arrays import Model, model_text, unmasked
 from ._errors import Error, UsageError
 
 try:  # with scikit-learn its tools know these classes; without it they work alike
@@ -59,7 +59,7 @@ def _pixels(X, estimator=None, fitting=False):
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
     names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
-    X = np.asarray(X)
+    X = np.asarray(unmasked(X))
     if X.dtype == object:
         try:
             X = X.astype(np.float64)
@@ -247,6 +247,8 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
     def _labels(self, X, y):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        if np.ma.is_masked(y):
+            raise UsageError("y has masked labels", "Leave those pixels out: X[~y.mask], y.compressed().")
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
             import warnings

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of
+from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
 from ._library import TYPES, Cube, call
@@ -74,7 +74,9 @@ def _input(signature, argument, value, further, layout):
     if content == "spectra":
         if is_path(value):
             raise UsageError(f"{name} is a path, and src an array", "Give the spectra themselves: an array of spectra x bands, or Spectra with names and wavelengths.")
-        spectra = value if isinstance(value, Spectra) else Spectra(as_numpy(value, name))
+        spectra = value if isinstance(value, Spectra) else Spectra(
+            value if is_data_array(value) else as_numpy(unmasked(value), name))
+        spectra.check()
         values = spectra.values()
         if values is None:
             return spectra.text(), None
@@ -104,7 +106,7 @@ def _table_text(value, name):
         value = value.to_dict("list")
     if not isinstance(value, collections.abc.Mapping):
         raise UsageError(f"{name} is no table", "Give a dict with a list a column, or a DataFrame.")
-    cells = {str(key): [None if cell is None or cell != cell else cell for cell in column] for key, column in value.items()}
+    cells = {str(key): [None if cell is None or cell is np.ma.masked or cell != cell else cell for cell in column] for key, column in value.items()}
     return json.dumps({key: [cell.item() if hasattr(cell, "item") else cell for cell in column] for key, column in cells.items()})
 
 

@@ -158,6 +158,26 @@ def test_other_kinds_of_values():
     np.testing.assert_array_equal(y.mask, hidden.mask)
 
 
+def test_masked_spectra_and_labels():
+    """What is masked is NaN in spectra, no label in labels, nothing in tables, and an error where every band needs a number."""
+    nm = np.linspace(400, 1100, 8)
+    for kind in (np.float32, np.int32):
+        target = np.ma.MaskedArray((X[:, 3, 4] * 10).astype(kind), np.arange(8) > 5)
+        nan = np.where(target.mask, np.nan, target.data)
+        for given in (target, hsi.Spectra(target), hsi.Spectra(target, wavelengths=nm)):
+            found = hsi.detect(X, target=given, method="sam", wavelengths=nm)
+            np.testing.assert_array_equal(found, hsi.detect(X, target=nan, method="sam", wavelengths=nm))
+        assert (found != hsi.detect(X, target=target.data, method="sam", wavelengths=nm)).any()
+    labels = np.zeros((20, 24), int)
+    labels[2:6], labels[8:12], labels[14:18] = 1, 2, 3
+    model = hsi.svm_train(X, np.ma.MaskedArray(labels, labels == 2), C=8, gamma=0.5)
+    assert [c["value"] for c in model.document["classes"]] == [1, 3]
+    for what in ("wavelengths", "fwhm"):
+        refused("masked", lambda: hsi.pca(X, **{what: np.ma.MaskedArray(nm, nm > 900)}))
+        refused("masked", lambda: hsi.Spectra(X[:, 0, 0], **{what: np.ma.MaskedArray(nm, nm > 900)}))
+    np.testing.assert_array_equal(hsi.pca(X, wavelengths=np.ma.MaskedArray(nm), nc=2), hsi.pca(X, wavelengths=nm, nc=2))
+
+
 def test_what_others_export():
     class Exports:
         def __array__(self, dtype=None, copy=None):

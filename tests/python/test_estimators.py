@@ -116,6 +116,22 @@ def test_a_loaded_model_has_the_classes(estimator, kind, tmp_path):
     np.testing.assert_array_equal(np.unique(labels)[np.asarray(found).ravel() - 1], labels)
 
 
+@pytest.mark.parametrize("estimator", [*classifiers(), hsi.PCA(2), hsi.MNF(2)], ids=lambda e: type(e).__name__)
+def test_masked_pixels_and_labels(estimator):
+    x, y = separable()
+    hidden = np.ma.MaskedArray(x, np.zeros(x.shape, bool))
+    estimator.fit(hidden, y)
+    hidden[5, 3] = np.ma.masked
+    ask = estimator.predict if hasattr(estimator, "predict") else estimator.transform
+    for call in (lambda: estimator.fit(hidden, y), lambda: ask(hidden), lambda: estimator.fit((hidden * 10).astype(int), y)):
+        with pytest.raises(ValueError, match="NaN"):
+            call()
+    if hasattr(estimator, "predict"):
+        with pytest.raises(hsi.UsageError, match="masked labels"):
+            estimator.fit(x, np.ma.MaskedArray(y, y == 1))
+        np.testing.assert_array_equal(estimator.fit(x, np.ma.MaskedArray(y)).predict(x), y)
+
+
 @KINDS
 @pytest.mark.parametrize("labels", [np.array(["a", None], object), np.array([1, "a"], object), np.array([b"a", b"b"]), np.array([1j, 2])])
 def test_labels_that_are_none(estimator, labels):

@@ -56,10 +56,62 @@ def test_planes():
     np.testing.assert_array_equal(turned.transpose("y", "x").values, hsi.spp(VALUES.transpose(0, 1, 2), ws=3, alpha=True).alpha)
 
 
-@pytest.mark.parametrize("units, factor", [("nm", 1.0), ("nanometers", 1.0), ("um", 1e-3), ("micrometers", 1e-3), ("", 1e-3), ("", 1.0)])
+@pytest.mark.parametrize("units, factor", [
+    ("nm", 1.0), ("nanometers", 1.0), ("Nanometre", 1.0), ("um", 1e-3), ("\u00b5m", 1e-3), ("Micrometer", 1e-3), ("micrometers", 1e-3),
+    ("microns", 1e-3), ("mm", 1e-6), ("m", 1e-9), ("Meters", 1e-9), ("angstrom", 10), ("Angstroms", 10), ("A", 10), ("", 1e-3), ("", 1.0),
+    ("unknown", 1.0)])
 def test_units_of_wavelengths(units, factor):
     model = hsi.pca(scene(units=units, factor=factor), nc=2, model=True).model
     np.testing.assert_allclose(model.document["wavelengths_nm"], NM)
+    spectrum = scene(units=units, factor=factor)[:, 3, 4]
+    np.testing.assert_allclose(hsi.Spectra(spectrum).wavelengths_nm(), NM)
+
+
+@pytest.mark.parametrize("units", ["cm-1", "GHz", "1", 5, "index"])
+def test_units_that_are_no_lengths(units):
+    for call in (lambda a: hsi.pca(a, nc=2), lambda a: hsi.detect(VALUES, target=a[:, 3, 4], method="sam"), lambda a: hsi.Spectra(a[:, 3])):
+        with pytest.raises(hsi.UsageError, match=f"'{units}'"):
+            call(scene(units=units))
+    hsi.pca(scene(units=units), nc=2, wavelengths=NM)
+
+
+def test_spectra_by_their_names():
+    """A library in any order of its axes and bands is the same one."""
+    array = scene()
+    pixels = [(3, 4), (7, 9), (11, 2)]
+    rows = np.stack([VALUES[:, y, x] for y, x in pixels])
+    library = xr.DataArray(rows, dims=("mineral", "wavelength"), coords={"mineral": ["a", "b", "c"], "wavelength": NM})
+    expected = hsi.unmix(array, hsi.Spectra(rows, ["a", "b", "c"], NM))
+    assert list(expected.band.values) == ["a", "b", "c"]
+    for one in (library, library.T, library[:, ::-1], library[:, ::-1].T, library.rename(wavelength="bands").assign_coords(bands=range(6))):
+        xr.testing.assert_identical(hsi.unmix(array, one), expected)
+    scores = hsi.detect(array, target=rows[0], method="sam")
+    for one in (array[:, 3, 4], array[::-1, 3, 4], library[0], library[0, ::-1]):
+        np.testing.assert_array_equal(hsi.detect(array, target=one, method="sam").values, scores.values)
+    square = xr.DataArray(VALUES[:, 0, :6], dims=("wavelength", "what"), coords={"wavelength": NM})
+    np.testing.assert_array_equal(hsi.Spectra(square).spectra, VALUES[:, 0, :6].T)
+    marked = array[:, 3, 4].copy()
+    marked[2] = -1
+    marked.attrs["_FillValue"] = -1
+    assert np.isnan(hsi.Spectra(marked).spectra).tolist() == [[False, False, True, False, False, False]]
+    for strange in (xr.DataArray(rows, dims=("a", "b")), array):
+        with pytest.raises(hsi.UsageError, match=r"dimensions|axes"):
+            hsi.detect(array, target=strange if strange.ndim == 2 else strange.expand_dims("t"), method="sam")
+
+
+def test_a_decoded_array_has_nan_alone():
+    """What xarray's `encoding` says of the file's numbers is no matter of the decoded ones; attributes are, of what is not decoded."""
+    raw = np.random.default_rng(3).integers(10, 40, (6, 15, 20)).astype(np.int16)
+    raw[:, 2, 3], raw[:, 5, 6] = 7, 21
+    file = xr.Dataset({"v": (("band", "y", "x"), raw, {"_FillValue": np.int16(7), "scale_factor": 0.5, "add_offset": -3.5})})
+    decoded, kept = xr.decode_cf(file)["v"], xr.decode_cf(file, mask_and_scale=False)["v"]
+    assert decoded.encoding["_FillValue"] == 7 and (decoded.values[:, 5, 6] == 7).all() and kept.attrs["_FillValue"] == 7
+    y = decoded.hsi.spp(ws=3)
+    np.testing.assert_array_equal(y.values, hsi.spp(decoded.values, ws=3))
+    assert np.isnan(y.values).sum() == 6 and "_FillValue" not in {**y.attrs, **y.encoding}
+    y = kept.hsi.spp(ws=3)
+    np.testing.assert_array_equal(y.values, hsi.spp(raw, ws=3, nodata=7))
+    assert y.attrs["_FillValue"] == 7 and (y.values == 7).sum() == 6
 
 
 def test_nodata_survives():
