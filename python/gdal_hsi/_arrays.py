@@ -53,7 +53,7 @@ def as_numpy(value, name):
     try:
         only = device is not None and not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
         array = np.from_dlpack(value) if only else np.asarray(value)
-    except Exception as error:
+    except (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise UsageError(f"{name} is no array: {error}", "Give a NumPy array, an xarray.DataArray, or a path.") from None
     if array.dtype == np.bool_:
         array = array.view(np.uint8)

@@ -3,11 +3,13 @@
 
 The library is $HSI_LIBRARY, else the one that lies in this package, else the system's libhsi.so.0.
 """
+import _thread
 import ctypes
 import functools
 import json
 import os
 import pathlib
+import queue
 import threading
 
 import numpy as np
@@ -64,6 +66,15 @@ def library():
     except OSError as error:
         raise Error(f"libhsi cannot be loaded: {error}",
                     "Install libhsi0, or set HSI_LIBRARY to the file libhsi.so.0.") from None
+    try:
+        return _declared(lib)
+    except AttributeError as error:
+        raise Error(f"{path} is no libhsi of this version: {error}",
+                    "Install libhsi0 of the version of this package, or set HSI_LIBRARY to the file libhsi.so.0.") from None
+
+
+def _declared(lib):
+    """The library with the types of its functions."""
     lib.hsi_version.restype = lib.hsi_algorithms.restype = ctypes.c_char_p
     lib.hsi_cancellation_new.restype = ctypes.c_void_p
     lib.hsi_cancel.argtypes = lib.hsi_cancellation_free.argtypes = [ctypes.c_void_p]
@@ -101,6 +112,18 @@ class Cube:
         self.wavelengths, self.widths, self.scales, self.offsets = wavelengths, widths, scales, offsets
 
 
+def text(value, what):
+    """A text as C has it."""
+    try:
+        encoded = str(value).encode()
+    except UnicodeEncodeError:
+        encoded = b"\0"
+    if b"\0" in encoded:
+        raise UsageError(f"{what}: {value!r} has a character that no text may have (NUL, or half of a surrogate pair)",
+                         "Leave it out.")
+    return encoded
+
+
 def _doubles(values):
     return None if values is None else (ctypes.c_double * len(values))(*values)
 
@@ -129,11 +152,11 @@ def _described(cube, keep):
             keep.append(_doubles(values))
             setattr(array, name, ctypes.cast(keep[-1], ctypes.POINTER(ctypes.c_double)))
     if cube.names is not None:
-        names = (ctypes.c_char_p * len(cube.names))(*(None if n is None else str(n).encode() for n in cube.names))
+        names = (ctypes.c_char_p * len(cube.names))(*(None if n is None else text(n, "names") for n in cube.names))
         keep.append(names)
         array.names, array.name_count = ctypes.cast(names, ctypes.POINTER(ctypes.c_char_p)), len(cube.names)
     if cube.unit:
-        array.unit = str(cube.unit).encode()
+        array.unit = text(cube.unit, "unit")
     keep.append(array)
     return array
 
@@ -155,7 +178,6 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
     allocate(role, info, shape, dtype) returns such an array. progress(share) may raise what ends the call.
     """
     lib, keep, made, raised = library(), [], {}, []
-    flag = ctypes.c_void_p(lib.hsi_cancellation_new())
 
     def on_progress(_user, done):
         try:
@@ -182,7 +204,7 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
             raised.append(error)
             return 1
 
-    hooks = _Hooks(size=ctypes.sizeof(_Hooks), allocate=_Allocate(on_allocate), cancellation=flag.value)
+    hooks = _Hooks(size=ctypes.sizeof(_Hooks), allocate=_Allocate(on_allocate))
     if progress is not None:
         hooks.progress = _Progress(on_progress)
     given = (_Input * max(1, len(inputs)))()
@@ -191,59 +213,112 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
         if isinstance(value, Cube):
             slot.array = ctypes.pointer(_described(value, keep))
         else:
-            slot.text = value.encode()
+            slot.text = text(value, role)
     wanted = (_Output * max(1, len(outputs)))()
     for slot, (role, value) in zip(wanted, outputs.items()):
         slot.role = role.encode()
         if value is not None:
             slot.array = ctypes.pointer(_described(Cube(value), keep))
             made[role] = value
-    result = ctypes.c_void_p()
-    run = lib.hsi_plan if plan else lib.hsi_run
-    arguments = (algorithm.encode(), json.dumps(options).encode(), given, len(inputs), wanted, len(outputs),
+    told = _options_text(options)
+    held = _Held(lib)
+    hooks.cancellation, result, run = held.flag.value, held.result, lib.hsi_plan if plan else lib.hsi_run
+    arguments = (text(algorithm, "algorithm"), told, given, len(inputs), wanted, len(outputs),
                  ctypes.byref(hooks), ctypes.byref(result))
+
+    def work(_keep=keep):
+        try:
+            run(*arguments)
+        finally:
+            held.leave()
+
     try:
-        _run_interruptibly(lambda: run(*arguments), lambda: lib.hsi_cancel(flag))
+        held.share()
+        _run_interruptibly(work, lambda: lib.hsi_cancel(held.flag))
         code = lib.hsi_result_code(result)
         if raised:
-            raise raised[0]
+            error = raised[0]
+            raised.clear()  # an error knows this frame by its traceback, and keeps all arrays of the call while the frame knows it
+            try:
+                raise error
+            finally:
+                del error
         if code != OK:
             kind = {USAGE: UsageError, CANCELLED: Cancelled}.get(code, Error)
             raise kind(lib.hsi_result_message(result).decode(errors="replace"),
                        lib.hsi_result_advice(result).decode(errors="replace"))
         facts = json.loads(lib.hsi_result_json(result).decode(errors="replace"))
         texts = {role: lib.hsi_result_text(result, role.encode()) for role in outputs}
-        return Outcome(made, {role: text.decode(errors="replace") for role, text in texts.items() if text is not None}, facts)
+        return Outcome(made, {role: one.decode(errors="replace") for role, one in texts.items() if one is not None}, facts)
     finally:
-        lib.hsi_result_free(result)
-        lib.hsi_cancellation_free(flag)
+        held.leave()
 
 
-class _Worker:
-    """A thread that works while the main one waits. It stays for the next call: to start one takes longer than small arrays."""
+class _Held:
+    """What the library has made for a call. The last one who leaves gives it back: the caller, or the thread that still works
+    where an interruption has taken the caller away."""
 
-    idle = []
+    def __init__(self, lib):
+        self._lib, self._others, self.result = lib, [], ctypes.c_void_p()
+        self.flag = ctypes.c_void_p(lib.hsi_cancellation_new())
+
+    def share(self):
+        self._others.append(True)
+
+    def leave(self):
+        try:
+            self._others.pop()
+        except IndexError:
+            self._lib.hsi_result_free(self.result)
+            self._lib.hsi_cancellation_free(self.flag)
+
+
+def _options_text(options):
+    """The options as JSON."""
+    try:
+        return json.dumps(options, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        pass
+    for name, value in options.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise UsageError(f"-{name}: {value!r} is neither a finite number nor a text, nor a list of them",
+                             "Give it as the documentation of the function says.") from None
+    raise UsageError("options have names that are no texts")
+
+
+class _Workers:
+    """Threads that work while the main one waits. They stay for the next call: to start one takes longer than small arrays.
+
+    A handler of signals may raise between any two steps of the main thread. So all that counts threads is done by them, and a
+    job that is handed over twice is done once.
+    """
 
     def __init__(self):
-        self._go = threading.Lock()
-        self._go.acquire()
-        self._work = None
-        threading.Thread(target=self._serve, name="gdal_hsi", daemon=True).start()
+        self._jobs, self._idle = queue.SimpleQueue(), []
 
-    def _serve(self):
+    def start(self):
+        """Sees to it that a thread waits for a job."""
+        if not self._idle:
+            _thread.start_new_thread(self._serve, (self._jobs, self._idle))
+
+    def hand_over(self, job):
+        self._jobs.put(job)
+
+    @staticmethod
+    def _serve(jobs, idle):
+        idle.append(True)
         while True:
-            self._go.acquire()
-            work, self._work = self._work, None
-            work()
-            del work
-
-    def give(self, work):
-        self._work = work
-        self._go.release()
+            job = jobs.get()
+            idle.pop()
+            job(lambda: idle.append(True))
+            del job
 
 
+_workers = _Workers()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Worker.idle.clear)  # a child has no thread but its own
+    os.register_at_fork(after_in_child=_workers.__init__)  # a child has no thread but its own
 
 
 def _run_interruptibly(work, cancel):
@@ -251,29 +326,40 @@ def _run_interruptibly(work, cancel):
     if threading.current_thread() is not threading.main_thread():
         work()
         return
-    over, waiting = [], threading.Lock()
+    over, taken, waiting = [], threading.Lock(), threading.Lock()
     waiting.acquire()
 
-    def job():
+    def job(at_end):
+        if not taken.acquire(blocking=False):
+            at_end()
+            return
+        error = None
         try:
             work()
-            over.append(None)
-        except BaseException as error:  # noqa: B902 - raised where the call began
-            over.append(error)
-        finally:
-            waiting.release()
+        except BaseException as caught:  # noqa: B902 - raised where the call began
+            error = caught
+        at_end()
+        over.append(error)
+        error = None
+        waiting.release()
 
-    worker = _Worker.idle.pop() if _Worker.idle else _Worker()
-    worker.give(job)
-    interrupted = None
-    while not over:
-        try:
-            waiting.acquire()
-        except BaseException as error:  # noqa: B902 - KeyboardInterrupt, or what a handler of signals raises
-            interrupted = interrupted or error
+    _workers.start()
+    interrupted, handed_over = None, False
+    try:
+        while not over:
+            try:
+                if not handed_over:
+                    _workers.hand_over(job)
+                    handed_over = True
+                waiting.acquire()
+            except BaseException as error:  # noqa: B902 - KeyboardInterrupt, or what a handler of signals raises
+                cancel()
+                interrupted = interrupted or error
+        failed = interrupted or over[0]
+        if failed is not None:
+            raise failed
+    finally:
+        if not over:
             cancel()
-    _Worker.idle.append(worker)
-    if interrupted is not None:
-        raise interrupted
-    if over[0] is not None:
-        raise over[0]
+        interrupted = failed = None  # they know this frame by their tracebacks
+        over.clear()

@@ -308,6 +308,79 @@ assert hsi.spp(x[:4, :20, :20]).shape == (4, 20, 20)
     assert done.returncode == 0, done.stderr
 
 
+def test_what_ends_a_call_keeps_no_array():
+    """Errors of a progress function, of options and of an interruption leave nothing that only the garbage collector frees."""
+    import gc
+    import weakref
+
+    class Array(np.ndarray):
+        pass
+
+    def stop(done):
+        raise RuntimeError("enough")
+
+    def strike(done):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+    def handler(*_):
+        raise KeyboardInterrupt
+    before = signal.signal(signal.SIGUSR1, handler)
+    gc.disable()
+    try:
+        for further in ({"progress": stop}, {"ws": 4}, {"progress": strike, "tile": (8, 8)}, {"nodata": "none"}):
+            array = X.copy().view(Array)
+            lives = weakref.ref(array)
+            with pytest.raises((RuntimeError, hsi.Error, KeyboardInterrupt)) as caught:
+                hsi.spp(array, **further)
+            del array, caught
+            hsi.spp(X)  # whatever thread has worked lets go of its job before the next one
+            assert lives() is None, further
+    finally:
+        gc.enable()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_handlers_of_signals_that_raise():
+    """At any moment: the handler's own error comes, no call goes wrong, and threads do not pile up."""
+    script = """
+import os, random, signal, sys
+import numpy as np, gdal_hsi as hsi
+from gdal_hsi import _library
+class Boom(Exception): pass
+def handler(*_): raise Boom
+x = np.random.default_rng(1).random((8, 10, 12), dtype=np.float32) + 1
+expected = hsi.spp(x, ws=3, threads=1).tobytes()
+signal.signal(signal.SIGALRM, handler)
+random.seed(2)
+struck = 0
+for _ in range(600):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.random() * 0.002 + 1e-5)
+        while True:
+            assert hsi.spp(x, ws=3, threads=1).tobytes() == expected
+    except Boom:
+        struck += 1
+assert struck == 600
+for _ in range(50):
+    assert hsi.spp(x, ws=3, threads=1).tobytes() == expected
+assert len(_library._workers._idle) <= 3, _library._workers._idle
+found = sum(1 for _ in os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+assert found < 64, found
+"""
+    done = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, timeout=600,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_library_of_another_kind(tmp_path):
+    import ctypes.util
+    other = ctypes.util.find_library("m")
+    script = "import gdal_hsi as hsi\ntry: hsi.algorithms()\nexcept hsi.Error as error: print(error.message)\n"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "HSI_LIBRARY": other})
+    assert f"{other} is no libhsi" in done.stdout and done.returncode == 0, done.stderr
+
+
 def test_threads_of_python():
     """Several calls at once, in threads that are not the main one."""
     expected, found = hsi.spp(X), {}
