@@ -12,7 +12,7 @@ import numpy as np
 
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import UsageError
-from ._library import NUMBERS, TYPES, Cube
+from ._library import NUMBERS, TYPES, Cube, text
 
 BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel", "feature", "component")
 LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing")
@@ -273,6 +273,11 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
         if len(layout.axes) == 3 and len(values) in layout.values.shape:
             advice = f"band_axis={layout.values.shape.index(len(values))} has as many."
         raise UsageError(f"{layout.name} has {values.size} {what} for {bands} bands", advice)
+    if names is not None and (isinstance(names, str) or not np.iterable(names)):
+        raise UsageError(f"names={names!r} is no list of names", "Give one a band.")
+    names = None if names is None else list(names)
+    if names is not None and len(layout.axes) == 3 and len(names) != bands:
+        raise UsageError(f"{layout.name} has {len(names)} names for {bands} bands", "Give one a band.")
     nodata = None if nodata is None else exact_number(nodata, "nodata")
     if nodata is not None and math.isnan(nodata):
         nodata = None
@@ -334,6 +339,8 @@ class Spectra:
         if len(self.names) != len(self.spectra):
             raise UsageError(f"{len(self.names)} names for {len(self.spectra)} spectra", "Give one a spectrum.")
         number = self.spectra.shape[1]
+        for name in self.names:
+            text(name, "names")
         for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers)):
             if values is not None and len(values) != number:
                 raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one a band.")
@@ -410,7 +417,10 @@ def model_text(value, name):
     if hasattr(value, "model_"):
         value = value.model_
     if isinstance(value, dict):
-        return json.dumps(value)
+        try:
+            return json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{name} is no document of a model: {error}", "Give what model=True has returned.") from None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         return str(value)
     if is_path(value):
@@ -429,6 +439,23 @@ def points_of(text):
     return np.array([tuple(math.nan if v is None else v for v in row) for row in whole["points"]], dtype=kind)
 
 
+def _hidden(values, info):
+    """Where a result has no value."""
+    hidden = ~np.isfinite(values) if np.issubdtype(values.dtype, np.floating) else np.zeros(values.shape, bool)
+    return hidden | (values == info["nodata"]) if "nodata" in info else hidden
+
+
+def with_mask(out, info):
+    """An array that has taken a result; a masked one gets the mask of it."""
+    if isinstance(out, np.ma.MaskedArray):
+        hard = out.hardmask
+        out.soften_mask()
+        out.mask = _hidden(out.data, info)
+        if hard:
+            out.harden_mask()
+    return out
+
+
 def of_same_kind(array, layout, flat, info):
     """A result (bands, lines, samples) as the argument's kind of array."""
     values = layout.given_back(array, flat)
@@ -439,10 +466,7 @@ def of_same_kind(array, layout, flat, info):
     if is_data_array(like):
         return _data_array(values, layout, flat, info)
     if isinstance(like, np.ma.MaskedArray):
-        hidden = ~np.isfinite(values) if np.issubdtype(values.dtype, np.floating) else np.zeros(values.shape, bool)
-        if "nodata" in info:
-            hidden = hidden | (values == info["nodata"])
-        return np.ma.MaskedArray(values, hidden)
+        return np.ma.MaskedArray(values, _hidden(values, info))
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
         return values
     module = sys.modules.get(_module_of(like))

@@ -9,8 +9,9 @@ import json
 import numpy as np
 
 from . import _library
-from ._arrays import Model, model_text, unmasked
+from ._arrays import Layout, Model, model_text, unmasked
 from ._errors import Error, UsageError
+from ._functions import plain
 
 try:  # with scikit-learn its tools know these classes; without it they work alike
     from sklearn.base import BaseEstimator as _Base
@@ -69,6 +70,8 @@ def _pixels(X, estimator=None, fitting=False):
         raise ValueError("Complex data not supported: take the real part.")
     if X.dtype.kind in "US":
         raise ValueError("X holds texts, and numbers are needed: convert them with X.astype(float).")
+    if not X.dtype.isnative:
+        X = X.astype(X.dtype.newbyteorder("="))
     if X.dtype.name not in _library.TYPES:
         X = X.astype(np.float32 if X.dtype.itemsize < 4 else np.float64)
     if X.ndim != 2:
@@ -109,12 +112,21 @@ def _call(algorithm, options, inputs, outputs):
         # pixels x bands in memory
         return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
     try:
+        options = {k: plain(v) for k, v in options.items()}
         return _library.call(algorithm, {k: v for k, v in options.items() if v is not None and v is not False}, inputs,
                              {role: None for role in outputs}, allocate=allocate)
     except UsageError:
         raise
     except Error as error:
         raise UsageError(error.message, error.advice) from None
+
+
+def _numbers(document, name):
+    """A list of numbers in a model."""
+    values = document[name]
+    if not isinstance(values, list) or not values or not all(v is None or type(v) in (int, float) for v in values):
+        raise ValueError(f"{name} are no list of numbers")
+    return np.array(values, dtype=float)
 
 
 class _Estimator(_Base):
@@ -137,8 +149,16 @@ class _Estimator(_Base):
     def load(cls, model, **params):
         """An estimator with a model of the tools': a path, a Model or its JSON."""
         one = cls(**params)
-        one.model_ = Model(model_text(model, "model"))
-        one._take(one.model_.document)
+        text = Model(model_text(model, "model"))
+        try:
+            document = text.document
+            if document["format"].split()[0] != "gdal_hsi_" + cls._format:  # a former version had a word after it
+                raise ValueError(f"its format is {document['format']!r}")
+            one._take(document)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UsageError(f"model is no model of {cls.__name__}: {type(error).__name__}: {error}",
+                             f"Give what {cls.__name__}.save() or gdal_hsi_{cls._maker} has written.") from None
+        one.model_ = text
         return one
 
     def __sklearn_is_fitted__(self):
@@ -179,10 +199,10 @@ class _Components(_Transformer, _Estimator):
         return _rows(outcome.arrays["dst"])
 
     def _take(self, document):
-        self.n_features_in_ = len(document["bands"])
-        self.eigenvalues_ = np.array(document["eigenvalues"])
+        self.n_features_in_ = len(_numbers(document, "bands"))
+        self.eigenvalues_ = _numbers(document, "eigenvalues")
         self.n_components_ = min(self.n_components or 7, len(self.eigenvalues_))
-        self.mean_ = np.array(document["mean"])
+        self.mean_ = _numbers(document, "mean")
 
     def transform(self, X):
         """The components of pixels."""
@@ -214,7 +234,8 @@ class _Components(_Transformer, _Estimator):
 
 class PCA(_Components):
     """Principal components, gdal_hsi_pca."""
-    _algorithm, _prefix = "pca", "PC"
+    _algorithm = _format = _maker = "pca"
+    _prefix = "PC"
 
     def __init__(self, n_components=None, *, scale=False, whiten=False, threads=None, device=None):
         self.n_components, self.scale, self.whiten, self.threads, self.device = n_components, scale, whiten, threads, device
@@ -231,7 +252,8 @@ class PCA(_Components):
 
 class MNF(_Components):
     """Minimum noise fraction, gdal_hsi_mnf. The noise is that of neighbours: pixels stand in the order of a scene's lines."""
-    _algorithm, _prefix = "mnf", "MNF"
+    _algorithm = _format = _maker = "mnf"
+    _prefix = "MNF"
 
     def __init__(self, n_components=None, *, threads=None, device=None):
         self.n_components, self.threads, self.device = n_components, threads, device
@@ -292,7 +314,7 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
 
     def _take(self, document):
         features = document.get("features", document)
-        self.n_features_in_ = len(features["bands"])
+        self.n_features_in_ = len(_numbers(features, "bands"))
         self.classes_ = _labels_of(document)
 
     def _checked(self, X, found):
@@ -332,6 +354,7 @@ def _with_labels(model, classes):
 def _labels_of(document):
     """The classes of a model: as an estimator was given them, else their names, or else their numbers."""
     classes, told = document["classes"], document.get("labels")
+    _numbers({"classes": [c["value"] for c in classes]}, "classes")
     if told is not None:
         if len(told["values"]) != len(classes) or np.dtype(told["type"]).kind not in "biufUOM":
             raise ValueError("labels")
@@ -352,6 +375,7 @@ def _conversion_warning():
 class SVM(_ClassifierOfPixels):
     """A support vector machine, gdal_hsi_svm_train and gdal_hsi_svm_classify. C and gamma: numbers, or None for a search by
     cross-validation. probability: predict_proba() is there, and training takes several times longer."""
+    _format, _maker = "svm", "svm_train"
 
     def __init__(self, C=None, gamma=None, *, probability=False, seed=None, threads=None, device=None):
         self.C, self.gamma, self.probability, self.seed = C, gamma, probability, seed
@@ -381,6 +405,7 @@ class SVM(_ClassifierOfPixels):
 
 class SAHIC(_ClassifierOfPixels):
     """SAHIC's classifier, gdal_hsi_sahic without the random field, which needs a scene: for that, gdal_hsi.sahic()."""
+    _format, _maker = "mlr", "sahic"
 
     def __init__(self, *, threads=None, device=None):
         self.threads, self.device = threads, device
@@ -405,10 +430,19 @@ class EADP(_Transformer, _Base):
 
     def fit(self, X, y=None):
         """Remembers the number of bands."""
-        self.n_features_in_ = np.shape(X)[0]
+        self.n_features_in_ = self._bands(X)
         return self
+
+    @staticmethod
+    def _bands(X):
+        return Layout(X, "X").cube().shape[0]
 
     def transform(self, X):
         """The profile of a scene."""
         import gdal_hsi
+        if not hasattr(self, "n_features_in_"):
+            raise _NotFitted("This EADP instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
+                             "estimator.")
+        if self._bands(X) != self.n_features_in_:
+            raise ValueError(f"X has {self._bands(X)} features, but EADP is expecting {self.n_features_in_} features as input.")
         return gdal_hsi.eadp(X, nc=self.n_components, threads=self.threads, device=self.device)

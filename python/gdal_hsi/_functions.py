@@ -9,10 +9,10 @@ import warnings
 import numpy as np
 
 from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked
+from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
-from ._library import TYPES, Cube, call
+from ._library import NUMBERS, TYPES, Cube, call
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
 
 class Result:
@@ -40,9 +40,11 @@ class Result:
 
 def plain(value):
     """A value of an option as JSON has it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (np.ndarray, tuple, list, range)):
+    if np.ma.is_masked(value):
+        raise UsageError(f"{value!r} has masked values", "Give a number for each of them.")
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, (tuple, list, range)):
         return [plain(v) for v in value]
     return value
 
@@ -127,7 +129,7 @@ def _finish(signature, outcome, layout, given, full, options):
         if role in outcome.arrays:
             array = outcome.arrays[role]
             flat = array.shape[0] == 1 and ("classes" in info or argument not in signature.made)
-            results[python_name(role)] = (given[role] if role in given else
+            results[python_name(role)] = (with_mask(given[role], info) if role in given else
                                           of_same_kind(array, layout, flat, info) if layout is not None else
                                           array[0] if flat else array)
         elif role in outcome.texts:
@@ -145,12 +147,12 @@ def _finish(signature, outcome, layout, given, full, options):
 def _arguments(signature, values):
     """Inputs, options and wanted outputs of a call, by the parameters' values."""
     of = signature.of_parameters
-    options = {argument["name"]: plain(values[name]) for name, argument in of["options"].items()
-               if values[name] is not None and values[name] is not False}
+    given = {n: plain(values[n]) if isinstance(values[n], (np.generic, np.ndarray, tuple, list, range)) else values[n]
+             for role in ("options", "wanted") for n in of[role]}
+    options, wanted = ({argument["name"]: given[name] for name, argument in of[role].items()
+                        if given[name] is not None and given[name] is not False} for role in ("options", "wanted"))
     inputs = [(argument, values[name]) for name, argument in of["inputs"].items()
               if values[name] is not None or argument["required"]]
-    wanted = {argument["name"]: values[name] for name, argument in of["wanted"].items()
-              if values[name] is not None and values[name] is not False}
     return options, inputs, wanted, {name: values.get(name) for name in FURTHER}
 
 
@@ -194,16 +196,18 @@ def _target(out, layout, role):
     if is_on_device(out):
         out = as_device_array(out, "out", TYPES)
         if out.ndim == 2:
-            return out[None]
+            return (out if layout is None else layout.plane(out))[None]
         return out.transpose(layout.axes) if out.ndim == 3 and layout is not None and len(layout.axes) == 3 else out
     if not isinstance(out, np.ndarray):
         raise UsageError("out is no NumPy array", "Leave it out: the result is then a new array.")
     if not out.flags.writeable:
         raise UsageError("out cannot be written to", "Give an array of your own.")
-    if out.dtype.name not in TYPES:
-        raise UsageError(f"out has values of type {out.dtype}", "Results are real numbers of up to 8 bytes.")
+    if out.dtype not in NUMBERS:
+        raise UsageError(f"out has values of type {out.dtype}",
+                         "Results are real numbers of up to 8 bytes, in the order of bytes of this machine.")
+    out = out.data if isinstance(out, np.ma.MaskedArray) else out
     if out.ndim == 2:
-        return out[np.newaxis]
+        return (out if layout is None else layout.plane(out))[np.newaxis]
     if out.ndim != 3:
         raise UsageError(f"out has {out.ndim} axes, and 3 are needed")
     return out.transpose(layout.axes) if layout is not None and len(layout.axes) == 3 else out

@@ -119,7 +119,7 @@ def text(value, what):
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:
-        raise UsageError(f"{what}: {value!r} has a character that no text may have (NUL, or half of a surrogate pair)",
+        raise UsageError(f"{what}: {str(value)[:60]!r} has a character that no text may have (NUL, or half of a surrogate pair)",
                          "Leave it out.")
     return encoded
 

@@ -64,7 +64,28 @@ def refused(word, call, kind=hsi.UsageError):
     ("out is no NumPy array", lambda: hsi.spp(X, out=[1])),
     ("the result is", lambda: hsi.spp(X, out=np.empty((8, 20, 23), np.float32))),
     ("the result is", lambda: hsi.spp(X, out=np.empty(X.shape, np.float64))),
+    ("type >f4", lambda: hsi.spp(X, out=np.empty(X.shape, ">f4"))),
     ("shares memory with src", lambda: in_place()),
+    ("ws", lambda: hsi.spp(X, ws=object())),
+    ("ws", lambda: hsi.spp(X, ws=float("nan"))),
+    ("ws", lambda: hsi.spp(X, ws=1j)),
+    ("masked", lambda: hsi.spp(X, ws=np.ma.masked)),
+    ("tile", lambda: hsi.spp(X, tile=[8, object()])),
+    ("no document", lambda: hsi.pca(X, apply={"a": np.zeros(3)})),
+    ("nodata='none'", lambda: hsi.spp(X, nodata="none")),
+    ("9007199254740993", lambda: hsi.spp(X.astype(np.int64), nodata=2**53 + 1)),
+    ("9007199254740993", lambda: hsi.spp(X.astype(np.uint64), nodata=np.uint64(2**53 + 1))),
+    ("7 names for 8 bands", lambda: hsi.spp(X, names=list("abcdefg"))),
+    ("9 names for 8 bands", lambda: hsi.spp(X, names=list("abcdefghi"))),
+    ("no list of names", lambda: hsi.spp(X, names="abcdefgh")),
+    ("NUL", lambda: hsi.spp(X, names=list("abcdefg") + ["h\0i"])),
+    ("NUL", lambda: hsi.spp(X, names=list("abcdefg") + ["\udc00"])),
+    ("NUL", lambda: hsi.Spectra(X[:, 0, :2].T, ["a", "b\0c"])),
+    ("NUL", lambda: hsi.pca(X, apply='{"format": "\0"}')),
+    ("complex", lambda: hsi.Spectra(X[:, 0, :2].T + 1j)),
+    ("wavelengths are no real numbers", lambda: hsi.Spectra(X[:, 0, :2].T, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are no real numbers", lambda: hsi.spp(X, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are no real numbers", lambda: hsi.spp(X, wavelengths="nm")),
     ("overlap", lambda: hsi.spp(X, out=np.lib.stride_tricks.as_strided(np.empty(X.shape, np.float32), X.shape, (0, 96, 4))))
 ])
 def test_refusals(word, call):
@@ -176,6 +197,29 @@ def test_masked_spectra_and_labels():
         refused("masked", lambda: hsi.pca(X, **{what: np.ma.MaskedArray(nm, nm > 900)}))
         refused("masked", lambda: hsi.Spectra(X[:, 0, 0], **{what: np.ma.MaskedArray(nm, nm > 900)}))
     np.testing.assert_array_equal(hsi.pca(X, wavelengths=np.ma.MaskedArray(nm), nc=2), hsi.pca(X, wavelengths=nm, nc=2))
+
+
+def test_scalars_of_numpy_are_numbers():
+    np.testing.assert_array_equal(hsi.spp(X, ws=np.int8(3), tile=np.array([8, 8])), hsi.spp(X, ws=3))
+    np.testing.assert_array_equal(hsi.spp(X, ws=np.array(3)), hsi.spp(X, ws=3))
+    y, alpha = hsi.spp(X, ws=3, alpha=np.True_)
+    assert isinstance(hsi.spp(X, ws=3, alpha=np.False_), np.ndarray) and alpha.shape == y.shape[1:]
+    whole = (X * 10).astype(np.int64)
+    whole[:, 2, 3] = 2**53
+    assert (hsi.spp(whole, ws=3, nodata=2**53)[:, 2, 3] == np.float32(2**53)).all()
+
+
+def test_out_is_as_the_result_would_be():
+    """A masked array gets its mask, whatever it had; a plane lies as the array's own planes."""
+    hidden = np.ma.MaskedArray(X.copy(), np.zeros(X.shape, bool))
+    hidden[:, 4, 5] = np.ma.masked
+    expected = hsi.spp(hidden, ws=3)
+    for hard in (False, True):
+        out = np.ma.MaskedArray(np.zeros(X.shape, np.float32), np.zeros(X.shape, bool), hard_mask=hard)
+        out[1, 1, 1] = np.ma.masked
+        assert hsi.spp(hidden, ws=3, out=out) is out
+        np.testing.assert_array_equal(out.mask, expected.mask)
+        np.testing.assert_array_equal(out.filled(0), expected.filled(0))
 
 
 def test_what_others_export():

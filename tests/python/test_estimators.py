@@ -150,6 +150,55 @@ def test_eadp_of_scenes():
     np.testing.assert_array_equal(hsi.EADP(n_components=2).fit_transform(VALUES), hsi.eadp(VALUES, nc=2))
 
 
+def test_eadp_knows_its_bands():
+    with pytest.raises(ValueError, match="not fitted"):
+        hsi.EADP().transform(VALUES)
+    with pytest.raises(ValueError, match="8 features, but EADP is expecting 9"):
+        hsi.EADP(n_components=2).fit(VALUES).transform(VALUES[:8])
+
+
+def test_scalars_of_numpy_and_orders_of_bytes():
+    x, y = separable()
+    expected = hsi.PCA(3).fit(x)
+    np.testing.assert_array_equal(hsi.PCA(np.int64(3), scale=np.False_).fit(x).transform(x.astype(">f4")), expected.transform(x))
+    np.testing.assert_array_equal(hsi.PCA(np.array(3)).fit(x.astype(">f4")).eigenvalues_, expected.eigenvalues_)
+    found = hsi.SVM(np.float32(8), np.float64(0.5), seed=np.int32(1)).fit(x.astype(">f8"), y.astype(">i4"))
+    np.testing.assert_array_equal(found.predict(x), y)
+    for wrong in (hsi.SVM(C=object()), hsi.SVM(8, 0.5, seed=np.random.RandomState(1)), hsi.SVM(C=float("nan"))):
+        with pytest.raises(hsi.UsageError, match="C|seed"):
+            wrong.fit(x, y)
+
+
+@pytest.mark.parametrize("kind", [hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC])
+def test_models_that_are_none(kind, tmp_path):
+    """Of another estimator, and with any member gone or of another type."""
+    x, y = separable()
+    fitted = {k: k().set_params(**({"C": 8, "gamma": 0.5} if k is hsi.SVM else {})).fit(x, y) for k in (hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC)}
+    for other in fitted:
+        if other is not kind:
+            with pytest.raises(hsi.UsageError, match=f"no model of {kind.__name__}"):
+                kind.load(fitted[other].model_)
+    for text in ("{}", "{", "{\"format\": 5}", str(tmp_path / "nowhere.json")):
+        with pytest.raises(hsi.UsageError):
+            kind.load(text)
+    document = fitted[kind].model_.document
+    for member in ["bands", "mean", "eigenvalues"] if kind in (hsi.PCA, hsi.MNF) else ["classes", "features", "labels"]:
+        for wrong in (5, "text", {}, {"values": 5}, ["a"], [], [[1]]):
+            with pytest.raises(hsi.UsageError):
+                kind.load({**document, member: wrong})
+        if member != "labels":
+            with pytest.raises(hsi.UsageError):
+                kind.load({k: v for k, v in document.items() if k != member})
+    if kind is hsi.PCA:  # as version 0.1 has marked them
+        assert kind.load({**document, "format": "gdal_hsi_pca model"}).n_features_in_ == 12
+
+
+def test_names_that_no_file_can_have():
+    x, y = separable()
+    with pytest.raises(hsi.UsageError, match="NUL"):
+        hsi.SVM(8, 0.5).fit(x, np.array(["a\0x", "b", "a\0y"], object)[y])
+
+
 def test_parameters():
     estimator = hsi.PCA(4, whiten=True)
     assert estimator.get_params()["n_components"] == 4 and estimator.set_params(scale=True).scale is True

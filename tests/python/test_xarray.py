@@ -134,6 +134,20 @@ def test_class_maps():
     assert classes.dims == ("y", "x") and classes.attrs["classes"][1:] == ["water", "soil"]
 
 
+def test_a_plane_in_an_array_of_ones_own():
+    """It lies as the result would, also where all sides are as long."""
+    labels = np.zeros((15, 15), np.uint8)
+    labels[2:6, ::2], labels[8:12, ::2] = 1, 2
+    array = scene()[:, :, :15].drop_vars("wavelength")
+    model = hsi.svm_train(array, labels, C=8, gamma=0.5)
+    for dims in (("band", "y", "x"), ("x", "y", "band"), ("x", "band", "y")):
+        turned, out = array.transpose(*dims), np.zeros((15, 15), np.uint8)
+        classes = hsi.svm_classify(turned, model)
+        hsi.svm_classify(turned, model, out=out)
+        np.testing.assert_array_equal(out, classes.values)
+    assert (out != out.T).any()
+
+
 def test_what_is_refused():
     with pytest.raises(hsi.UsageError, match="one of bands"):
         hsi.spp(xr.DataArray(VALUES, dims=("a", "b", "c")))
