@@ -55,6 +55,10 @@ def _bar(progress, name):
         return None, lambda: None
     if callable(progress):
         return progress, lambda: None
+    if plain(progress) not in (True, False):
+        raise UsageError(f"progress={progress!r} is neither True nor a function", "Give a function of the share that is done.")
+    if not progress:
+        return None, lambda: None
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:

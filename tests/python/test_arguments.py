@@ -72,6 +72,7 @@ def refused(word, call, kind=hsi.UsageError):
     ("masked", lambda: hsi.spp(X, ws=np.ma.masked)),
     ("tile", lambda: hsi.spp(X, tile=[8, object()])),
     ("no document", lambda: hsi.pca(X, apply={"a": np.zeros(3)})),
+    ("progress='bar'", lambda: hsi.spp(X, progress="bar")),
     ("nodata='none'", lambda: hsi.spp(X, nodata="none")),
     ("9007199254740993", lambda: hsi.spp(X.astype(np.int64), nodata=2**53 + 1)),
     ("9007199254740993", lambda: hsi.spp(X.astype(np.uint64), nodata=np.uint64(2**53 + 1))),
@@ -324,6 +325,7 @@ def test_progress():
     with pytest.raises(Enough):
         hsi.spp(X, tile=(8, 8), progress=stop)
     hsi.spp(X, progress=True)
+    hsi.spp(X, progress=np.False_)
 
 
 def test_ctrl_c_ends_a_call():
