@@ -247,7 +247,7 @@ std::array<int, 3> axes_by_step(const hsi_array& array) {
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
         const bool one_a = array.shape[a] == 1,
                    one_b = array.shape[b] == 1; // steps of such an axis say nothing
-        if (one_a != one_b) return one_a;
+        if (one_a || one_b) return one_a && !one_b;
         return std::abs(array.strides[a]) > std::abs(array.strides[b]);
     });
     return axes;

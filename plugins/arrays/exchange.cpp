@@ -18,15 +18,47 @@ thread_local Exchange* t_current = nullptr;
 constexpr const char* axes_text = "An array has three: bands, lines, samples.";
 constexpr int64_t most_pixels = int64_t{1} << 31; // GDAL's end of an axis, and ours
 
-/// What an hsi_array must have before anything of it is used. size: what the caller's header says.
-void check_array(const std::string& role, const hsi_array& array) {
+void check_count(const char* name, const void* list, size_t count) {
+    if (list == nullptr && count > 0)
+        throw UsageError(std::string(name) + " is a null pointer, and their number is " +
+                         std::to_string(count));
+}
+
+/// What the caller's header says.
+void check_size(const std::string& role, const hsi_array& array) {
     if (array.size != sizeof(hsi_array))
         throw UsageError(role + ": the array's member 'size' is " + std::to_string(array.size) + ", not " +
                              std::to_string(sizeof(hsi_array)),
                          "Initialise it with HSI_ARRAY of this library's hsi.h.");
+}
+
+/// What an hsi_array must have before anything of it is used.
+void check_array(const std::string& role, const hsi_array& array) {
+    check_size(role, array);
     if (type_name(array.type) == nullptr)
         throw UsageError(role + ": " + std::to_string(array.type) + " is no type of values",
                          "Types are HSI_UINT8 to HSI_INT8 of hsi.h: real numbers of up to 8 bytes.");
+    if (array.device < -1)
+        throw UsageError(role + ": " + std::to_string(array.device) + " is no device",
+                         "-1 is host memory, 0 and more are CUDA devices.");
+}
+
+/// What is said of an input beside its values.
+void check_facts(const std::string& role, const hsi_array& array) {
+    if (array.has_nodata != 0 && array.has_nodata != 1)
+        throw UsageError(role + ": the array's member 'has_nodata' is " + std::to_string(array.has_nodata),
+                         "It is 0 or 1.");
+    const auto& [bands, lines, samples] = array.shape;
+    // A scene has one a band and a library one a spectrum; labels, of one band, have one a class.
+    const int64_t most = lines == 1 ? std::max(bands, samples) : bands;
+    if (array.name_count < 0 || (bands > 1 && array.name_count > most))
+        throw UsageError(role + " has " + std::to_string(array.name_count) + " names, and its shape is " +
+                             std::to_string(bands) + " x " + std::to_string(lines) + " x " +
+                             std::to_string(samples),
+                         "Names are one a band of a scene, one a spectrum of a library.");
+    if (array.names == nullptr && array.name_count > 0)
+        throw UsageError(role + ": its names are a null pointer, and their number is " +
+                         std::to_string(array.name_count));
 }
 
 void check_shape(const std::string& role, const hsi_array& array) {
@@ -39,11 +71,11 @@ void check_shape(const std::string& role, const hsi_array& array) {
         throw UsageError(role + ": an axis is longer than 2147483647", axes_text);
 }
 
-Extent extent_of_array(const hsi_array& array) {
-    return extent_of(array.data, array.shape, array.strides, 3, type_bytes(array.type));
+Extent extent_of_array(const std::string& role, const hsi_array& array) {
+    return extent_of(role, array.data, array.shape, array.strides, 3, type_bytes(array.type));
 }
 
-/// Whether two elements of an output share memory, as far as strides tell it.
+/// Whether two elements of an output, which has an extent, share memory, as far as strides tell it.
 bool overlaps_itself(const hsi_array& array) {
     std::vector<std::pair<int64_t, int64_t>> axes; // step, size
     for (int axis = 0; axis < 3; ++axis)
@@ -82,21 +114,27 @@ const char* type_name(int32_t type) {
 
 int64_t type_bytes(int32_t type) { return GDALGetDataTypeSizeBytes(static_cast<GDALDataType>(type)); }
 
-Extent extent_of(const void* data, const int64_t* sizes, const int64_t* strides, int axes, int64_t bytes) {
-    if (data == nullptr) return {};
-    int64_t least = 0, most = 0;
+Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
+                 int axes, int64_t bytes) {
+    __extension__ using Wide = __int128; // no sum of three such products leaves it
+    const auto at = reinterpret_cast<uintptr_t>(data);
+    Wide least = 0, most = 0;
     for (int axis = 0; axis < axes; ++axis) {
-        const int64_t last = (sizes[axis] - 1) * strides[axis];
-        least += std::min<int64_t>(last, 0);
-        most += std::max<int64_t>(last, 0);
+        const Wide last = Wide{sizes[axis] - 1} * strides[axis];
+        (last < 0 ? least : most) += last;
     }
-    const auto* const at = static_cast<const char*>(data);
-    return {at + least, at + most + bytes};
+    most += bytes;
+    if (most - least > PTRDIFF_MAX || Wide{at} + least < 0 || Wide{at} + most > Wide{UINTPTR_MAX})
+        throw UsageError(role + ": its strides lead out of the memory that there can be",
+                         "They are bytes from one element to the next.");
+    return {at + static_cast<uintptr_t>(least), at + static_cast<uintptr_t>(most)};
 }
 
 Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs,
                    size_t output_count, const hsi_hooks* hooks)
     : m_hooks(hooks) {
+    check_count("inputs", inputs, input_count);
+    check_count("outputs", outputs, output_count);
     for (size_t k = 0; k < input_count; ++k) {
         const hsi_input& input = inputs[k];
         if (input.role == nullptr) throw UsageError("an input has no role");
@@ -109,9 +147,12 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         check_array(role, array);
         check_shape(role, array);
         if (array.data == nullptr) throw UsageError(role + ": its data is a null pointer");
-        m_read[role] = extent_of_array(array);
-        if (array.mask != nullptr)
-            m_read[role + "'s mask"] = extent_of(array.mask, array.shape + 1, array.mask_strides, 2, 1);
+        check_facts(role, array);
+        m_read[role] = extent_of_array(role, array);
+        if (array.mask != nullptr) {
+            const std::string mask = role + "'s mask";
+            m_read[mask] = extent_of(mask, array.mask, array.shape + 1, array.mask_strides, 2, 1);
+        }
         if (array.device < 0) continue;
         take_device(role, array);
         m_copies[role] = std::make_shared<const HostCopy>(array);
@@ -122,12 +163,14 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         const std::string role = output.role;
         if (!m_outputs.emplace(role, output).second || m_inputs.count(role) > 0)
             throw UsageError(role + " is given twice");
-        if (output.array == nullptr || output.array->data == nullptr) continue;
+        if (output.array == nullptr) continue;
+        check_size(role, *output.array);
+        if (output.array->data == nullptr) continue;
         check_array(role, *output.array);
         check_shape(role, *output.array);
+        const Extent extent = extent_of_array(role, *output.array);
         if (overlaps_itself(*output.array))
             throw UsageError(role + ": elements of the output share memory", "Strides must keep them apart.");
-        const Extent extent = extent_of_array(*output.array);
         check_overlaps(role, extent);
         m_written[role] = extent;
         if (output.array->device < 0) continue;
@@ -226,10 +269,15 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
                             format_byte_size(
                                 static_cast<uint64_t>(sizes[0] * sizes[1] * sizes[2] * type_bytes(type))),
                         "Free some, or work on a part of the scene.");
+        if (made.size != sizeof made || made.type != type || !std::equal(sizes, sizes + 3, made.shape) ||
+            (made.device != m_device && made.device != -1))
+            throw UsageError(role + ": the hook 'allocate' has changed what the array is",
+                             "It sets data and strides.");
         if (made.device >= 0) check_on_device(role, made);
+        const Extent extent = extent_of_array(role, made);
         if (overlaps_itself(made)) throw UsageError(role + ": elements of the output share memory");
-        check_overlaps(role, extent_of_array(made));
-        m_written[role] = extent_of_array(made);
+        check_overlaps(role, extent);
+        m_written[role] = extent;
     }
     made.has_nodata = nodata ? 1 : 0;
     made.nodata = nodata ? nodata->as_double() : 0;

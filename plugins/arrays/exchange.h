@@ -21,13 +21,15 @@
 
 namespace hsi::arrays {
 
-/// A byte range in memory that an array touches.
+/// A range of addresses that an array touches.
 struct Extent {
-    const char *begin = nullptr, *end = nullptr; ///< begin == end: none
+    uintptr_t begin = 0, end = 0;
     bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
-/// Of elements of `bytes` with these sizes and strides.
-Extent extent_of(const void* data, const int64_t* sizes, const int64_t* strides, int axes, int64_t bytes);
+/// Of elements of `bytes` with these sizes and strides. \throws UsageError, with the role, for strides that
+/// lead further than addresses go.
+Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
+                 int axes, int64_t bytes);
 
 class Exchange {
   public:

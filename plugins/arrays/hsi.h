@@ -60,6 +60,7 @@ enum {
 
 /* An array of somebody else's. Element (b, l, s) lies strides[0] * b + strides[1] * l + strides[2] * s bytes
  * behind `data`: any order of axes, strides may be negative, or 0 in an input. Inputs are never written.
+ * Strides along an axis of one element say nothing.
  *
  * All arrays on a device are on one, and results then are there, too: the call waits for the inputs' streams,
  * computes on that device and has ended when it returns. Texts, labels and masks may be in host memory beside
@@ -80,7 +81,7 @@ typedef struct hsi_array {
     /* NULL, or bytes of lines x samples in host memory: pixels where it is 0 have no value */
     const void* mask;
     int64_t mask_strides[2];
-    int32_t has_nodata; /* 1: values equal to `nodata` are none. NaN never is one. */
+    int32_t has_nodata; /* 0, or 1: values equal to `nodata` are none. NaN never is one. */
     double nodata;      /* of outputs, when the call has ended: what stands for no value, if has_nodata */
     const double* wavelengths; /* NULL, or one a band in nm, NaN where unknown */
     const double* widths;      /* likewise, full widths at half maximum */
@@ -88,7 +89,7 @@ typedef struct hsi_array {
      * NULL or
      * "" where there is none; of a library one a spectrum. */
     const char* const* names;
-    int64_t name_count;
+    int64_t name_count; /* 0 without names; of a scene and of a library no more than that */
     /* NULL, or one a band: value * scale + offset is what was measured, in `unit` (NULL: unknown). */
     const double* scales;
     const double* offsets;

@@ -119,6 +119,48 @@ static void test_hooks_and_models(void) {
     free(memory.values);
 }
 
+static int allocate_otherwise(void* user, const char* role, const char* info, hsi_array* array) {
+    (void)role;
+    (void)info;
+    array->data = user;
+    array->strides[0] = PIXELS * (int64_t)sizeof(double);
+    array->strides[1] = SAMPLES * (int64_t)sizeof(double);
+    array->strides[2] = (int64_t)sizeof(double);
+    array->type = HSI_FLOAT64;
+    return 0;
+}
+
+static int allocate_far(void* user, const char* role, const char* info, hsi_array* array) {
+    (void)role;
+    (void)info;
+    array->data = user;
+    array->strides[0] = array->strides[1] = array->strides[2] = INT64_MAX;
+    return 0;
+}
+
+/* What the hook makes of an array is looked at, too. */
+static void test_bad_hooks(void) {
+    static float in[BANDS * PIXELS];
+    static double out[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS);
+    const hsi_input input = {"src", &source, NULL};
+    const hsi_output output = {"dst", NULL};
+    hsi_result* result = NULL;
+    hsi_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.size = sizeof hooks;
+    hooks.user = out;
+    fill(in);
+    hooks.allocate = allocate_otherwise;
+    CHECK(hsi_run("spp", NULL, &input, 1, &output, 1, &hooks, &result) == HSI_USAGE);
+    CHECK(strstr(hsi_result_message(result), "'allocate' has changed") != NULL);
+    hsi_result_free(result);
+    hooks.allocate = allocate_far;
+    CHECK(hsi_run("spp", NULL, &input, 1, &output, 1, &hooks, &result) == HSI_USAGE);
+    CHECK(strstr(hsi_result_message(result), "its strides") != NULL);
+    hsi_result_free(result);
+}
+
 static void test_plan(void) {
     static float in[BANDS * PIXELS];
     hsi_array source = array_of(in, BANDS);
@@ -218,8 +260,59 @@ static void refused(int code, const char* word, const char* algorithm, const cha
     hsi_result_free(result);
 }
 
+/* Neither hsi_run() nor hsi_plan() touches an array whose elements cannot all have addresses, and both take
+ * any step along an axis that has one element. */
+static void test_strides(void) {
+    static const int64_t far[] = {INT64_MAX, INT64_MIN, INT64_MAX / 3, INT64_MIN / 5};
+    static float in[BANDS * PIXELS], out[BANDS * PIXELS];
+    static unsigned char mask[PIXELS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS);
+    const hsi_input input = {"src", &source, NULL};
+    const hsi_output output = {"dst", &target};
+    hsi_result* result = NULL;
+    size_t k;
+    int axis;
+    fill(in);
+    memset(mask, 1, sizeof mask);
+    for (k = 0; k < sizeof far / sizeof far[0]; ++k) {
+        for (axis = 0; axis < 3; ++axis) {
+            source.strides[axis] = far[k];
+            refused(HSI_USAGE, "src: its strides", "spp", NULL, &input, 1, &output, 1);
+            CHECK(hsi_plan("spp", NULL, &input, 1, &output, 1, NULL, &result) == HSI_USAGE);
+            hsi_result_free(result);
+            source = array_of(in, BANDS);
+            target.strides[axis] = far[k];
+            refused(HSI_USAGE, "dst: its strides", "spp", NULL, &input, 1, &output, 1);
+            target = array_of(out, BANDS);
+        }
+        for (axis = 0; axis < 2; ++axis) {
+            source.mask = mask;
+            source.mask_strides[0] = SAMPLES;
+            source.mask_strides[1] = 1;
+            source.mask_strides[axis] = far[k];
+            refused(HSI_USAGE, "src's mask: its strides", "spp", NULL, &input, 1, &output, 1);
+            source.mask = NULL;
+        }
+    }
+    /* each of them would do alone */
+    source.strides[0] = INT64_MAX / (BANDS - 1);
+    source.strides[1] = INT64_MIN / (LINES - 1);
+    refused(HSI_USAGE, "src: its strides", "spp", NULL, &input, 1, &output, 1);
+    source = array_of(in, BANDS);
+    source.strides[2] = -(int64_t)((uintptr_t)in / (SAMPLES - 1)) - 8; /* below the first address */
+    refused(HSI_USAGE, "src: its strides", "spp", NULL, &input, 1, &output, 1);
+    source = array_of(in, BANDS);
+    for (k = 0; k < sizeof far / sizeof far[0]; ++k) {
+        source.shape[1] = target.shape[1] = target.shape[0] = 1;
+        source.strides[1] = target.strides[1] = target.strides[0] = far[k];
+        CHECK(hsi_run("pca", "{\"nc\": 1}", &input, 1, &output, 1, NULL, &result) == HSI_OK);
+        hsi_result_free(result);
+    }
+}
+
 static void test_refusals(void) {
     static float in[BANDS * PIXELS], out[BANDS * PIXELS];
+    static const char* const names[BANDS + 1] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS), other;
     hsi_input input = {"src", NULL, NULL};
     hsi_output output = {"dst", NULL};
@@ -236,6 +329,8 @@ static void test_refusals(void) {
     refused(HSI_USAGE, "larger than the scene", "spp", "{\"ws\": 63}", &input, 1, &output, 1);
     refused(HSI_USAGE, "src is missing", "spp", NULL, NULL, 0, &output, 1);
     refused(HSI_USAGE, "dst is missing", "spp", NULL, &input, 1, NULL, 0);
+    refused(HSI_USAGE, "inputs is a null pointer", "spp", NULL, NULL, 1, &output, 1);
+    refused(HSI_USAGE, "outputs is a null pointer", "spp", NULL, &input, 1, NULL, 1);
     input.role = "scene";
     refused(HSI_USAGE, "has no input 'scene'", "spp", NULL, &input, 1, &output, 1);
     input.role = NULL;
@@ -257,6 +352,19 @@ static void test_refusals(void) {
     other = source;
     other.device = 0;
     refused(HSI_USAGE, "CUDA", "spp", NULL, &input, 1, &output, 1);
+    other.device = -2;
+    refused(HSI_USAGE, "no device", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.has_nodata = 2;
+    refused(HSI_USAGE, "'has_nodata'", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.name_count = -1;
+    refused(HSI_USAGE, "-1 names", "spp", NULL, &input, 1, &output, 1);
+    other.name_count = BANDS;
+    refused(HSI_USAGE, "names are a null pointer", "spp", NULL, &input, 1, &output, 1);
+    other.names = names;
+    other.name_count = BANDS + 1;
+    refused(HSI_USAGE, "9 names", "spp", NULL, &input, 1, &output, 1);
     input.array = &source;
     other = array_of(in + 100, BANDS);
     other.shape[0] = BANDS - 1;
@@ -271,6 +379,8 @@ static void test_refusals(void) {
     other = target;
     other.data = NULL;
     refused(HSI_USAGE, "no memory", "spp", NULL, &input, 1, &output, 1);
+    other.size = 8;
+    refused(HSI_USAGE, "'size'", "spp", NULL, &input, 1, &output, 1);
     output.array = &target;
     memset(in, 0, sizeof in);
     refused(HSI_FAILED, "no pixel is valid", "spp", NULL, &input, 1, &output, 1);
@@ -375,9 +485,11 @@ int main(void) {
     CHECK(strstr(hsi_algorithms(), "\"name\":\"spp\"") != NULL);
     test_run_and_strides();
     test_hooks_and_models();
+    test_bad_hooks();
     test_plan();
     test_libraries_and_labels();
     test_refusals();
+    test_strides();
     test_cancellation();
     test_several_at_once();
     test_growth();
