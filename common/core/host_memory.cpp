@@ -2,6 +2,7 @@
 #include "core/host_memory.h"
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/process_owner.h"
 #include "core/system.h"
 #include "core/text.h"
@@ -31,16 +32,13 @@ class KeptPages {
     static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
     /// Null where there is none.
     static void* take(size_t bytes) noexcept {
-        const std::unique_lock lock(
-            s_mutex, std::try_to_lock); // in a child that was forked nobody may ever give it back
-        if (!lock) return nullptr;
+        const std::lock_guard lock(s_mutex);
         auto& blocks = s_blocks[place(bytes)];
         if (blocks.count == 0) return nullptr;
         return blocks.free[--blocks.count];
     }
     static bool keep(void* p, size_t bytes) noexcept {
-        const std::unique_lock lock(s_mutex, std::try_to_lock);
-        if (!lock) return false;
+        const std::lock_guard lock(s_mutex);
         auto& blocks = s_blocks[place(bytes)];
         if (blocks.count == blocks.free.size()) return false;
         blocks.free[blocks.count++] = p;
@@ -56,7 +54,7 @@ class KeptPages {
     static size_t place(size_t bytes) {
         return static_cast<size_t>(std::bit_width(size_of(bytes) / 4096)) - 1;
     }
-    static inline std::mutex s_mutex;
+    static inline ForkMutex s_mutex;
     static inline std::array<Blocks, 9> s_blocks{}; ///< of 4 kB to 1 MB: up to 64 MB
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/process_limits.h"
 
+#include "core/fork.h"
 #include "core/system.h"
 
 #include <sys/mman.h>
@@ -233,7 +234,7 @@ class Recent {
 
   private:
     T (*const m_read)();
-    std::mutex m_mutex;
+    ForkMutex m_mutex;
     std::optional<T> m_value;
     std::chrono::steady_clock::time_point m_when;
 };

@@ -6,6 +6,7 @@
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/fork.h"
 #include "parallel/threads.h"
 
 #include <dlfcn.h>
@@ -105,16 +106,24 @@ void check(int code, const char* what) {
                 (name != nullptr ? name : std::to_string(code)));
 }
 
+/// Never destroyed: the driver may end before it. A forked child, which has nothing of the driver's, begins
+/// anew. Calls of the driver are made under its mutex, so that a fork does not wait for it.
+template <class T>
+T& kept_for_one_process() {
+    static T* one = new T;
+    static const InForkedChild anew([] { one = new T; });
+    return *one;
+}
+
 /// The context that PyTorch, CuPy and CUDA's runtime use, current in this thread.
 class ContextGuard {
   public:
     explicit ContextGuard(int ordinal) {
         const Driver& driver = Driver::instance();
         // Retained once and for ever: contexts live as long as the process.
-        static std::mutex mutex;
-        static std::map<int, void*> contexts;
-        const std::lock_guard lock(mutex);
-        void*& context = contexts[ordinal];
+        Contexts& contexts = kept_for_one_process<Contexts>();
+        const std::lock_guard lock(contexts.mutex);
+        void*& context = contexts.of[ordinal];
         if (context == nullptr) {
             int device = 0;
             check(driver.device_get(&device, ordinal), "open the device");
@@ -128,6 +137,12 @@ class ContextGuard {
     }
     ContextGuard(const ContextGuard&) = delete;
     ContextGuard& operator=(const ContextGuard&) = delete;
+
+  private:
+    struct Contexts {
+        std::mutex mutex;
+        std::map<int, void*> of;
+    };
 };
 
 /// The device that CUDA says of memory: unknown_device where it knows nothing of it.
@@ -139,13 +154,10 @@ int device_of(const void* data) {
     return code == 0 ? ordinal : unknown_device;
 }
 
-/// Pinned blocks that wait for the next call. Never destroyed: the driver may end before it.
+/// Pinned blocks that wait for the next call.
 class Pool {
   public:
-    static Pool& instance() {
-        static Pool* const one = new Pool;
-        return *one;
-    }
+    static Pool& instance() { return kept_for_one_process<Pool>(); }
     /// A block of `bytes` or somewhat more, which it then says; null where there is none.
     void* take(size_t& bytes) {
         const std::lock_guard lock(m_mutex);
@@ -172,13 +184,10 @@ class Pool {
     size_t m_bytes = 0;
 };
 
-/// The last copy of a scene on each device, which waits for the next call. Never destroyed, likewise.
+/// The last copy of a scene on each device, which waits for the next call.
 class KeptCopies {
   public:
-    static KeptCopies& instance() {
-        static KeptCopies* const one = new KeptCopies;
-        return *one;
-    }
+    static KeptCopies& instance() { return kept_for_one_process<KeptCopies>(); }
     /// In the context of the device. 0: there is no such room.
     unsigned long long take(int device, size_t bytes) {
         const std::lock_guard lock(m_mutex);

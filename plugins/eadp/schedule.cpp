@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "eadp/eadp.h"
+
+#include "core/fork.h"
 #include "math/elementary.h"
 
 #include <algorithm>
@@ -132,7 +134,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
 std::vector<double> fed_coefficients(double time, int cycles) {
     // A run asks for them several times, and calls of a library for the same again and again.
     constexpr size_t most = 64;
-    static std::mutex mutex;
+    static ForkMutex mutex;
     static std::map<std::pair<double, int>, std::vector<double>> known;
     const std::lock_guard lock(mutex);
     if (known.size() > most) known.clear();

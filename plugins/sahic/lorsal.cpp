@@ -2,6 +2,7 @@
 // Training on the CPU: the problem, and the paper's path.
 #include "sahic/lorsal.h"
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
@@ -17,6 +18,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace hsi::sahic {
 namespace training {
@@ -79,10 +81,15 @@ void choose_blas_kernels() {
 } // namespace
 
 namespace {
-std::mutex g_blas;      // guards what follows
-int g_blas_users = 0;   // trainings that run in this process
-int g_blas_threads = 0; // before the first of them
-int g_blas_callers = 0; // threads that have their buffers, or could have them
+ForkMutex g_blas;         // guards what follows
+int g_blas_users = 0;     // trainings that run in this process
+int g_blas_threads = 0;   // before the first of them
+int g_blas_callers = 0;   // threads that have their buffers, or could have them
+bool g_blas_left = false; // by trainings of the process that has forked this one
+const InForkedChild g_blas_child([] {
+    g_blas_left = g_blas_left || g_blas_users > 0;
+    g_blas_users = 0;
+});
 
 /// Another BLAS than OpenBLAS has the threads that its own environment variables give it: netlib's has none,
 /// BLIS one unless told otherwise.
@@ -106,7 +113,7 @@ SingleThreadedBlas::SingleThreadedBlas(int threads) {
                         "Raise its limit (ulimit -v), or give fewer -threads.");
         g_blas_callers = threads;
     }
-    if (g_blas_users++ == 0) g_blas_threads = blas_threads();
+    if (g_blas_users++ == 0 && !std::exchange(g_blas_left, false)) g_blas_threads = blas_threads();
     set_blas_threads(1);
 }
 

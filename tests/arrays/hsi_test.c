@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* libhsi as a program in C uses it. Every check that fails is printed; the exit code tells whether one did.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "hsi.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { BANDS = 8, LINES = 20, SAMPLES = 30, PIXELS = LINES * SAMPLES };
 
@@ -455,6 +460,70 @@ static void test_several_at_once(void) {
         CHECK(memcmp(out[0], out[k], sizeof out[0]) == 0);
 }
 
+#if !defined(__SANITIZE_THREAD__) /* under which a forked child cannot start threads */
+enum { FEATURES = 9 };            /* that eadp makes of one component */
+
+static volatile sig_atomic_t g_calls_end = 0;
+
+static int smooth(int k, float* in, float* out) {
+    hsi_array source = array_of(in, BANDS), target = array_of(out, k % 2 ? BANDS : FEATURES);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}};
+    return hsi_run(k % 2 ? "spp" : "eadp", k % 2 ? "{\"ws\": 3}" : "{\"nc\": 1}", inputs, 1, outputs, 1, NULL,
+                   NULL);
+}
+
+static void* call_again_and_again(void* argument) {
+    float *in = malloc((BANDS + FEATURES) * PIXELS * sizeof(float)), *out = in + BANDS * PIXELS;
+    int k;
+    (void)argument;
+    fill(in);
+    for (k = 0; !g_calls_end; ++k)
+        CHECK(smooth(k, in, out) == HSI_OK);
+    free(in);
+    return NULL;
+}
+
+/* What threads had locked at the moment of a fork is free in the child. The limit is there to end a test that
+ * hangs. */
+static void test_forks_during_calls(void) {
+    enum { THREADS = 3, FORKS = 300, SECONDS = 60 };
+    static float in[BANDS * PIXELS], out[2][FEATURES * PIXELS];
+    pthread_t threads[THREADS];
+    int k, hung = 0;
+    fill(in);
+    for (k = 0; k < 2; ++k)
+        CHECK(smooth(k, in, out[k]) == HSI_OK);
+    for (k = 0; k < THREADS; ++k)
+        CHECK(pthread_create(&threads[k], NULL, call_again_and_again, NULL) == 0);
+    for (k = 0; k < FORKS && !hung; ++k) {
+        const struct timespec pause = {0, 1000000};
+        const time_t end = time(NULL) + SECONDS;
+        int status = 0;
+        pid_t ended = 0;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child < 0) break;
+        if (child == 0) {
+            static float mine[FEATURES * PIXELS];
+            if (smooth(k, in, mine) != HSI_OK) _exit(1);
+            _exit(memcmp(mine, out[k % 2], sizeof mine) == 0 ? 0 : 2);
+        }
+        while ((ended = waitpid(child, &status, WNOHANG)) == 0 && time(NULL) < end)
+            nanosleep(&pause, NULL);
+        hung = ended == 0;
+        if (hung) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+        }
+        CHECK(!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    g_calls_end = 1;
+    for (k = 0; k < THREADS; ++k)
+        pthread_join(threads[k], NULL);
+}
+#endif
+
 /* Ten thousand calls, good ones and bad ones, take no more memory than a thousand do. */
 static void test_growth(void) {
     static float in[BANDS * PIXELS], out[BANDS * PIXELS];
@@ -492,6 +561,9 @@ int main(void) {
     test_strides();
     test_cancellation();
     test_several_at_once();
+#if !defined(__SANITIZE_THREAD__)
+    test_forks_during_calls();
+#endif
     test_growth();
     return g_failed;
 }
