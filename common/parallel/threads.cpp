@@ -2,6 +2,7 @@
 #include "parallel/threads.h"
 
 #include "core/error.h"
+#include "core/forced_unwind.h"
 #include "core/process_owner.h"
 
 #include <pthread.h>
@@ -26,17 +27,21 @@ using Work = std::function<void(int)>;
 
 /// Member 0 here, the others on threads that begin and end with the call.
 void on_new_threads(int members, const Work& work) {
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<size_t>(std::max(0, members - 1)));
+    struct Joined {
+        ~Joined() {
+            for (auto& thread : threads)
+                thread.join();
+        }
+        std::vector<std::thread> threads;
+    } joined; // however this thread leaves
+    joined.threads.reserve(static_cast<size_t>(std::max(0, members - 1)));
     try {
         for (int member = 1; member < members; ++member)
-            threads.emplace_back(work, member);
+            joined.threads.emplace_back(work, member);
     } catch (const std::system_error&) {
         // No more threads here: those that there are do the work.
     }
     work(0);
-    for (auto& thread : threads)
-        thread.join();
 }
 
 /// Threads that wait for the next call, as many as there are processors. They end with the process, so the
@@ -72,18 +77,10 @@ class KeptThreads {
             }
             round.left = seats.size();
         }
+        const Ending ending{*this, round, seats, wanted};
         for (const auto& seat : seats)
             seat->wake.notify_one();
         work(0);
-        std::unique_lock lock(m_mutex);
-        if (wanted == Members::who_are_free)
-            for (const auto& seat : seats) {
-                if (seat->round != &round) continue; // begun
-                seat->round = nullptr;
-                m_free.push_back(seat);
-                --round.left;
-            }
-        round.done.wait(lock, [&] { return round.left == 0; });
     }
 
   private:
@@ -97,6 +94,25 @@ class KeptThreads {
         std::condition_variable wake;
         Round* round = nullptr;
         int member = 0;
+    };
+
+    /// Waits for the other members, however the caller's thread leaves: they work in its frame.
+    struct Ending {
+        ~Ending() {
+            std::unique_lock lock(kept.m_mutex);
+            if (wanted == Members::who_are_free)
+                for (const auto& seat : seats) {
+                    if (seat->round != &round) continue; // begun
+                    seat->round = nullptr;
+                    kept.m_free.push_back(seat);
+                    --round.left;
+                }
+            round.done.wait(lock, [&] { return round.left == 0; });
+        }
+        KeptThreads& kept;
+        Round& round;
+        const std::vector<std::shared_ptr<Seat>>& seats;
+        const Members wanted;
     };
 
     /// One that is free, or with a new thread; null: there are no more.
@@ -123,15 +139,26 @@ class KeptThreads {
             seat->wake.wait(lock, [&] { return seat->round != nullptr; });
             Round* const round = std::exchange(seat->round, nullptr);
             lock.unlock();
-            (*round->work)(seat->member);
+            try {
+                (*round->work)(seat->member);
+            } catch (ForcedUnwind&) {
+                lock.lock();
+                leave(*round, seat, false);
+                throw;
+            }
             lock.lock();
-            const bool stays = m_free.size() < m_most;
-            if (stays) m_free.push_back(seat);
-            if (--round->left == 0) round->done.notify_one();
-            if (stays) continue;
-            --m_seats;
-            return;
+            if (!leave(*round, seat, m_free.size() < m_most)) return;
         }
+    }
+
+    /// The thread's part of the round is over.
+    bool leave(Round& round, const std::shared_ptr<Seat>& seat, bool stays) {
+        if (stays)
+            m_free.push_back(seat);
+        else
+            --m_seats;
+        if (--round.left == 0) round.done.notify_one();
+        return stays;
     }
 
     static inline KeptThreads* s_kept = nullptr;
@@ -147,13 +174,19 @@ void on_threads(int members, const std::function<void(int)>& work, const std::fu
                 Members wanted) {
     std::mutex mutex;
     std::exception_ptr error; // guarded by mutex
+    const auto fail = [&](const std::exception_ptr& why) {
+        const std::lock_guard lock(mutex);
+        if (!error) error = why;
+        failed();
+    };
     const Work guarded = [&](int member) {
         try {
             work(member);
+        } catch (ForcedUnwind&) {
+            fail(thread_was_ended());
+            throw;
         } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (!error) error = std::current_exception();
-            failed();
+            fail(std::current_exception());
         }
     };
     if (members <= 1)

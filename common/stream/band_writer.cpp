@@ -2,6 +2,7 @@
 #include "stream/band_writer.h"
 
 #include "core/error.h"
+#include "core/forced_unwind.h"
 
 #include <algorithm>
 #include <chrono>
@@ -163,6 +164,10 @@ void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
         ++m_written;
         try {
             if (m_progress) m_progress(static_cast<double>(m_written) / m_bands);
+        } catch (ForcedUnwind&) {
+            if (!m_error) m_error = thread_was_ended();
+            m_changed.notify_all();
+            throw;
         } catch (...) {
             if (!m_error) m_error = std::current_exception();
         }

@@ -4,6 +4,7 @@
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/forced_unwind.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "core/system.h"
@@ -362,6 +363,8 @@ Outcome current_failure(bool cancelled) {
         failure = {1, "out of memory", "Give a smaller -memory, or fewer -threads."};
     } catch (const std::exception& error) {
         failure = {1, error.what(), ""};
+    } catch (ForcedUnwind&) {
+        throw;
     } catch (...) {
         failure = {1, "an unknown error", ""};
     }
@@ -453,6 +456,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         host.committed();
         if (made_record && !options.dry_run) write_record(*run, *made_record, *files);
         return {};
+    } catch (ForcedUnwind&) {
+        throw;
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
         if (run) RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason

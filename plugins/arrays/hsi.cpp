@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C functions: nothing is thrown across them.
+// The C functions: nothing is thrown across them but the end of a thread that a hook has ended.
 #include "arrays/hsi.h"
 
 #include "arrays/call.h"
@@ -8,6 +8,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/forced_unwind.h"
 #include "core/process_owner.h"
 #include "core/text.h"
 #include "tool/definition_json.h"
@@ -17,6 +18,7 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -193,28 +195,28 @@ void call_tool(hsi_result& result, bool plan, const char* algorithm, const char*
 }
 
 int run(bool plan, const char* algorithm, const char* options, const hsi_input* inputs, size_t input_count,
-        const hsi_output* outputs, size_t output_count, const hsi_hooks* hooks,
-        hsi_result** result) noexcept {
+        const hsi_output* outputs, size_t output_count, const hsi_hooks* hooks, hsi_result** result) {
     if (result != nullptr) *result = nullptr;
-    hsi_result* made = nullptr;
+    std::unique_ptr<hsi_result> made;
     int code = HSI_FAILED;
     try {
         static const bool shared = (share_process(), true);
         (void)shared;
-        made = new hsi_result;
+        made = std::make_unique<hsi_result>();
         try {
             call_tool(*made, plan, algorithm, options, inputs, input_count, outputs, output_count, hooks);
+        } catch (ForcedUnwind&) {
+            throw;
         } catch (...) {
             fail(*made, tool::current_failure(false), false);
         }
         if (made->json.empty()) made->json = "{}";
         code = made->code;
+    } catch (ForcedUnwind&) { // a hook has ended the thread
+        throw;
     } catch (...) { // no memory to say so
     }
-    if (result != nullptr)
-        *result = made;
-    else
-        delete made;
+    if (result != nullptr) *result = made.release();
     return code;
 }
 

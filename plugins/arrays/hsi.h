@@ -124,6 +124,8 @@ HSI_API hsi_cancellation* hsi_cancellation_new(void); /* NULL without memory */
 HSI_API void hsi_cancel(hsi_cancellation* cancellation);
 HSI_API void hsi_cancellation_free(hsi_cancellation* cancellation);
 
+/* A hook may end its thread by pthread_exit(). On the calling thread the call ends with it, and *result stays
+ * NULL; else the call fails. */
 typedef struct hsi_hooks {
     size_t size; /* sizeof(hsi_hooks) */
     void* user;  /* for the functions below, each of which may be NULL */

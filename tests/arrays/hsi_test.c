@@ -524,6 +524,98 @@ static void test_forks_during_calls(void) {
 }
 #endif
 
+struct ending {
+    pthread_t caller;
+    int of_others; /* which threads end: those that the library has started, or the caller's */
+    int at_call;   /* counted from 0 */
+    int calls, ended, returned, code;
+    float* out;
+    char message[200];
+};
+
+static int end_thread(void* user, double done) {
+    struct ending* ending = user;
+    const struct timespec pause = {0, 2000000}; /* in which the others begin */
+    const int is_other = !pthread_equal(pthread_self(), ending->caller);
+    (void)done;
+    if (ending->of_others && !is_other) nanosleep(&pause, NULL);
+    if (ending->calls++ < ending->at_call || is_other != ending->of_others) return 0;
+    ending->ended = 1;
+    pthread_exit(NULL);
+}
+
+static int end_in_allocate(void* user, const char* role, const char* info, hsi_array* array) {
+    (void)role;
+    (void)info;
+    (void)array;
+    (void)end_thread(user, 0);
+    return 1;
+}
+
+static void* call_and_end(void* argument) {
+    static float in[BANDS * PIXELS];
+    struct ending* ending = argument;
+    hsi_array source = array_of(in, BANDS), target = array_of(ending->out, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}};
+    hsi_result* result = NULL;
+    hsi_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.size = sizeof hooks;
+    hooks.user = ending;
+    if (ending->out != NULL)
+        hooks.progress = end_thread;
+    else
+        hooks.allocate = end_in_allocate;
+    fill(in);
+    ending->caller = pthread_self();
+    ending->code =
+        hsi_run("spp", "{\"tile\": [8, 8], \"threads\": 4}", inputs, 1, outputs, 1, &hooks, &result);
+    ending->returned = 1;
+    strncat(ending->message, hsi_result_message(result), sizeof ending->message - 1);
+    hsi_result_free(result);
+    return NULL;
+}
+
+/* A hook that ends its thread ends that thread alone, as Python does at its end with threads in a call. A
+ * call that loses a thread of its own fails. */
+static void test_hooks_that_end_threads(void) {
+    static float out[BANDS * PIXELS], before[BANDS * PIXELS], after[BANDS * PIXELS];
+    int k, others_ended = 0;
+    {
+        struct ending never = {0};
+        never.at_call = 1000000;
+        never.out = before;
+        never.caller = pthread_self();
+        call_and_end(&never);
+        CHECK(never.code == HSI_OK);
+    }
+    for (k = 0; k < 60; ++k) {
+        struct ending ending = {0}, never = {0};
+        pthread_t thread;
+        ending.at_call = k / 3 % 10;
+        ending.of_others = k % 3 == 1;
+        ending.out = k % 3 == 2 ? NULL : out;
+        if (ending.out == NULL) ending.at_call = 0;
+        CHECK(pthread_create(&thread, NULL, call_and_end, &ending) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        if (ending.of_others) {
+            CHECK(ending.returned);
+            CHECK(ending.code == (ending.ended ? HSI_FAILED : HSI_OK));
+            CHECK(!ending.ended || strstr(ending.message, "a thread was ended") != NULL);
+            others_ended += ending.ended;
+        } else {
+            CHECK(ending.returned == !ending.ended);
+        }
+        if (k % 3 == 2 || (k % 3 == 0 && ending.at_call == 0)) CHECK(ending.ended);
+        never.at_call = 1000000;
+        never.out = after;
+        call_and_end(&never);
+        CHECK(never.returned && never.code == HSI_OK && memcmp(before, after, sizeof after) == 0);
+    }
+    CHECK(others_ended > 0);
+}
+
 /* Ten thousand calls, good ones and bad ones, take no more memory than a thousand do. */
 static void test_growth(void) {
     static float in[BANDS * PIXELS], out[BANDS * PIXELS];
@@ -561,6 +653,7 @@ int main(void) {
     test_strides();
     test_cancellation();
     test_several_at_once();
+    test_hooks_that_end_threads();
 #if !defined(__SANITIZE_THREAD__)
     test_forks_during_calls();
 #endif
