@@ -38,7 +38,7 @@ std::string utc_now() {
     const auto today = floor<days>(now);
     const year_month_day date(today);
     const hh_mm_ss time(now - today);
-    char text[64];
+    char text[80];
     std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()),
                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                   static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
