@@ -410,8 +410,10 @@ double Clustering::State::inertia_on_device(const Centres& centres) {
         std::vector<float> values; ///< [band][group]
         math::ExactSums inertia{1};
     };
+    const auto lanes = static_cast<size_t>(std::max(pass.lanes, 1));
     std::vector<Member> members;
-    for (int i = 0; i < std::max(pass.lanes, 1); ++i)
+    members.reserve(lanes);
+    for (size_t i = 0; i < lanes; ++i)
         members.push_back({Look(centres.bands, options.distance, 0),
                            std::vector<float>(static_cast<size_t>(bands * group)), math::ExactSums(1)});
     std::vector<int64_t> numbers;
