@@ -87,7 +87,7 @@ struct SourceState {
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
-    std::string asked_path; ///< by the user, and what a server told of it when it was opened
+    std::string asked_path;                 ///< by the user, and what a server told of it when it was opened
     ServerHeaders headers;
     std::shared_ptr<DatasetPool> pool;
 
