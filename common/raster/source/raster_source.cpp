@@ -424,7 +424,8 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
         dataset = open();
     }
     if (lacks_bytes() && !VSIIsLocal(options.path.c_str()))
-        throw Error("cannot open '" + options.path + "': " + errors.warnings(), "Try again later.");
+        throw Error("cannot open '" + options.path + "': " + errors.text(errors.warnings()),
+                    "Try again later.");
     if (dataset) return dataset;
     if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
         throw Error(
