@@ -171,9 +171,12 @@ void refuse_inner_options(const Step& step) {
     if (step.call->given("follow"))
         throw UsageError(step.title + ": -follow is for a tool by itself: what it makes grows in a file",
                          "Leave it out.");
-    if (!step.beside && step.call->given("stac"))
-        throw UsageError(step.title + ": -stac tells of a file, and the result of this step goes on",
-                         "Give it to write, or put tee before the step.");
+    if (step.beside || !step.makes_scene()) return;
+    for (const char* name : {"of", "co", "ot", "dstnodata", "stac"})
+        if (step.call->given(name))
+            throw UsageError(step.title + ": -" + std::string(name) +
+                                 " is about a file, and the result of this step goes on",
+                             "Give it to write, or put tee before the step.");
 }
 
 /// What follows what. `inner`: of a tee, whose first step takes the scene before it.
@@ -323,6 +326,7 @@ Step Reading::step(const Words& words, const std::string& number) {
         }
         name = step.words.front();
         step.title = "step " + number + " (tee " + name + ")";
+        if (name == "tee") throw UsageError(step.title + ": one tee is enough", "tee spp -ws 7 y.tif");
         step.words.erase(step.words.begin());
     }
     step.call = std::make_unique<tool::Call>(*definition_of(name));

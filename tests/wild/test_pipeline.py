@@ -209,6 +209,10 @@ WRONG = [
       "{out}/b.tif"], "a word stands behind ']'"),
     (["read", "{scene}", "!", "tee", "write", "{out}/a.tif", "!", "compare", "[", "read", "{out}/a.tif", "!", "spp", "]"],
      "which step 2"),
+    (["read", "{scene}", "!", "tee", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/b.tif"], "one tee is enough"),
+    *((["read", "{scene}", "!", "spp", *option, "!", *more, "write", "{out}/a.tif"], f"{option[0]} is about a file")
+      for option in (["-of", "ENVI"], ["-co", "COMPRESS=ZSTD"], ["-ot", "Int16"], ["-dstnodata", "0"], ["-stac", "{out}/a.json"])
+      for more in ([], ["pca", "!"])),
 ]
 
 
