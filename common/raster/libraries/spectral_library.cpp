@@ -186,9 +186,7 @@ void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::
         }
     if (count > 0)
         note(library, path,
-             "band " + std::to_string(first + 1) + " has the width " + number_text(library.fwhm_nm[first]) +
-                 (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
-                 ", which is no number above 0: unknown there");
+             no_widths(static_cast<int>(first) + 1, number_text(library.fwhm_nm[first]), count));
     library_to_nm(library.fwhm_nm, units);
 }
 

@@ -414,6 +414,12 @@ std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std
            "what the columns of a table are called, as 'wavelength (um)' and 'fwhm (nm)'";
 }
 
+std::string no_widths(int band, const std::string& width, size_t count) {
+    return "band " + std::to_string(band) + " has the width " + width +
+           (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
+           ", which is no number above 0: unknown there";
+}
+
 std::string micrometres(const std::string& text, double nanometres, const std::string& units) {
     return in_micrometres(units) ? text : number_text(nanometres / 1000);
 }

@@ -35,6 +35,9 @@ SpectralTexts spectral_texts(const SceneMetadata& scene);
 /// An item of the domain IMAGERY: the file's own digits where they are micrometres.
 std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
+/// What to tell of widths that are none: `count` of them, the first being `width`, of `band`.
+std::string no_widths(int band, const std::string& width, size_t count);
+
 /// What to tell of widths that cannot be right: wider than all wavelengths span and than 20 times the way to
 /// the next band, or than twice the band's wavelength, which are mostly those in another unit. Empty where
 /// there are none. Both lists have one value a band, NaN where unknown, or none at all; numbers: of the

@@ -10,6 +10,7 @@
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/lerc_codec.h"
 #include "raster/gdal/sample_convert.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 
@@ -206,8 +207,6 @@ std::string alternatives(const std::vector<std::string>& words) {
     if (words.size() == 1) return words.front();
     return joined(std::vector<std::string>(words.begin(), words.end() - 1), ", ") + " or " + words.back();
 }
-
-std::string number_text(double number) { return CPLSPrintf("%.15g", number); }
 
 void check_range(const GivenOption& option, double least, double most, bool whole) {
     const auto number = to_number(option.value);

@@ -176,21 +176,22 @@ void note_widths(SourceState& s) {
     std::vector<double> nm, widths;
     std::vector<int> numbers;
     const bool listed = s.scene.envi.find("fwhm") != nullptr;
+    int first = 0;
     std::string below;
     size_t count = 0;
     for (BandMetadata& b : s.scene.bands) {
         if (CPLAtof(b.fwhm.c_str()) < 0) {
-            if (count++ == 0) below = "band " + std::to_string(b.file_band) + " has the width " + b.fwhm;
+            if (count++ == 0) {
+                first = b.file_band;
+                below = b.fwhm;
+            }
             b.fwhm.clear(); // in outputs, too
         }
         nm.push_back(b.wavelength_nm);
         widths.push_back(b.fwhm_nm);
         numbers.push_back(b.file_band);
     }
-    if (count > 0 && !listed)
-        s.notes.push_back(s.name() + ": " + below +
-                          (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
-                          ", which is no number above 0: unknown there");
+    if (count > 0 && !listed) s.notes.push_back(s.name() + ": " + no_widths(first, below, count));
     if (const std::string told = doubtful_widths(nm, widths, numbers); !told.empty())
         s.notes.push_back(s.name() + ": " + told);
 }
