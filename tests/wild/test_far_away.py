@@ -35,6 +35,8 @@ def make(folder, kind, data=None):
         return write_scene(folder / "scene.tif", data, driver="GTiff", dtype="i2", options=TIFF[kind])
     if kind in ENVI:
         return write_scene(folder / "scene.img", data, dtype="i2", options=[f"INTERLEAVE={kind}"])
+    if kind == "PCIDSK":
+        return write_scene(folder / "scene.pix", data, driver="PCIDSK", dtype="i2")
     if kind == "cog":
         write_scene(folder / "stage.tif", data, driver="GTiff", dtype="i2")
         gdal.Translate(str(folder / "scene.tif"), str(folder / "stage.tif"), format="COG",
@@ -205,6 +207,48 @@ def test_failures_that_pass(tmp_path, there, kind, what):
         succeed(spp(server.vsicurl(os.path.basename(scene)), tmp_path / "b.img", env=environment(GDAL_HTTP_LOW_SPEED_TIME="1")))
     assert faults.left == 0
     assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+
+
+def told_of(header):
+    """The lines of an ENVI header that tell place and bands."""
+    lines = header.read_text().splitlines()
+    return [line for line in lines if not any(word in line for word in ("hsi", "GDAL", "127.0.0.1", ".img}"))]
+
+
+@pytest.mark.parametrize("what", [503, "cut"])
+@pytest.mark.parametrize("kind, part", [("BSQ", ""), ("tiles", ""), ("PCIDSK", ""), ("hdf5", ""), ("hdf5", "//cube")])
+def test_failures_in_opening(tmp_path, there, kind, part, what):
+    """Of the requests for the scene's beginning some fail: the scene is there, or the server is to blame for it."""
+    scene = make(there, kind)
+    name = os.path.basename(scene)
+    if part:
+        import h5py
+        with h5py.File(scene, "w") as h:
+            h.create_dataset("cube", data=values(), chunks=(10, 16, 25), compression="gzip")
+    succeed(spp(f'HDF5:"{scene}":{part}' if part else scene, tmp_path / "a.img"))
+    for stays in (False, True):
+        for number in range(4):
+            asked = []
+
+            def fault(request, asked=asked, number=number, stays=stays):
+                if request.method != "GET" or request.path != name:
+                    return None
+                asked.append(request)
+                now = len(asked) - 1
+                return what if now == number or (stays and now > number) else None
+
+            with Server(there, fault=fault) as server:
+                src = f'HDF5:"{server.vsicurl(name)}":{part}' if part else server.vsicurl(name)
+                result = spp(src, tmp_path / "b.img", "-overwrite", env=environment(
+                    GDAL_HTTP_MAX_RETRY="1" if stays else "3", GDAL_HTTP_RETRY_DELAY="0.1"))
+            if stays and len(asked) > number:
+                assert result.code == 1
+                error = result.err[result.err.index("ERROR: "):]
+                assert any(word in error for word in ("breaks", "503", "cannot fetch")), error
+            else:
+                succeed(result)
+                assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+                assert told_of(tmp_path / "a.hdr") == told_of(tmp_path / "b.hdr")
 
 
 @pytest.mark.parametrize("what", [404, 500, "whole", "stall"])

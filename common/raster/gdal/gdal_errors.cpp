@@ -2,6 +2,7 @@
 #include "raster/gdal/gdal_errors.h"
 
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/whole_file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -87,9 +88,9 @@ void CPL_STDCALL GdalErrors::collect(CPLErr level, CPLErrorNum number, const cha
     auto* self = static_cast<GdalErrors*>(CPLGetErrorHandlerUserData());
     if (level == CE_Failure) {
         // A run of the same error (one a block, say) must not grow without bound.
-        if (self->m_failures.size() < 8) self->m_failures.emplace_back(message);
+        if (self->m_failures.size() < 8) self->m_failures.push_back(without_whole_names(message));
     } else if (level == CE_Warning) {
-        if (self->m_warnings.size() < 8) self->m_warnings.emplace_back(message);
+        if (self->m_warnings.size() < 8) self->m_warnings.push_back(without_whole_names(message));
         if (std::strstr(message, "Unable to save auxiliary information") != nullptr)
             self->m_side_file_lost = true;
         CPLDebug("HSI", "%s", message);

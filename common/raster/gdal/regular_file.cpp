@@ -45,6 +45,14 @@ bool is_pipe_or_device(const std::string& path) {
     return mode != 0 && !VSI_ISREG(mode) && !VSI_ISDIR(mode);
 }
 
+std::string file_of_subdataset(const std::string& name) {
+    if (!STARTS_WITH_CI(name.c_str(), "HDF5:") && !STARTS_WITH_CI(name.c_str(), "NETCDF:")) return name;
+    const std::string rest = name.substr(name.find(':') + 1);
+    if (rest.rfind('"', 0) == 0) return rest.substr(1, rest.find('"', 1) - 1);
+    const size_t end = rest.rfind(':'); // a path may hold others: http://
+    return end != std::string::npos ? rest.substr(0, end) : rest;
+}
+
 bool leads_to_hdf5(const std::string& path) {
     if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
     const GdalErrors quiet;

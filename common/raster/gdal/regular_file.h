@@ -22,6 +22,9 @@ bool is_pipe_or_device(const std::string& path);
 /// empty: there is none. GDAL then knows nothing of the file, and does not say why.
 std::string unreadable_header(const std::string& path);
 
+/// The file of a name like HDF5:"a.h5"://cube; the name itself where it is one.
+std::string file_of_subdataset(const std::string& name);
+
 /// Whether the path leads into a file of HDF5, netCDF-4's among them: by the form of the name
 /// (HDF5:"a.h5"://cube), or because one begins at its first byte or, behind bytes of another program's, at
 /// 512, 1024, 2048 ...

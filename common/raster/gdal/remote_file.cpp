@@ -62,13 +62,6 @@ constexpr std::chrono::milliseconds now_and_then(100);
 /// Seconds before a request is made again.
 constexpr double first_wait = 0.25, longest_wait = 4;
 
-int tries_of(const std::string& path) {
-    constexpr int otherwise = 6;
-    const char* const asked = VSIGetPathSpecificOption(path.c_str(), "GDAL_HTTP_MAX_RETRY",
-                                                       CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", nullptr));
-    return asked != nullptr ? 1 + std::max(0, std::atoi(asked)) : otherwise;
-}
-
 VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
 using Opened = std::unique_ptr<void, void (*)(void*)>;
 void close_in_gdal(void* opened) { VSIFCloseL(gdal_file(opened)); }
@@ -132,33 +125,6 @@ ServerHeaders headers_of(const std::string& path) {
     return found;
 }
 
-/// Between two tries. \return false when it was the last.
-class Tries {
-  public:
-    explicit Tries(const std::string& path) : m_left(tries_of(path)) {}
-    bool again(const CancelFlag* cancel = nullptr) {
-        if (--m_left <= 0) return false;
-        if (cancel != nullptr && cancel->requested()) throw Cancelled();
-        std::this_thread::sleep_for(std::chrono::duration<double>(m_wait));
-        m_wait = std::min(2 * m_wait, longest_wait);
-        return true;
-    }
-
-  private:
-    int m_left;
-    double m_wait = first_wait;
-};
-
-/// Whether a server that gives no file has said less than that there is none.
-bool is_trouble(const std::string& said) {
-    constexpr std::string_view code = "HTTP response code: ";
-    const size_t at = said.find(code);
-    if (at == std::string::npos) return said.find("CURL error") != std::string::npos;
-    constexpr int timeout = 408, too_many = 429, of_server = 500;
-    const int number = std::atoi(said.c_str() + at + code.size());
-    return number >= of_server || number == timeout || number == too_many;
-}
-
 /// GDAL would wait for a folder's list before it asks for a file of it.
 class WithoutList {
   public:
@@ -194,6 +160,17 @@ void fetch_beside(const std::string& name, const std::string& scene) {
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return;
     std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), neighbour_bytes), '\0');
     if (!read_whole(name, file.get(), 0, bytes.size(), bytes.data())) refuse("the connection breaks");
+}
+
+/// What GDAL, and we, look at first; empty where there is no file.
+std::string beginning_of(const std::string& path) {
+    const Opened file = open_in_gdal(path);
+    if (!file || VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
+    std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), first_bytes), '\0');
+    if (!read_whole(path, file.get(), 0, bytes.size(), bytes.data()))
+        throw Error("cannot fetch the beginning of '" + path + "': the connection breaks",
+                    "Try again later.");
+    return bytes;
 }
 
 /// A file in memory, of `bytes` that are not there yet.
@@ -290,8 +267,8 @@ void Connections::work() {
 
 // --- Opening
 
-void RemoteOpening::begin(const std::string& path) {
-    if (VSIIsLocal(path.c_str())) return;
+void RemoteOpening::begin() {
+    if (VSIIsLocal(m_path.c_str())) return;
     for (const auto& [name, value] : {std::pair("GDAL_HTTP_MAX_RETRY", "5"),
                                       {"GDAL_HTTP_RETRY_DELAY", "0.5"},
                                       {"GDAL_HTTP_LOW_SPEED_TIME", "30"},
@@ -299,7 +276,6 @@ void RemoteOpening::begin(const std::string& path) {
         if (CPLGetConfigOption(name, nullptr) == nullptr) CPLSetConfigOption(name, value);
     m_ingests = CPLGetConfigOption(ingested, nullptr) == nullptr;
     if (m_ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
-    m_path = path;
     m_connections = std::make_unique<Connections>(opening_connections);
     try {
         ask_for_all();
@@ -347,7 +323,12 @@ void RemoteOpening::ask_for_all() {
         m_headers = headers_of(m_path);
         m_round_trip = seconds_since(since);
         since = Clock::now();
-        beginning = beginning_of_file(m_path, first_bytes);
+        try {
+            beginning = beginning_of(m_path);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            problem = std::current_exception();
+        }
         if (!beginning.empty()) m_round_trip = std::min(m_round_trip, seconds_since(since));
         if (ingests) CPLSetThreadLocalConfigOption(ingested, nullptr);
     });
@@ -373,10 +354,31 @@ void RemoteOpening::ask_for_all() {
         look_for(tiff ? near.of_tiff : near.of_raw);
         ask.wait();
     }
-    if (problem && !beginning.empty()) std::rethrow_exception(problem); // else GDAL says what is wrong
+    if (problem && (!beginning.empty() || !m_headers.empty()))
+        std::rethrow_exception(problem); // else GDAL says what is wrong
 }
 
 void RemoteOpening::end() { CPLSetThreadLocalConfigOption(ingested, nullptr); }
+
+Tries::Tries(const std::string& path, int most) : m_wait(first_wait) {
+    constexpr int otherwise = 6;
+    const char* const asked = VSIGetPathSpecificOption(path.c_str(), "GDAL_HTTP_MAX_RETRY",
+                                                       CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", nullptr));
+    m_most = std::min(most, asked != nullptr ? 1 + std::max(0, std::atoi(asked)) : otherwise);
+}
+
+std::optional<double> Tries::next() {
+    if (++m_failed >= m_most) return std::nullopt;
+    return std::exchange(m_wait, std::min(2 * m_wait, longest_wait));
+}
+
+bool Tries::again(const CancelFlag* cancel) {
+    const auto seconds = next();
+    if (!seconds) return false;
+    if (cancel != nullptr && cancel->requested()) throw Cancelled();
+    std::this_thread::sleep_for(std::chrono::duration<double>(*seconds));
+    return true;
+}
 
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to) {
     Tries tries(path);
@@ -387,6 +389,32 @@ bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, 
         if (VSIIsLocal(path.c_str()) || !tries.again()) return false;
         (void)forget_cached(path);
     }
+}
+
+bool is_trouble(const std::string& said) {
+    constexpr std::string_view code = "HTTP response code: ";
+    const size_t at = said.find(code);
+    if (at == std::string::npos) return said.find("CURL error") != std::string::npos;
+    constexpr int timeout = 408, too_many = 429, of_server = 500;
+    const int number = std::atoi(said.c_str() + at + code.size());
+    return number >= of_server || number == timeout || number == too_many;
+}
+
+std::string trouble_with(const std::string& path) {
+    if (!forget_cached(path)) return {};
+    const GdalErrors quiet;
+    VSIErrorReset();
+    const Opened file(VSIFOpenExL(path.c_str(), "rb", TRUE), close_in_gdal);
+    if (!file) {
+        const std::string said = VSIGetLastErrorMsg();
+        return is_trouble(said) ? said : std::string();
+    }
+    if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
+    constexpr uint64_t most = 4096; // in the middle of which it may break, too
+    const uint64_t size = VSIFTellL(gdal_file(file.get())), wanted = std::min(size, most);
+    std::string bytes(wanted, '\0');
+    const bool whole = read_whole(path, file.get(), size - wanted, bytes.size(), bytes.data());
+    return whole ? std::string() : quiet.text("the connection breaks");
 }
 
 bool forget_cached(const std::string& path) {
@@ -470,13 +498,13 @@ void compare(const std::string& path, const ServerHeaders& before, const ServerH
 
 } // namespace
 
-void check_unchanged(const std::string& path, const ServerHeaders& before, const CancelFlag* cancel) {
-    if (before.empty()) return;
+void ServedFile::check_unchanged(const CancelFlag* cancel) const {
+    if (headers.empty()) return;
     Tries tries(path);
     ServerHeaders now = headers_of(path);
     while (now.empty() && tries.again(cancel))
         now = headers_of(path);
-    compare(path, before, now);
+    compare(path, headers, now);
 }
 
 void RemoteFile::check_unchanged() {
@@ -487,7 +515,7 @@ void RemoteFile::check_unchanged() {
         m_changed.wait(lock, [&] { return !m_checking; });
         if (m_checked == m_asked) now = m_told;
     }
-    if (now.empty()) return raster::check_unchanged(m_path, m_headers, m_cancel);
+    if (now.empty()) return ServedFile{m_path, m_headers}.check_unchanged(m_cancel);
     compare(m_path, m_headers, now);
 }
 
@@ -899,44 +927,40 @@ void RemoteFile::check_when_idle(std::unique_lock<std::mutex>& lock) {
     m_changed.notify_all();
 }
 
-bool RemoteFile::wait_before_trying_again(int tries) {
-    double seconds = first_wait;
-    for (int k = 1; k < tries; ++k)
-        seconds = std::min(2 * seconds, longest_wait);
+void RemoteFile::wait(double seconds) {
     std::unique_lock lock(m_mutex);
-    m_changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                       [&] { return m_stop || (m_cancel != nullptr && m_cancel->requested()); });
-    return !m_stop && (m_cancel == nullptr || !m_cancel->requested());
+    const auto ended = [&] { return m_stop || (m_cancel != nullptr && m_cancel->requested()); };
+    if (m_changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) throw Cancelled();
 }
 
 /// Whether the first request has brought all.
 bool RemoteFile::fetch(const Extent& extent) {
     const Mapped to(m_local.get(), extent.begin, extent.end);
-    const int most_tries = tries_of(m_path);
-    int tries = 0;
+    Tries tries(m_path);
     for (uint64_t at = extent.begin; at < extent.end;) {
         const GdalErrors errors;
         const size_t wanted = extent.end - at;
         const size_t got = handle(m_file.get()).PRead(to.data() + (at - extent.begin), wanted, at);
         const bool some = got > 0 && got <= wanted; // -1: none
         if (some) at += got;
-        if (some && got == wanted) return tries == 0;
+        if (some && got == wanted) return tries.failed() == 0;
         const std::string said = errors.text("");
         const std::string what = "cannot fetch " + counted(extent.end - at, "byte") + " at byte " +
                                  std::to_string(at) + " of '" + m_path + "': ";
         if (said.find(whole_file) != std::string::npos)
             throw Error(what + "the server sends the whole file when it is asked for a part",
                         "Fetch the file first: curl -O URL.");
-        if (++tries >= most_tries) {
+        const auto seconds = tries.next();
+        if (!seconds) {
             check_unchanged();
             throw Error(what +
                             (!said.empty() ? said
                              : some        ? "the connection breaks"
                                            : "the server does not answer, or with an error") +
-                            " (" + counted(tries, "try", "tries") + ")",
+                            " (" + counted(tries.failed(), "try", "tries") + ")",
                         "Try again later; GDAL_HTTP_MAX_RETRY=N tries N times more.");
         }
-        if (!wait_before_trying_again(tries)) throw Cancelled();
+        wait(*seconds);
     }
     return true;
 }

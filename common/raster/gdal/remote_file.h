@@ -13,6 +13,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -56,8 +57,31 @@ class Connections {
 /// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length; empty when the
 /// server tells nothing.
 using ServerHeaders = std::map<std::string, std::string>;
-/// \throws Error when they have become others, or the server no longer tells.
-void check_unchanged(const std::string& path, const ServerHeaders& before, const CancelFlag* cancel);
+
+/// A path, and what its server told of it when it was opened.
+struct ServedFile {
+    std::string path;
+    ServerHeaders headers; ///< empty: nothing, or it is none of a server's
+    /// \throws Error when the server tells otherwise, or nothing, now.
+    void check_unchanged(const CancelFlag* cancel) const;
+};
+
+/// How often a server is asked, and how long one waits between: GDAL_HTTP_MAX_RETRY more than once, each time
+/// twice as long.
+class Tries {
+  public:
+    /// `path`: whose options hold. At most `most`.
+    explicit Tries(const std::string& path, int most = std::numeric_limits<int>::max());
+    /// After one that has failed: seconds until the next; nothing when that was the last.
+    std::optional<double> next();
+    /// The same, and waits. \return false when that was the last. \throws Cancelled
+    bool again(const CancelFlag* cancel = nullptr);
+    int failed() const { return m_failed; }
+
+  private:
+    int m_most, m_failed = 0;
+    double m_wait;
+};
 
 /// Lives while GDAL opens `path`, where that is a server's: GDAL's own requests are repeated when they fail,
 /// end when nothing comes for long, and the first brings more than a page, unless the user says otherwise
@@ -67,25 +91,25 @@ void check_unchanged(const std::string& path, const ServerHeaders& before, const
 /// whole, or the server does not say whether there is one: GDAL would go on without.
 class RemoteOpening {
   public:
-    explicit RemoteOpening(const std::string& path) {
-        if (!is_local(path)) begin(path);
+    explicit RemoteOpening(const std::string& path) : m_path(path) {
+        if (!is_local(path)) begin();
     }
     ~RemoteOpening() {
         if (m_ingests) end();
     }
     RemoteOpening(const RemoteOpening&) = delete;
     RemoteOpening& operator=(const RemoteOpening&) = delete;
-    /// What the server told of the file; empty: nothing, or it is none of a server's.
-    const ServerHeaders& headers() const { return m_headers; }
+    /// The path, and what the server told of it.
+    ServedFile file() const { return {m_path, m_headers}; }
 
   private:
     friend class RemoteFile;
-    void begin(const std::string& path);
+    void begin();
     void ask_for_all();
     static void end();
 
+    const std::string m_path;
     bool m_ingests = false;
-    std::string m_path;
     std::unique_ptr<Connections> m_connections; ///< until a RemoteFile takes them
     ServerHeaders m_headers;
     double m_round_trip = 0; ///< seconds; 0: unknown
@@ -94,6 +118,13 @@ class RemoteOpening {
 /// Reads through GDAL's cache: of a server's file, what a connection that broke has left out is asked for
 /// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be had.
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to);
+
+/// Whether a server that gives no file has said less than that there is none: what VSIGetLastErrorMsg() says.
+bool is_trouble(const std::string& said);
+
+/// What a server says that gives the end of a file no longer, asked past GDAL's cache. Empty: it gives it, or
+/// has no such file, or the file is of this machine.
+std::string trouble_with(const std::string& path);
 
 /// What GDAL keeps of a server's file, a part of it perhaps. \return false for a file of this machine's.
 bool forget_cached(const std::string& path);
@@ -227,7 +258,8 @@ class RemoteFile {
     void serve();
     bool fetch(const Extent& extent);
     void check_when_idle(std::unique_lock<std::mutex>& lock);
-    bool wait_before_trying_again(int tries);
+    /// \throws Cancelled
+    void wait(double seconds);
 
     const std::string m_path;
     const Opened m_file;

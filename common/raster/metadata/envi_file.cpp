@@ -6,6 +6,7 @@
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/raw_file.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 
@@ -245,9 +246,19 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
         return out;
     };
     const CPLStringList names = list(drivers), options = list(how.open_options);
-    return DatasetHandle(GDALDataset::FromHandle(
-        GDALOpenEx(path.c_str(), how.kinds | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                   drivers.empty() ? nullptr : names.List(), options.List(), nullptr)));
+    const auto opened = [&](const std::string& name) {
+        return DatasetHandle(GDALDataset::FromHandle(
+            GDALOpenEx(name.c_str(), how.kinds | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                       drivers.empty() ? nullptr : names.List(), options.List(), nullptr)));
+    };
+    DatasetHandle dataset = opened(path);
+    const std::string whole = whole_name(path);
+    // Of these nothing is lost without an error, and what they show has names of its own.
+    const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
+    if (whole == path || (dataset && (tells("GTiff") || tells("ENVI") || tells("VRT")))) return dataset;
+    dataset = nullptr;
+    CPLErrorReset();
+    return opened(whole);
 }
 
 bool same_pixels(GDALDataset& a, GDALDataset& b, bool nodata) {

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/product.h"
 
@@ -79,8 +80,8 @@ void look_at(const Group& group, int depth, int& left, Contents& found) {
 Contents contents_of(const std::string& file) {
     Contents found;
     const char* const drivers[] = {"netCDF", "HDF5", nullptr};
-    const DatasetHandle dataset(GDALDataset::FromHandle(
-        GDALOpenEx(file.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    const DatasetHandle dataset(GDALDataset::FromHandle(GDALOpenEx(
+        whole_name(file).c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
     const Group root = dataset ? dataset->GetRootGroup() : nullptr;
     int left = 2000; // arrays: a product has tens
     if (root) look_at(root, 8, left, found);

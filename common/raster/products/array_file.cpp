@@ -3,6 +3,7 @@
 
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/products/hdf5_trial.h"
 
 #include <cpl_conv.h>
@@ -57,8 +58,8 @@ Numbers numbers_of_texts(const std::shared_ptr<GDALAttribute>& attribute) {
 
 DatasetHandle open_arrays(const std::string& name, const char* driver) {
     const char* const drivers[] = {driver, nullptr};
-    return DatasetHandle(GDALDataset::FromHandle(
-        GDALOpenEx(name.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    return DatasetHandle(GDALDataset::FromHandle(GDALOpenEx(
+        whole_name(name).c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
 }
 
 } // namespace

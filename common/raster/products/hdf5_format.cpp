@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/products/hdf5_format.h"
 
+#include "core/counted.h"
+#include "core/error.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/remote_file.h"
 
@@ -58,8 +60,11 @@ Bytes File::read_up_to(uint64_t address, uint64_t size) {
     if (size > m_left) throw Damaged();
     m_left -= size;
     Bytes bytes(size);
-    if (!read_whole(m_path, m_file, base + address, bytes.size(), bytes.data())) throw Damaged();
-    return bytes;
+    if (read_whole(m_path, m_file, base + address, bytes.size(), bytes.data())) return bytes;
+    if (!m_far) throw Damaged();
+    throw Error("cannot fetch " + counted(size, "byte") + " at byte " + std::to_string(base + address) +
+                    " of '" + m_path + "'",
+                "Try again later.");
 }
 
 void File::expect(const std::vector<uint64_t>& addresses) const {

@@ -25,13 +25,6 @@
 namespace hsi::raster {
 namespace {
 
-/// The file of a name like HDF5:"a.h5"://cube; the name itself where it is one.
-std::string file_in(const std::string& name) {
-    if (!STARTS_WITH_CI(name.c_str(), "HDF5:") && !STARTS_WITH_CI(name.c_str(), "NETCDF:")) return name;
-    const CPLStringList parts(CSLTokenizeString2(name.c_str(), ":", CSLT_HONOURSTRINGS));
-    return parts.size() > 1 ? parts[1] : name;
-}
-
 bool is_hdf5(const std::string& path) {
     return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n" && !all_samples(path);
 }
@@ -71,7 +64,7 @@ void keep_death(const State& state, const std::string& death) {
 
 void try_hdf5(const std::string& name) {
     expect_hdf5(name);
-    const std::string path = file_in(name);
+    const std::string path = file_of_subdataset(name);
     if (!is_local(path) || !is_hdf5(path)) return;
     const State state = state_of(path);
     auto death = known_death(state);

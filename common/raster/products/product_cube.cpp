@@ -2,6 +2,7 @@
 // Cubes of no agency's: netCDF as xarray, MATLAB and the like write it, whose axes have names.
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
@@ -66,8 +67,8 @@ bool gdal_reads_it(const ArrayFile& file, const Array& array, const std::array<s
         CPLGetConfigOption("GDAL_NETCDF_BOTTOMUP", nullptr) != nullptr)
         return true;
     const GdalErrors quiet;
-    const DatasetHandle raster(GDALDataset::FromHandle(
-        GDALOpenEx(file.path().c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    const DatasetHandle raster(GDALDataset::FromHandle(GDALOpenEx(
+        whole_name(file.path()).c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     if (!raster || raster->GetRasterCount() != static_cast<int>(array->GetDimensions()[0]->GetSize()))
         return false;
     std::array<double, 6> gt{};

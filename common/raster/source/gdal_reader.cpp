@@ -3,12 +3,14 @@
 // block once.
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/source/band_rows.h"
 #include "raster/source/block_store.h"
 #include "raster/source/source_impl.h"
 #include "raster/source/tiff_decoder.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <algorithm>
 #include <limits>
@@ -318,7 +320,38 @@ class GdalReader final : public stream::CubeReader {
     std::vector<uint8_t> m_mask;
 };
 
+/// Whether all that its reader has asked for has come.
+class WholeReader final : public stream::CubeReader {
+  public:
+    explicit WholeReader(std::unique_ptr<stream::CubeReader> reader) : m_reader(std::move(reader)) {}
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        try {
+            m_reader->read(window, dst);
+        } catch (const Cancelled&) {
+            throw;
+        } catch (const Error&) {
+            m_losses.check(); // they say why
+            throw;
+        }
+        m_losses.check();
+    }
+    bool expect(const Rect& window) override { return m_reader->expect(window); }
+    void prefetch(const Rect& window) override { m_reader->prefetch(window); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
+
+  private:
+    const Losses m_losses;
+    const std::unique_ptr<stream::CubeReader> m_reader;
+};
+
 } // namespace
+
+std::unique_ptr<stream::CubeReader> whole_reader(std::unique_ptr<stream::CubeReader> reader,
+                                                 const SourceState& source) {
+    if (VSIIsLocal(source.asked.path.c_str())) return reader;
+    return std::make_unique<WholeReader>(std::move(reader));
+}
 
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source) {
     return std::make_unique<GdalReader>(std::move(source));

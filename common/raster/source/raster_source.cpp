@@ -63,7 +63,7 @@ namespace {
     for (int i = 1; i <= 8; ++i) {
         const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
         if (sub == nullptr) break;
-        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + std::string(sub);
+        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + without_whole_names(sub);
     }
     throw Error(name + " has no raster bands", advice);
 }
@@ -419,11 +419,14 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
         return errors.warnings().find("IO error") != std::string::npos ||
                failures.find("read ") != std::string::npos || failures.find("Read ") != std::string::npos;
     };
-    for (int tries = 0; tries < 3 && lacks_bytes() && forget_cached(options.path); ++tries) {
+    const std::string file = file_of_subdataset(options.path);
+    constexpr int most_tries = 4; // a file may be cut, too
+    Tries tries(file, most_tries);
+    while (lacks_bytes() && forget_cached(file) && tries.again()) {
         errors.clear();
         dataset = open();
     }
-    if (lacks_bytes() && !VSIIsLocal(options.path.c_str()))
+    if (lacks_bytes() && !VSIIsLocal(file.c_str()))
         throw Error("cannot open '" + options.path + "': " + errors.text(errors.warnings()),
                     "Try again later.");
     if (dataset) return dataset;
@@ -505,17 +508,18 @@ std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
 RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
 RasterSource::~RasterSource() = default;
 
-std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
-    RemoteOpening opening(options.path);
-    auto s = std::make_shared<Impl>();
+namespace {
+
+SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
+    SourceState state;
+    SourceState* const s = &state;
     s->options = options;
-    s->asked_path = options.path;
-    s->headers = opening.headers();
+    s->asked = opening.file();
     // A driver or an open option that is asked for says how the file is to be seen.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
         choose_computed(*s);
-        return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+        return state;
     }
     if (options.follow) {
         s->growing = begin_to_follow(options);
@@ -539,7 +543,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
         choose_arrays(*s, opening);
-        return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+        return state;
     }
     const std::string stack = s->product ? s->product->stack : std::string();
     DatasetHandle dataset = open_dataset(s->options, stack);
@@ -565,7 +569,34 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
     if (!s->raw) s->pool->give(std::move(dataset));
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+    return state;
+}
+
+} // namespace
+
+std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+    const std::string file = file_of_subdataset(options.path);
+    RemoteOpening opening(file);
+    const auto open_once = [&] {
+        const Losses losses;
+        auto source = SourceAccess::make(opened(options, opening));
+        losses.check();
+        return source;
+    };
+    try {
+        return open_once();
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& error) {
+        if (VSIIsLocal(file.c_str())) throw;
+        // What a server does not give looks like a file that is damaged, or empty, or of another kind.
+        const std::string trouble = trouble_with(file);
+        if (trouble.empty()) return open_once();
+        throw Error("cannot open '" + options.path + "': " + trouble + " (" + error.what() + ")",
+                    "Try again later.");
+    }
 }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
@@ -695,9 +726,10 @@ std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
                             : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
                                                     : m->computed  ? make_computed_reader(m)
-                                                    : m->in_arrays ? make_product_reader(m)
+                                                    : m->in_arrays ? whole_reader(make_product_reader(m), *m)
                                                     : m->raw       ? make_raw_reader(m)
-                                                                   : make_gdal_reader(m),
+                                                    : m->remote    ? make_gdal_reader(m)
+                                                                   : whole_reader(make_gdal_reader(m), *m),
                                                     m),
                                             m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
@@ -745,8 +777,9 @@ void RasterSource::end_with(const CancelFlag* cancel) const {
     if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
 }
 void RasterSource::check_unchanged() const {
+    m->losses.check();
     if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
-    raster::check_unchanged(m->asked_path, m->headers, nullptr);
+    m->asked.check_unchanged(nullptr);
 }
 const char* RasterSource::access() const {
     return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";

@@ -7,6 +7,7 @@
 #include "raster/gdal/raw_file.h"
 #include "raster/gdal/remote_file.h"
 #include "raster/gdal/sample_convert.h"
+#include "raster/gdal/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/source/raster_source.h"
 #include "stream/pixel_mask.h"
@@ -87,8 +88,8 @@ struct SourceState {
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
-    std::string asked_path;                 ///< by the user, and what a server told of it when it was opened
-    ServerHeaders headers;
+    Losses losses;                          ///< since it was opened
+    ServedFile asked;                       ///< by the user
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
@@ -130,6 +131,9 @@ std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const Source
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
 /// For a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
+/// One of these two that fails where a server has not given all; the same reader for a file of this machine.
+std::unique_ptr<stream::CubeReader> whole_reader(std::unique_ptr<stream::CubeReader> reader,
+                                                 const SourceState& source);
 uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
 /// For a source with chunks.
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
