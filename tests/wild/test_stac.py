@@ -6,7 +6,9 @@ nothing is fetched."""
 import datetime
 import json
 import math
+import os
 import re
+import urllib.parse
 
 import numpy as np
 import pytest
@@ -210,6 +212,27 @@ def test_scales_and_units(tmp_path, out):
     assert "nodata" not in asset and all(b.keys() == {"name", "raster:scale"} for b in asset["bands"])
 
 
+@pytest.mark.parametrize("broken, expected", [
+    ({"scale": math.nan}, {"raster:scale", "raster:offset"}), ({"offset": -math.inf}, {"raster:scale", "raster:offset"}),
+    ({"wavelength": 1e308}, {"eo:center_wavelength"}), ({"place": math.nan}, {"proj:transform", "proj:bbox"}),
+    ({"place": math.inf}, {"proj:transform", "proj:bbox"})])
+def test_numbers_that_are_none(tmp_path, out, broken, expected):
+    """JSON has no NaN and no infinity: what would be one is left out, and all else is told."""
+    scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", wavelengths=[500, broken.get("wavelength", 600)],
+                        geotransform=(broken.get("place", 500000), 20, 0, 4480000, 0, -20))
+    dataset = gdal.Open(str(scene), gdal.GA_Update)
+    dataset.GetRasterBand(2).SetScale(broken.get("scale", 2))
+    dataset.GetRasterBand(2).SetOffset(broken.get("offset", 3))
+    dataset = None
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
+    item = judge(out / "y.json")
+    data = item["assets"]["data"]
+    told = set(data) | set(data["bands"][1])
+    assert told & expected == set()
+    assert {"raster:scale", "raster:offset", "eo:center_wavelength", "proj:transform", "proj:bbox"} - told == expected
+    assert (item["geometry"] is None) == ("place" in broken) and data["bands"][0]["eo:center_wavelength"] == 0.5
+
+
 @pytest.mark.parametrize("name, media, more", [
     ("y.tif", "image/tiff; application=geotiff", ()), ("y.dat", "application/octet-stream", ("-of", "ENVI")),
     ("y.vrt", "application/xml", ()), ("y.hsi", "application/json", ()),
@@ -381,6 +404,14 @@ def test_names_of_files(spectrometer, out):
     assert item["assets"]["data"]["href"] == "../data%201/50%25%20%231.tif" and item["id"] == "50% #1"
 
 
+def test_name_that_is_no_text(spectrometer, out):
+    """A file's name is bytes: those that are no UTF-8 are told as a URI has them."""
+    raster = os.fsencode(out) + b"/b\xe4ume.tif"
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", spectrometer, os.fsdecode(raster)))
+    href = judge(out / "y.json")["assets"]["data"]["href"]
+    assert href == "./b%E4ume.tif" and os.path.exists(os.fsencode(out) + b"/" + urllib.parse.unquote_to_bytes(href))
+
+
 def test_written_with_the_outputs_or_not_at_all(spectrometer, out):
     """An item that is there stops the run before it works, as dst does; -overwrite replaces both; a run that fails leaves none."""
     stac = ("-stac", out / "y.json")
@@ -469,6 +500,22 @@ def test_tools(spectrometer, out, tool, options):
         gdal.GetDataTypeName(dataset.GetRasterBand(1).DataType), gdal.GetDataTypeName(dataset.GetRasterBand(1).DataType).lower())
     made = succeed(run("gdal_hsi_synth", "-q", "-size", 20, 10, 5, "-stac", out / "s.json", out / "s.dat"))
     assert "was acquired" in made.err and judge(out / "s.json")["assets"]["data"]["proj:shape"] == [10, 20]
+
+
+@pytest.mark.parametrize("geotransform, epsg", [((500000, 20, 0, 4480000, 0, -20), 4978), ((13, 1e-14, 0, 52, 0, -1e-14), 4326)])
+def test_no_area(tmp_path, out, geotransform, epsg):
+    """Neither a place in space nor a point is one that a map shows."""
+    scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=geotransform, epsg=epsg)
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
+    item = judge(out / "y.json")
+    assert item["geometry"] is None and item["properties"]["proj:code"] == f"EPSG:{epsg}"
+
+
+def test_beside_the_equator_and_the_pole(tmp_path, out):
+    """To the last digit: no latitude beyond 90, no -0."""
+    scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=(-1e-12, 1, 0, 90 + 9e-10, 0, -3 - 4e-11), epsg=4326)
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
+    assert judge(out / "y.json")["bbox"] == [0, 0, 40, 90] and "-0.0" not in (out / "y.json").read_text()
 
 
 def test_the_moon(tmp_path, out):

@@ -286,8 +286,10 @@ std::optional<Ring> outline_of(GDALDataset& dataset) {
         ring = border_of(samples, lines, 0.5);
         found = by_arrays(dataset, ring);
     }
-    for (const Point& p : ring)
+    for (Point& p : ring) {
         found = found && std::isfinite(p[0]) && std::isfinite(p[1]) && std::fabs(p[1]) <= 90 + 1e-9;
+        p[1] = std::clamp(p[1], -90.0, 90.0);
+    }
     return found ? std::optional<Ring>(std::move(ring)) : std::nullopt;
 }
 
@@ -333,11 +335,11 @@ Ring without_needless_points(const Ring& ring, int samples, int lines) {
     return kept;
 }
 
-double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9; }
+double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // no -0
 
 /// The place of a raster as GeoJSON has it: cut where it crosses longitude 180, and with the pole where it
-/// lies within.
-Footprint footprint_of(Ring ring, int samples, int lines) {
+/// lies within. None where that is no area.
+std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     for (size_t i = 1; i < ring.size(); ++i)
         ring[i][0] += 360 * std::round((ring[i - 1][0] - ring[i][0]) / 360);
     const double turn = 360 * std::round((ring.back()[0] - ring.front()[0]) / 360);
@@ -380,7 +382,8 @@ Footprint footprint_of(Ring ring, int samples, int lines) {
     place.box = {rounded(within(west)), rounded(south), rounded(within(east)), rounded(north)};
     if (within(east) == -180) place.box[2] = 180;
     if (east - west >= 360 - 1e-9) place.box[0] = -180, place.box[2] = 180;
-    return place;
+    const bool area = !place.rings.empty() && place.box[0] != place.box[2] && place.box[1] < place.box[3];
+    return area ? std::optional<Footprint>(std::move(place)) : std::nullopt;
 }
 
 // --- What
@@ -440,16 +443,18 @@ OrderedJson band_json(const BandMetadata& band, int number) {
                      {"data_type", data_type(band.type)}};
     if (band.nodata) json["nodata"] = nodata_json(*band.nodata);
     if (!band.unit.empty()) json["unit"] = band.unit;
-    if (band.scale || band.offset) {
-        json["raster:scale"] = number_json(band.scale.value_or(1));
-        json["raster:offset"] = number_json(band.offset.value_or(0));
+    const double scale = band.scale.value_or(1), offset = band.offset.value_or(0);
+    if ((band.scale || band.offset) && std::isfinite(scale) && std::isfinite(offset)) {
+        json["raster:scale"] = number_json(scale);
+        json["raster:offset"] = number_json(offset);
     }
     // To a millionth of a nanometre: 450 nm are 0.45 micrometres, whatever the division has left.
-    const auto micrometres = [](double nm) { return std::round(nm * 1e6) / 1e6 / nanometres; };
-    if (band.wavelength_nm > 0 && std::isfinite(band.wavelength_nm))
-        json["eo:center_wavelength"] = micrometres(band.wavelength_nm);
-    if (band.fwhm_nm > 0 && std::isfinite(band.fwhm_nm))
-        json["eo:full_width_half_max"] = micrometres(band.fwhm_nm);
+    const auto add_micrometres = [&](const char* key, double nm) {
+        const double micrometres = std::round(nm * 1e6) / 1e6 / nanometres;
+        if (micrometres > 0 && std::isfinite(micrometres)) json[key] = micrometres;
+    };
+    add_micrometres("eo:center_wavelength", band.wavelength_nm);
+    add_micrometres("eo:full_width_half_max", band.fwhm_nm);
     if (auto classes = classes_of(band); !classes.empty())
         json["classification:classes"] = std::move(classes);
     return json;
@@ -509,7 +514,6 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
     asset["proj:shape"] = {lines, samples};
     double gt[6];
     if (dataset.GetGeoTransform(gt) != CE_None) return code;
-    asset["proj:transform"] = {gt[1], gt[2], gt[0], gt[4], gt[5], gt[3]};
     std::array<double, 4> box{HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     for (const Point& p : border_of(samples, lines, 0))
         for (size_t axis = 0; axis < 2; ++axis) {
@@ -517,6 +521,9 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
             box[axis] = std::min(box[axis], at);
             box[axis + 2] = std::max(box[axis + 2], at);
         }
+    const auto finite = [](double one) { return std::isfinite(one); };
+    if (!std::all_of(box.begin(), box.end(), finite)) return code; // JSON has no other numbers
+    asset["proj:transform"] = {gt[1], gt[2], gt[0], gt[4], gt[5], gt[3]};
     asset["proj:bbox"] = box;
     return code;
 }
@@ -567,10 +574,13 @@ std::string href_of(const std::string& path, const std::string& place) {
         if (!is_local(item) && starts_with(path, folder.c_str())) name = {path.substr(folder.size()), true};
     }
     std::string href = name.relative && !starts_with(name.text, "..") ? "./" : "";
+    // Letters beyond ASCII stand for themselves in an IRI; bytes that are no UTF-8 cannot stand in JSON.
+    const bool utf8 = CPLIsUTF8(name.text.c_str(), -1);
     for (const char c : name.text) { // what stands for itself in a URI
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
-                           static_cast<unsigned char>(c) >= 128 ||
-                           std::string("-._~/!$&'()*+,;=:@").find(c) != std::string::npos;
+        const bool beyond = static_cast<unsigned char>(c) >= 128;
+        const bool plain = beyond ? utf8
+                                  : std::isalnum(static_cast<unsigned char>(c)) ||
+                                        std::string("-._~/!$&'()*+,;=:@").find(c) != std::string::npos;
         if (plain)
             href += c;
         else
@@ -698,12 +708,12 @@ std::string stac_item(const OutputOptions& options, GDALDriver& driver, const st
                      {"stac_extensions", extensions_of(asset)},
                      {"id", dot == 0 || dot == std::string::npos ? name : name.substr(0, dot)},
                      {"geometry", nullptr}};
-    if (auto outline = outline_of(described)) {
-        const Footprint place =
-            footprint_of(std::move(*outline), described.GetRasterXSize(), described.GetRasterYSize());
-        item["geometry"] = place_json(place);
-        item["bbox"] = place.box;
-    }
+    if (auto outline = outline_of(described))
+        if (const auto place =
+                footprint_of(std::move(*outline), described.GetRasterXSize(), described.GetRasterYSize())) {
+            item["geometry"] = place_json(*place);
+            item["bbox"] = place->box;
+        }
     item["properties"] = std::move(properties);
     item["links"] = OrderedJson::array();
     OrderedJson assets{{"data", std::move(asset)}};
