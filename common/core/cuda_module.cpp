@@ -117,9 +117,10 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
                         module_places() + ")",
                     "Install the package gdal-hsi-cuda, or build with nvcc, or set HSI_MODULE_PATH; or use "
                     "-device cpu.");
-    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::string why;
+    void* handle = open_module(file, RTLD_NOW | RTLD_LOCAL, why);
     if (!handle)
-        throw Error("cannot load the CUDA module: " + why_not_loaded(file),
+        throw Error("cannot load the CUDA module: " + why,
                     "Put the CUDA libraries on LD_LIBRARY_PATH, or use -device cpu.");
     check_module(handle, file);
     void* address = dlsym(handle, symbol);

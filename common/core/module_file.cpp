@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +39,36 @@ std::string processor_name(int machine) {
     if (machine == x86_64) return "x86-64";
     if (machine == aarch64) return "64-bit ARM";
     return "another processor (ELF's number " + std::to_string(machine) + ")";
+}
+
+/// What the head of an ELF file of 64 bits says against loading it; empty where it says nothing, or the file
+/// is another one. Numbers have their low byte first on all processors that are known here.
+std::string why_not_loadable(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::array<char, 64> head{};
+    if (own_machine == 0 || !in.read(head.data(), head.size()) ||
+        std::string_view(head.data(), 4) != "\x7f"
+                                            "ELF")
+        return {};
+    const auto number = [&](size_t at, size_t bytes) {
+        uint64_t value = 0;
+        for (size_t i = bytes; i-- > 0;)
+            value = value << 8 | static_cast<unsigned char>(head[at + i]);
+        return value;
+    };
+    const auto machine = static_cast<int>(number(18, 2));
+    if (machine != own_machine)
+        return file + " is for " + processor_name(machine) + ", and this program for " +
+               processor_name(own_machine) + ": install tools and modules of one architecture";
+    // The table of sections ends the file: where it begins, and the bytes and number of its entries.
+    const uint64_t whole = number(40, 8) + number(58, 2) * number(60, 2);
+    in.seekg(0, std::ios::end);
+    const auto size = static_cast<uint64_t>(in.tellg());
+    constexpr char class_64 = 2, low_byte_first = 1;
+    if (head[4] == class_64 && head[5] == low_byte_first && size < whole)
+        return file + " is not whole: " + std::to_string(size) + " of " + std::to_string(whole) +
+               " bytes are there. Copy or install it again";
+    return {};
 }
 
 /// Those that no environment names.
@@ -97,19 +128,15 @@ void check_module(void* handle, const std::string& file) {
             share();
 }
 
-std::string why_not_loaded(const std::string& file) {
-    const char* const why = dlerror();
-    // An ELF file, whose bytes 18 and 19 name the processor, low byte first on all of these.
-    std::ifstream in(file, std::ios::binary);
-    std::array<char, 20> head{};
-    if (in.read(head.data(), head.size()) && std::string_view(head.data(), 4) == "\x7f"
-                                                                                 "ELF") {
-        const int machine = static_cast<unsigned char>(head[18]) + 256 * static_cast<unsigned char>(head[19]);
-        if (own_machine != 0 && machine != own_machine)
-            return file + " is for " + processor_name(machine) + ", and this program for " +
-                   processor_name(own_machine) + ": install tools and modules of one architecture";
+void* open_module(const std::string& file, int flags, std::string& why) {
+    why = why_not_loadable(file);
+    if (!why.empty()) return nullptr;
+    void* const handle = dlopen(file.c_str(), flags);
+    if (handle == nullptr) {
+        const char* const reason = dlerror();
+        why = reason != nullptr ? reason : "unknown reason";
     }
-    return why != nullptr ? why : "unknown reason";
+    return handle;
 }
 
 std::string module_places() {

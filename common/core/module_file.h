@@ -15,8 +15,9 @@ std::string module_file(const std::string& name);
 /// dlopen(). \throws Error when the module is from other ones.
 void check_module(void* handle, const std::string& file);
 
-/// Why dlopen() has just refused a module; of a file for another processor more than "No such file".
-std::string why_not_loaded(const std::string& file);
+/// dlopen() of a module. Null where it does not load, and `why` tells more than the loader: of a file for
+/// another processor it says "No such file", and of one that was copied in part the process dies.
+void* open_module(const std::string& file, int flags, std::string& why);
 
 /// The folders in which module_file() looks, for messages: "a, b".
 std::string module_places();

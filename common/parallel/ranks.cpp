@@ -652,9 +652,10 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
                     std::string("Build where MPI is (Debian: libopenmpi-dev), or set HSI_MODULE_PATH. ") +
                         advice_alone);
     // MPI loads modules of its own, which look for MPI's names.
-    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    std::string why;
+    void* const handle = open_module(file, RTLD_NOW | RTLD_GLOBAL, why);
     if (handle == nullptr)
-        throw Error(started + ", and the module of MPI does not load: " + why_not_loaded(file),
+        throw Error(started + ", and the module of MPI does not load: " + why,
                     std::string("Put the MPI library that it was built with on LD_LIBRARY_PATH. ") +
                         advice_alone);
     check_module(handle, file);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/module_file.h"
 #include "gdal/modules.h"
 #include "gdal/plugin.h"
 
@@ -34,12 +35,11 @@ EntryPoint function_of(const std::string& module_name, const char* symbol_name) 
     if (path.empty() || access(path.c_str(), R_OK) != 0) return nullptr;
     // All of its symbols now: what this GDAL lacks shall be found here, not in the middle of a run. What it
     // tells GDAL of itself stays as long as the process lives, and so the module does.
-    void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    std::string why;
+    void* const module = open_module(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, why);
     void* const symbol = module != nullptr ? dlsym(module, symbol_name) : nullptr;
-    if (symbol == nullptr) {
-        const char* const why = dlerror();
-        CPLDebug("HSI", "%s is not there: %s", module_name.c_str(), why != nullptr ? why : path.c_str());
-    }
+    if (symbol == nullptr)
+        CPLDebug("HSI", "%s is not there: %s", module_name.c_str(), why.empty() ? path.c_str() : why.c_str());
     return reinterpret_cast<EntryPoint>(symbol);
 }
 

@@ -101,6 +101,23 @@ TEST_F(LibraryModules, OneOfAnotherProcessorIsNamed) {
     }
 }
 
+/// As a full disk or a broken download leaves it; the loader of glibc would die of it.
+TEST_F(LibraryModules, OneThatIsNotWholeIsRefused) {
+    load(library());
+    const fs::path file = m_folder / "lib" / "hsi" / "hsi_cuda_part.so";
+    fs::copy_file(HSI_SAME_MODULE, file);
+    const auto whole = fs::file_size(file);
+    for (const auto size : {whole - 1, whole / 2, uintmax_t{4097}, uintmax_t{100}, uintmax_t{64}}) {
+        fs::resize_file(file, size);
+        EXPECT_EQ(error("part"), "cannot load the CUDA module: " + file.string() + " is not whole: " +
+                                     std::to_string(size) + " of " + std::to_string(whole) +
+                                     " bytes are there. Copy or install it again\nPut the CUDA libraries on "
+                                     "LD_LIBRARY_PATH, or use -device cpu.");
+    }
+    fs::resize_file(file, 20);
+    EXPECT_EQ(error("part").find("cannot load the CUDA module: "), 0u) << error("part");
+}
+
 TEST_F(LibraryModules, OneOfAnotherBuildIsRefused) {
     load(library());
     const auto place = m_folder / "lib" / "hsi";
