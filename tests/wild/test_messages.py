@@ -424,6 +424,18 @@ def test_names_of_folders_as_outputs(tmp_path, option):
     succeed(run("gdal_hsi_pca", "-q", tmp_path / "s.img", f"{tmp_path}/x.zarr/"))
 
 
+@pytest.mark.parametrize("option", ["dst", "-model", "-report", "-stac"])
+def test_names_that_are_too_long(tmp_path, option):
+    """Known before the work: no progress, no note of it."""
+    write_scene(tmp_path / "s.img", np.random.default_rng(2).random((4, 6, 6)))
+    name = tmp_path / (255 * "x" + ".tif")
+    words = ["-model", tmp_path / "m.json"] if option == "dst" else [option, name]
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_pca", *words, tmp_path / "s.img", name if option == "dst" else tmp_path / "o.tif")
+        assert result.code == 1 and f"cannot write '{name}' ({option}): File name too long" == first_error(result), result.err
+        assert "shorter" in result.err and "100" not in result.out
+
+
 @pytest.mark.parametrize("options,advice", [
     (["-fraction", 1], "Ask for fewer training pixels (a smaller -n or -fraction).\n"),
     (["-fraction", 0.9, "-min-distance", 30], "or give a smaller -min-distance.")])

@@ -314,6 +314,10 @@ void RunFiles::writes(const std::string& role, const std::string& path,
         !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
         throw UsageError(role + " '" + path + "' is the name of a folder",
                          "Name a file in it: " + path + "NAME.");
+    // Else known when all is computed.
+    if (struct stat info{}; is_local(path) && ::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
+        throw Error("cannot write '" + path + "' (" + role + "): " + std::strerror(ENAMETOOLONG),
+                    "Name a file whose name is shorter.");
     Entry entry{role, path, sides, true};
     entry.files.insert(entry.files.begin(), path);
     const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {
