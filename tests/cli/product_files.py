@@ -30,6 +30,7 @@ def emit(folder, values, kind="reflectance", drop=(), wavelengths=None, glt=None
         for name, size in (("downtrack", lines), ("crosstrack", samples), ("bands", bands), ("ortho_y", lines + 4),
                            ("ortho_x", samples + 6), ("listed", len(wavelengths))):
             d.createDimension(name, size)
+        d.time_coverage_start, d.time_coverage_end = "2022-08-28T05:19:16+0000", "2022-08-28T05:19:28+0000"
         d.geotransform = np.array([-118.01, 0.0006, 0, 34.01, 0, -0.0006])
         d.spatial_ref = WGS84
         cube = d.createVariable(kind, "f4", ("downtrack", "crosstrack", "bands"), fill_value=-9999., zlib=True,
@@ -79,6 +80,8 @@ def prisma(folder, values, level="L2D", first_swir=None, swir_lines=None, drop=(
             if upper_cube(name) not in drop:
                 h.create_dataset(swath + "Data Fields/" + upper_cube(name), data=np.moveaxis(part, 0, 1).astype("u2"),
                                  chunks=(min(8, lines), len(part), samples), compression="gzip")
+        h.attrs["Product_StartTime"] = np.bytes_("2020-07-01T10:12:33.125")
+        h.attrs["Product_StopTime"] = np.bytes_("2020-07-01T10:12:37.5")
         if level == "L2D":
             h.attrs["Epsg_Code"] = 32632
             h.attrs["Product_ULcorner_easting"], h.attrs["Product_ULcorner_northing"] = 500015., 4649985.
@@ -202,7 +205,9 @@ def enmap(folder, values, level="L2A", listed=None, image="ENMAP01-SPECTRAL_IMAG
         "<GainOfBand>0.0001</GainOfBand><OffsetOfBand>0</OffsetOfBand></bandID>"
         for b, w in enumerate(wavelengths_of(listed or bands)))
     (folder / "ENMAP01-METADATA.XML").write_text(
-        f'<?xml version="1.0" encoding="UTF-8"?><level_X><base><level>{level}</level></base><specific>'
+        f'<?xml version="1.0" encoding="UTF-8"?><level_X><base><level>{level}</level>'
+        "<temporalCoverage><startTime>2022-06-17T10:34:24.123456Z</startTime><stopTime>2022-06-17T10:34:28.5Z</stopTime></temporalCoverage>"
+        "</base><specific>"
         f"<bandCharacterisation>{items}</bandCharacterisation><backgroundValue>-32768</backgroundValue></specific>"
         f"<product><image><merge><name>{image}</name></merge></image></product></level_X>")
     return folder / "ENMAP01-SPECTRAL_IMAGE.TIF"
@@ -217,7 +222,9 @@ def desis(folder, values):
         "<wavelengthWidthOfBand>3.5</wavelengthWidthOfBand><gainOfBand>0.0001</gainOfBand><offsetOfBand>0</offsetOfBand>"
         "<response>0.1,0.9</response></band>" for b, w in enumerate(wavelengths_of(bands, 401.7, 1000.4)))
     (folder / "DESIS-METADATA.xml").write_text(
-        f"<hsi_doc><base><level>L2A</level></base><specific><bandCharacterisation>{items}</bandCharacterisation>"
+        "<hsi_doc><base><level>L2A</level><temporalCoverage><startTime>2018-10-01T12:00:01.5</startTime>"
+        "<endTime>2018-10-01T12:00:09</endTime></temporalCoverage></base><specific>"
+        f"<bandCharacterisation>{items}</bandCharacterisation>"
         "<interiorOrientation><band><bandNumber>1</bandNumber></band></interiorOrientation></specific></hsi_doc>")
     return folder / "DESIS-SPECTRAL_IMAGE.tif"
 
@@ -249,6 +256,7 @@ def pace(folder, values, kind="rhos", drop=(), places_of=places):
     path = folder / "scene.bin"
     with netCDF4.Dataset(path, "w") as d:
         d.platform, d.instrument, d.title = "PACE", "OCI", "OCI Level-2 Data"
+        d.time_coverage_start, d.time_coverage_end = "2024-05-01T17:13:53.000Z", "2024-05-01T17:18:52.999Z"
         for name, size in (("number_of_lines", lines), ("pixels_per_line", samples), ("wavelength_3d", bands)):
             d.createDimension(name, size)
         group = d.createGroup("sensor_band_parameters")

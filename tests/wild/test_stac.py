@@ -8,12 +8,16 @@ import json
 import math
 import os
 import re
+import sys
 import urllib.parse
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, open_band, run, succeed, write_scene
+from conftest import ROOT, assert_untouched, cube, first_error, open_band, run, succeed, write_scene
 from osgeo import gdal, osr
+
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+import product_files  # noqa: E402
 
 EXTENSIONS = {"eo": "v2.0.0", "raster": "v2.0.0", "projection": "v2.0.0", "classification": "v2.0.0", "processing": "v1.2.0"}
 PREFIXES = {"eo": "eo:", "raster": "raster:", "projection": "proj:", "classification": "classification:",
@@ -340,6 +344,21 @@ def test_time_of_metadata(tmp_path, out, metadata, expected):
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
     properties = judge(out / "y.json")["properties"]
     assert tuple(properties.get(k) for k in ("datetime", "start_datetime", "end_datetime")) == expected
+
+
+@pytest.mark.parametrize("product, start, end", [
+    ("emit", "2022-08-28T05:19:16Z", "2022-08-28T05:19:28Z"), ("prisma", "2020-07-01T10:12:33.125Z", "2020-07-01T10:12:37.5Z"),
+    ("pace", "2024-05-01T17:13:53.000Z", "2024-05-01T17:18:52.999Z"), ("enmap", "2022-06-17T10:34:24.123456Z", "2022-06-17T10:34:28.5Z"),
+    ("desis", "2018-10-01T12:00:01.5Z", "2018-10-01T12:00:09Z")])
+def test_time_of_products(tmp_path, out, product, start, end):
+    """The files themselves, which have no items of GDAL's; what is made of one result tells it, too."""
+    values = np.random.default_rng(1).uniform(500, 9000, (8, 20, 16)).round()
+    scene = getattr(product_files, product)(tmp_path, values)
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-stac", out / "p.json", out / "y.tif", out / "p.tif"))
+    for name in "y.json", "p.json":
+        properties = judge(out / name)["properties"]
+        assert (properties["start_datetime"], properties["end_datetime"]) == (start, end), name
 
 
 def test_time_that_nobody_knows(tmp_path, out):

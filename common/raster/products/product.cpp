@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -163,6 +164,13 @@ std::optional<Product> product_in_arrays(const std::string& path) {
         if (!product) continue;
         check_product(*product);
         check_hdf5_sources(path, arrays_of(*product));
+        const auto root = file->group("/");
+        for (const auto& [start, end] : {std::pair("time_coverage_start", "time_coverage_end"),
+                                         std::pair("Product_StartTime", "Product_StopTime")}) {
+            if (!product->time_start.empty()) break;
+            product->time_start = attribute_text(root, start);
+            product->time_end = attribute_text(root, end);
+        }
         return product;
     }
     return std::nullopt;
@@ -257,6 +265,9 @@ void complete_scene(const Product& product, SceneMetadata& scene) {
     // Without a geotransform the scene is not on a grid of any SRS: only its locations are.
     if (product.srs && product.geotransform) scene.srs = product.srs;
     if (!product.longitude.empty()) add_geolocation(product, scene);
+    for (const auto& [key, time] : {std::pair("time_coverage_start", &product.time_start),
+                                    std::pair("time_coverage_end", &product.time_end)})
+        if (!time->empty()) scene.domains[""].push_back(std::string(key) + "=" + *time);
 }
 
 std::vector<std::pair<double, double>> locations_of(const Product& product,

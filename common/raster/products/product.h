@@ -57,7 +57,8 @@ struct Product {
     int64_t samples = 0, lines = 0; ///< with parts
     std::vector<ProductBand> bands; ///< in the order of the scene
     std::string wavelength_units = "Nanometers";
-    std::string unit; ///< of the values
+    std::string unit;                 ///< of the values
+    std::string time_start, time_end; ///< of the acquisition, as the file has them; empty: unknown
     std::optional<double> nodata;
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations

@@ -234,6 +234,11 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
     product.name = std::string(enmap ? "EnMAP" : "DESIS") + (level.empty() ? "" : " " + level);
     if (const std::string text = value_of_element(tree.get(), "backgroundValue"); !text.empty())
         product.nodata = CPLAtof(text.c_str());
+    if (CPLXMLNode* const time = find(tree.get(), "temporalCoverage")) {
+        product.time_start = value_of_element(time->psChild, "startTime");
+        product.time_end = value_of_element(time->psChild, "stopTime");
+        if (product.time_end.empty()) product.time_end = value_of_element(time->psChild, "endTime");
+    }
     const auto images = detector_images(tree.get(), xml);
     const bool of_detector = std::any_of(images.begin(), images.end(), [&](const std::string& each) {
         return !each.empty() && (image.empty() || same_file(each, image));
