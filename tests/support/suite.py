@@ -23,9 +23,10 @@ import pytest
 from osgeo import gdal, osr
 
 gdal.UseExceptions()
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # A background shell ignores SIGINT, and its children inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A background shell ignores SIGINT and SIGQUIT, nohup SIGHUP, and the tools that the tests start inherit that.
+for ignored, ours in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, ours)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HSI_BIN_DIR", ROOT / "build" / "bin"))
