@@ -220,3 +220,15 @@ def test_what_is_wrong_is_gdals_error(folder, tmp_path):
     (tmp_path / "y.hsi").write_text((tmp_path / "y.hsi").read_text()[:300])
     with pytest.raises(RuntimeError, match="is damaged"):
         gdal.Open(str(tmp_path / "y.hsi"))
+
+
+def test_a_driver_that_is_not_whole(tmp_path):
+    """As a full disk leaves it: GDAL's programs go on without it, and say so where asked. The loader alone would end them."""
+    for module in PLUGINS.glob("*.so"):
+        shutil.copy(module, tmp_path)
+    driver, = tmp_path.glob(f"hsi_driver.{'.'.join(gdal.VersionInfo('RELEASE_NAME').split('.')[:2])}.so")
+    os.truncate(driver, driver.stat().st_size // 2)
+    result = subprocess.run(["gdalinfo", "--formats"], env={**os.environ, "GDAL_DRIVER_PATH": str(tmp_path), "CPL_DEBUG": "HSI"},
+                            capture_output=True, text=True)
+    assert result.returncode == 0 and "GTiff" in result.stdout and "HSI -raster-" not in result.stdout
+    assert f"{driver} is not whole" in result.stderr
