@@ -110,6 +110,8 @@ class Layout:
                              ROLE[0].upper() + ROLE[1:] + "." if rank == 3 else "Lines x samples, without bands.")
         if axes is None and rank == 3:
             try:
+                if isinstance(band_axis, bool):
+                    raise TypeError
                 axis = range(3)[band_axis]
             except (IndexError, TypeError):
                 raise UsageError(f"band_axis={band_axis!r} is none of three axes", "Use 0, 1, 2 or -1.") from None
@@ -169,6 +171,33 @@ def _named_axes(dims, rank, name):
     line = line if line is not None else next(a for a in rest if a != sample)
     sample = sample if sample is not None else next(a for a in rest if a != line)
     return band, line, sample
+
+
+def same_places(one, other, of_one, of_other):
+    """Whether what two DataArrays tell of the places along a dimension agrees, to a thousandth of a step as the tools have it;
+    True where one of them tells nothing."""
+    if of_one not in one.coords or of_other not in other.coords:
+        return True
+    a, b = np.asarray(one.coords[of_one]), np.asarray(other.coords[of_other])
+    if a.dtype.kind in "iuf" and b.dtype.kind in "iuf" and a.shape == b.shape:
+        a, b = a.astype(float), b.astype(float)
+        step = np.abs(np.diff(a)).max() if a.size > 1 else np.abs(a).max(initial=0) * 1e-6
+        return bool((np.abs(a - b) <= 1e-3 * step).all())
+    return a.tolist() == b.tolist()
+
+
+def check_same_places(layout, first):
+    """Raises where an argument lies at other coordinates than the first one: by place in the array each pixel would meet another
+    one. Dimensions that are called otherwise tell nothing of each other, and other sizes are told of by the library."""
+    if first is None or first.dims is None or layout.dims is None:
+        return
+    for mine, axis in zip(layout.axes[-2:], first.axes[-2:]):
+        name, of_first = layout.dims[mine], first.dims[axis]
+        if name == of_first and layout.values.shape[mine] == first.values.shape[axis] and not same_places(
+                first.like, layout.like, of_first, name):
+            raise UsageError(f"{layout.name} lies elsewhere than {first.name}: it has other coordinates along '{name}'",
+                             f"Bring it onto the same ones: {layout.name}.reindex_like(..., method='nearest'), or .sel(); or give .values, where "
+                             "pixels belong together as they stand.")
 
 
 NANOMETRES = {  # in one of the unit, as people write it
@@ -237,13 +266,13 @@ def nodata_of(value):
 def exact_number(value, name):
     """The value as a double, which is what the library compares with."""
     try:
-        number = float(value)
+        given = np.asarray(value).tolist() if hasattr(value, "__array__") else value
+        number = None if isinstance(given, (bool, str, bytes)) else float(given)
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or np.ma.is_masked(value):
         raise UsageError(f"{name}={value!r} is no number", "Give the number that stands where there is no value.")
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if whole and int(number) != int(value):
+    if isinstance(given, int) and int(number) != given:
         raise UsageError(f"{name}={value} is no number that a double holds", "Give one up to 2**53, or a masked array.")
     return number
 

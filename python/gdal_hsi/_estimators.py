@@ -5,13 +5,16 @@ scene of one line to the algorithms. Models are the tools' own: model_ is their 
 """
 import inspect
 import json
+import re
+import warnings
 
 import numpy as np
 
 from . import _library
-from ._arrays import Layout, Model, model_text, unmasked
+from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, is_data_array, model_text, nodata_of, unmasked
 from ._errors import Error, UsageError
-from ._functions import plain
+from ._options import options_for
+from ._signatures import in_words_of_python
 
 try:  # with scikit-learn its tools know these classes; without it they work alike
     from sklearn.base import BaseEstimator as _Base
@@ -55,12 +58,54 @@ except ImportError:
             return self.fit(X, y, **params).transform(X)
 
 
+def _values_of(X):
+    """The values of a DataArray, pixels x bands by the names of its dimensions, NaN where it says that there is none."""
+    dims = [str(d) for d in X.dims]
+    bands = [k for k, d in enumerate(dims) if d.lower() in BAND_DIMENSIONS]
+    of_scene = [d for d in dims if d.lower() in LINE_DIMENSIONS + SAMPLE_DIMENSIONS]
+    if len(of_scene) > 1 and not bands:
+        raise ValueError(f"Expected 2D array of pixels x bands, got a DataArray with the dimensions ({', '.join(dims)}), none of "
+                         "which is one of bands.")
+    if len(dims) > 2 or len(of_scene) > 1:
+        told = ", ".join(repr(d) for k, d in enumerate(dims) if k not in bands)
+        band = repr(dims[bands[0]]) if bands else repr(dims[0])
+        raise ValueError(f"Expected 2D array of pixels x bands, got a DataArray with the dimensions ({', '.join(dims)}) instead: use "
+                         f"X.stack(pixel=({told})).transpose('pixel', {band}).")
+    values, nodata = np.asarray(X.data), nodata_of(X)
+    if nodata is not None:
+        values = np.where(values == nodata, np.nan, values)
+    return values.T if bands == [0] and len(dims) == 2 else values
+
+
+def _check_same_pixels(X, y):
+    """Raises where two DataArrays tell by a coordinate of their common dimension that they are of other pixels."""
+    for dim in set(X.dims) & set(y.dims):
+        for key in set(X.coords) & set(y.coords):
+            one, other = X.coords[key], y.coords[key]
+            if one.dims == other.dims == (dim,) and one.shape == other.shape and not one.equals(other):
+                raise ValueError(f"y is of other pixels than X: its coordinate '{key}' has other values. Bring it in X's order with "
+                                 "y.reindex_like(X), or give y.values.")
+
+
+def _check_names(estimator, names):
+    """Raises where the bands have other names, or another order of them, than those of fit(); as scikit-learn does."""
+    known, kind = getattr(estimator, "feature_names_in_", None), type(estimator).__name__
+    if known is not None and names is not None:
+        if list(known) != list(names):
+            raise ValueError("The feature names should match those that were passed during fit, in the same order: "
+                             f"{kind} was fitted with {', '.join(known[:4])} ..., and X has {', '.join(names[:4])} ...")
+    elif known is not None or names is not None:
+        warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names" if names is None else
+                      f"X has feature names, but {kind} was fitted without feature names", UserWarning, stacklevel=4)
+
+
 def _pixels(X, estimator=None, fitting=False):
     """X as pixels x bands, of a type that the library takes."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
     names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
-    X = np.asarray(unmasked(X))
+    names = names if names is not None and len(names) and all(isinstance(n, str) for n in names) else None
+    X = _values_of(X) if is_data_array(X) else np.asarray(unmasked(X))
     if X.dtype == object:
         try:
             X = X.astype(np.float64)
@@ -87,11 +132,13 @@ def _pixels(X, estimator=None, fitting=False):
         return X
     if fitting:
         estimator.n_features_in_ = X.shape[1]
-        if names is not None and all(isinstance(n, str) for n in names):
+        if names is not None:
             estimator.feature_names_in_ = names
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
-    elif X.shape[1] != estimator.n_features_in_:
+        return X
+    _check_names(estimator, names)
+    if X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
                          f"{estimator.n_features_in_} features as input.")
     return X
@@ -107,18 +154,30 @@ def _rows(array):
     return array[:, 0, :].T
 
 
+PARAMETERS = {"nc": "n_components"}  # what estimators call an option of the tools
+
+
+def _in_words_of_estimators(text, names):
+    """The message with the parameters' names in the place of the options'."""
+    for option, name in PARAMETERS.items():
+        text = re.sub(rf"(?<![\w-])-{option}\b", name, text)
+    return in_words_of_python(text, names=names)
+
+
+def _options_for(algorithm, options):
+    return options_for(_library.algorithms()[algorithm], options, PARAMETERS)
+
+
 def _call(algorithm, options, inputs, outputs):
     def allocate(role, info, shape, dtype):
         # pixels x bands in memory
         return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
     try:
-        options = {k: plain(v) for k, v in options.items()}
-        return _library.call(algorithm, {k: v for k, v in options.items() if v is not None and v is not False}, inputs,
-                             {role: None for role in outputs}, allocate=allocate)
-    except UsageError:
-        raise
+        return _library.call(algorithm, _options_for(algorithm, options), inputs, {role: None for role in outputs},
+                             allocate=allocate)
     except Error as error:
-        raise UsageError(error.message, error.advice) from None
+        names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
+        raise UsageError(*(_in_words_of_estimators(text, names) for text in (error.message, error.advice))) from None
 
 
 def _numbers(document, name):
@@ -149,6 +208,7 @@ class _Estimator(_Base):
     def load(cls, model, **params):
         """An estimator with a model of the tools': a path, a Model or its JSON."""
         one = cls(**params)
+        one._check_parameters()
         text = Model(model_text(model, "model"))
         try:
             document = text.document
@@ -160,6 +220,10 @@ class _Estimator(_Base):
                              f"Give what {cls.__name__}.save() or gdal_hsi_{cls._maker} has written.") from None
         one.model_ = text
         return one
+
+    def _check_parameters(self):
+        """Raises where a parameter is nothing that an option may be."""
+        _options_for(self._maker, {**self._options(), "threads": self.threads})
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")
@@ -185,8 +249,15 @@ class _Components(_Transformer, _Estimator):
         """The components of the pixels that they are learned from."""
         return self._learn(_pixels(X, self, fitting=True))
 
+    def _wanted(self):
+        """The number of components that the parameter says; None where it says none."""
+        wanted = _options_for(self._maker, {"nc": self.n_components}).get("nc")
+        if isinstance(wanted, (str, list)) or wanted is not None and wanted != int(wanted):
+            raise UsageError(f"n_components: {self.n_components!r} is no whole number", "Give one, or None.")
+        return None if wanted is None else int(wanted)
+
     def _options(self):
-        return {"nc": self.n_components}
+        return {"nc": self._wanted()}
 
     def _learn(self, X):
         if X.shape[0] < 2:
@@ -201,7 +272,7 @@ class _Components(_Transformer, _Estimator):
     def _take(self, document):
         self.n_features_in_ = len(_numbers(document, "bands"))
         self.eigenvalues_ = _numbers(document, "eigenvalues")
-        self.n_components_ = min(self.n_components or 7, len(self.eigenvalues_))
+        self.n_components_ = min(self._wanted() or 7, len(self.eigenvalues_))
         self.mean_ = _numbers(document, "mean")
 
     def transform(self, X):
@@ -241,7 +312,7 @@ class PCA(_Components):
         self.n_components, self.scale, self.whiten, self.threads, self.device = n_components, scale, whiten, threads, device
 
     def _options(self):
-        return {"nc": self.n_components, "scale": self.scale, "whiten": self.whiten}
+        return {"nc": self._wanted(), "scale": self.scale, "whiten": self.whiten}
 
     def _take(self, document):
         super()._take(document)
@@ -273,7 +344,6 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
             raise UsageError("y has masked labels", "Leave those pixels out: X[~y.mask], y.compressed().")
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
-            import warnings
             warnings.warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning(), stacklevel=3)
             y = y.ravel()
         if y.ndim != 1:
@@ -299,6 +369,8 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
         return classes, (numbers + 1).astype(np.uint16)
 
     def _fit(self, algorithm, options, X, y, outputs):
+        if is_data_array(X) and is_data_array(y):
+            _check_same_pixels(X, y)
         X = _pixels(X, self, fitting=True)
         classes, labels = self._labels(X, y)
         cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + [str(c) for c in classes])
@@ -383,8 +455,10 @@ class SVM(_ClassifierOfPixels):
 
     def fit(self, X, y):
         """Trains with pixels and their classes."""
-        options = {"C": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
-        return self._fit("svm_train", options, X, y, ["model"])
+        return self._fit("svm_train", self._options(), X, y, ["model"])
+
+    def _options(self):
+        return {"C": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
 
     @property
     def predict_proba(self):
@@ -412,7 +486,10 @@ class SAHIC(_ClassifierOfPixels):
 
     def fit(self, X, y):
         """Trains with pixels and their classes."""
-        return self._fit("sahic", {"no-spatial": True}, X, y, ["dst", "model"])
+        return self._fit("sahic", self._options(), X, y, ["dst", "model"])
+
+    def _options(self):
+        return {"no-spatial": True}
 
     def _classify(self, X, outputs):
         self._check_fitted()

@@ -51,10 +51,10 @@ def _values(suite, tool):
 
 def command(tool, positional, options):
     """The command line: options=True is a flag; lists are the values of one that takes several, else each value a time."""
-    from ._functions import plain
+    from ._options import plain
     words = [executable(), tool]
     for name, value in options.items():
-        value = plain(value)
+        value = plain(value, name)
         option = "-" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue

@@ -9,10 +9,11 @@ import warnings
 import numpy as np
 
 from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
+from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
 from ._library import NUMBERS, TYPES, Cube, call
+from ._options import option_value, plain
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
 
 class Result:
@@ -38,24 +39,15 @@ class Result:
         return "<Result: %s>" % ", ".join(self._names)
 
 
-def plain(value):
-    """A value of an option as JSON has it."""
-    if np.ma.is_masked(value):
-        raise UsageError(f"{value!r} has masked values", "Give a number for each of them.")
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    if isinstance(value, (tuple, list, range)):
-        return [plain(v) for v in value]
-    return value
-
-
 def _bar(progress, name):
     """What is called with the share done, and what ends it."""
     if progress is None or progress is False:
         return None, lambda: None
     if callable(progress):
         return progress, lambda: None
-    if plain(progress) not in (True, False):
+    if isinstance(progress, (np.generic, np.ndarray)):
+        progress = plain(progress, "progress")
+    if not isinstance(progress, int) or progress not in (True, False):
         raise UsageError(f"progress={progress!r} is neither True nor a function", "Give a function of the share that is done.")
     if not progress:
         return None, lambda: None
@@ -97,11 +89,13 @@ def _input(signature, argument, value, further, layout):
         if not is_data_array(value) and _axes(value) == 3 and 1 in np.shape(value):
             plane = np.squeeze(value, axis=np.shape(value).index(1))
         own = Layout(plane, name, rank=2)
+        check_same_places(own, layout)
         names = further.get("class_names")
         if is_data_array(value) and "classes" in value.attrs:
             names = list(value.attrs["classes"])
         return cube_of(own, names=names, nodata=further["nodata"] if first else None), own
     own = Layout(value, name, further["band_axis"])
+    check_same_places(own, layout)
     said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
     return cube_of(own, **said), own
 
@@ -151,10 +145,12 @@ def _finish(signature, outcome, layout, given, full, options):
 def _arguments(signature, values):
     """Inputs, options and wanted outputs of a call, by the parameters' values."""
     of = signature.of_parameters
-    given = {n: plain(values[n]) if isinstance(values[n], (np.generic, np.ndarray, tuple, list, range)) else values[n]
-             for role in ("options", "wanted") for n in of[role]}
-    options, wanted = ({argument["name"]: given[name] for name, argument in of[role].items()
-                        if given[name] is not None and given[name] is not False} for role in ("options", "wanted"))
+    given = {argument["name"]: option_value(argument, values[name], name) for name, argument in of["options"].items()
+             if values[name] is not None}
+    options = {name: value for name, value in given.items() if value is not False}
+    wanted = {argument["name"]: plain(values[name]) if isinstance(values[name], (np.generic, np.ndarray)) else values[name]
+              for name, argument in of["wanted"].items() if values[name] is not None}
+    wanted = {name: value for name, value in wanted.items() if value is not False}
     inputs = [(argument, values[name]) for name, argument in of["inputs"].items()
               if values[name] is not None or argument["required"]]
     return options, inputs, wanted, {name: values.get(name) for name in FURTHER}

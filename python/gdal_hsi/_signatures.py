@@ -2,6 +2,7 @@
 """What the definitions of the algorithms mean for functions: parameters, their types, docstrings, stubs and the table of the manual. Needs
 nothing but the definitions, so that scripts/update_docs uses it without the library.
 """
+import difflib
 import inspect
 import keyword
 import re
@@ -55,8 +56,39 @@ class Signature:
         given = dict(zip(self._positional, args))
         if (len(args) > len(given) or not kwargs.keys() <= self._defaults.keys() or not given.keys().isdisjoint(kwargs) or
                 not self._needed <= given.keys() | kwargs.keys()):
-            self.shape.bind(*args, **kwargs)  # raises what is wrong
+            raise TypeError(self._mistake(args, given, kwargs))
         return {**self._defaults, **given, **kwargs}
+
+    def _mistake(self, args, given, kwargs):
+        """What is wrong with arguments that do not fit, in Python's own words."""
+        unknown = next((name for name in kwargs if name not in self._defaults), None)
+        if unknown is not None:
+            return f"{self.name}() got an unexpected keyword argument '{unknown}'. {self._meant(unknown)}"
+        if len(args) > len(given):
+            most = len(self._positional)
+            return (f"{self.name}() takes {most} positional argument{'s' if most != 1 else ''} ({', '.join(self._positional)}) but "
+                    f"{len(args)} were given: options go by their names")
+        twice = next((name for name in given if name in kwargs), None)
+        if twice is not None:
+            return f"{self.name}() got multiple values for argument '{twice}'"
+        missing = [name for name in self._positional if name in self._needed and name not in given and name not in kwargs]
+        return f"{self.name}() missing {len(missing)} required argument{'s' if len(missing) != 1 else ''}: " + " and ".join(map(repr, missing))
+
+    def _meant(self, name):
+        """Which parameters a wrong name may stand for: one that is spelled alike, or whose meaning has the word."""
+        lower = {one.lower(): one for one in self._defaults}
+        for one in difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.85):
+            return f"Did you mean '{lower[one]}'?"
+        near = [lower[one] for one in difflib.get_close_matches(name.lower(), lower, n=2)]
+        word = re.compile(r"\b%ss?\b" % re.escape(name.lower().rstrip("s").replace("_", " ")))
+        arguments = sorted((row for row in self.parameters() if row[1] is not None), key=lambda row: row[1]["shared"])
+        near += [one for one, argument, _ in arguments if one not in near and word.search(argument["summary"].lower())]
+        own = {one for one, argument, _ in arguments if not argument["shared"]}
+        near.sort(key=lambda one: one not in own)  # what the other tools do not have
+        if near:
+            return "Did you mean " + " or ".join(map(repr, near[:2])) + "?"
+        told = [one for one, _, _ in self.parameters() if one in own] or list(self._positional)
+        return f"Its own are {', '.join(told)}; help(gdal_hsi.{self.name}) tells all"
 
     def parameters(self):
         """(name, argument or None, is required), in the order of the signature."""
@@ -95,18 +127,24 @@ def type_text(argument, of_output=False):
     return f"{base} | Sequence[{base}]" if argument["repeatable"] else base
 
 
+def limits(argument):
+    """" 3 to 63", " from 0 on", " above 0": what an option's numbers are bound by; empty where they are not."""
+    low, high = argument.get("minimum"), argument.get("maximum")
+    number = lambda v: f"{v:g}"  # noqa: E731
+    if low is None:
+        return "" if high is None else f" up to {number(high)}"
+    if high is not None:
+        return f" {'above ' if not argument['minimum_is_allowed'] else ''}{number(low)} to {number(high)}"
+    return f" from {number(low)} on" if argument["minimum_is_allowed"] else f" above {number(low)}"
+
+
 def meaning(argument):
     """What a docstring says of an argument."""
     text = argument["summary"]
     if argument.get("unit"):
         text += ", in " + argument["unit"]
-    low, high = argument.get("minimum"), argument.get("maximum")
-    number = lambda v: f"{v:g}"  # noqa: E731
-    if low is not None and high is not None:
-        text += f", {'above ' if not argument['minimum_is_allowed'] else ''}{number(low)} to {number(high)}"
-    elif low is not None:
-        text += f", {'from' if argument['minimum_is_allowed'] else 'above'} {number(low)}" + (
-            " on" if argument["minimum_is_allowed"] else "")
+    bounds = limits(argument)
+    text += "," + bounds if bounds else ""
     told = [f"{c['name']}: {c['summary']}" for c in argument.get("choices", []) if c["summary"]]
     if told:
         text += " (" + "; ".join(told) + ")"
@@ -121,7 +159,7 @@ def in_words_of_python(text, argument=None, names=None):
     def replace(match):
         name = match.group(1)
         return python_name(name) if names is None or name in names else match.group(0)
-    text = re.sub(r"(?<![\w-])-([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?![\w.])", replace, text)
+    text = re.sub(r"(?<![\w-])-([A-Za-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?![\w.])", replace, text)
     return text.replace("to FILE", "").replace("FILE", "").replace("  ", " ").replace(" ,", ",").strip() if argument else text
 
 

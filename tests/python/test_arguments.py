@@ -123,13 +123,104 @@ def test_wrong_axis_is_told_by_wavelengths():
     assert error.advice == "band_axis=1 has as many."
 
 
-def test_unknown_arguments_are_those_of_python():
-    with pytest.raises(TypeError, match="window"):
-        hsi.spp(X, window=5)
-    with pytest.raises(TypeError):
-        hsi.spp()
+@pytest.mark.parametrize("told, call", [
+    ("pca() got an unexpected keyword argument 'components'. Did you mean 'nc'", lambda: hsi.pca(X, components=3)),
+    ("spp() got an unexpected keyword argument 'window'. Did you mean 'ws'", lambda: hsi.spp(X, window=5)),
+    ("svm_train() got an unexpected keyword argument 'c'. Did you mean 'C'?", lambda: hsi.svm_train(X, X[0], c=8)),
+    ("pca() got an unexpected keyword argument 'wavelength'. Did you mean 'wavelengths'?", lambda: hsi.pca(X, wavelength=[1])),
+    ("spp() got an unexpected keyword argument 'xyz'. Its own are ws, alpha, rho; help(gdal_hsi.spp) tells all", lambda: hsi.spp(X, xyz=5)),
+    ("spp() missing 1 required argument: 'src'", lambda: hsi.spp()),
+    ("spp() missing 1 required argument: 'src'", lambda: hsi.spp(ws=3)),
+    ("unmix() missing 2 required arguments: 'src' and 'library'", lambda: hsi.unmix()),
+    ("spp() takes 1 positional argument (src) but 2 were given", lambda: hsi.spp(X, 7)),
+    ("spp() got multiple values for argument 'src'", lambda: hsi.spp(X, src=X)),
+])
+def test_wrong_arguments_are_told_as_python_tells_them(told, call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).startswith(told)
+
+
+def test_a_name_that_is_none():
     with pytest.raises(AttributeError, match="no attribute 'spq'"):
         hsi.spq
+
+
+LABELS = np.repeat(np.array([1, 0, 2, 0], np.uint8), 5)[:, None] * np.ones(24, np.uint8)
+FIRST = {"accuracy": [LABELS, LABELS], "compare": [X, X + 1], "sahic": [X, LABELS], "sample": [LABELS], "spectra": [X, LABELS],
+         "svm_train": [X, LABELS], "unmix": [X, X[:, 0, :2].T], "regularize": [X[:3] / X[:3].sum(axis=0)],
+         "svm_classify": [X, "{}"]}
+
+
+def options_of_all():
+    from gdal_hsi import _library
+    from gdal_hsi._signatures import python_name
+    return [(name, argument, python_name(argument["name"])) for name in hsi.algorithms()
+            for argument in _library.algorithms()[name]["arguments"] if argument["role"] == "option" and not argument["about_files"]]
+
+
+def outcome_of(name, **option):
+    """What a call with an option comes to: its results' bits, or its message."""
+    import warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hsi.Warning)
+        try:
+            result = getattr(hsi, name)(*FIRST.get(name, [X]), **{**({"C": 8} if "gamma" in option else {}), **option})
+        except hsi.Error as error:
+            return error.message
+    return result.tobytes() if isinstance(result, np.ndarray) else repr(result)
+
+
+def test_values_that_no_option_has():
+    """Every option of every function refuses them, and says which it is."""
+    for name, argument, parameter in options_of_all():
+        wrong = [object(), 1j, b"7", {}, {1}, iter([1]), np.ma.masked, np.datetime64("2020-01-01"), np.array(1j), [np.ma.masked], [[]],
+                 10**400, "a\0b", "\ud800"]
+        wrong += [0, 1, 2.5, "yes"] if argument["type"] == "flag" else [True, False, np.True_, np.array(False), [True], [], "", np.zeros(0)]
+        for value in wrong:
+            refused(parameter, lambda: getattr(hsi, name)(*FIRST.get(name, [X]), **{parameter: value}))
+        for value in (float("nan"), np.float32("inf"), -np.inf, [np.nan], np.array(np.inf)):
+            if argument["type"] in ("integer", "number"):
+                error = refused(parameter, lambda: getattr(hsi, name)(*FIRST.get(name, [X]), **{parameter: value}))
+                assert error.message == f"{parameter}: {float(np.ravel(value)[0])!r} is no finite number"
+            elif argument["type"] == "text" and argument["name"] not in ("srcnodata", "dstnodata"):
+                refused("", lambda: getattr(hsi, name)(*FIRST.get(name, [X]), **{parameter: value}), hsi.Error)
+
+
+def test_numbers_however_they_are_held():
+    """NumPy's scalars, arrays of no and of one axis, lists, fractions and what else has a number are the number."""
+    import decimal
+    import fractions
+    for name, argument, parameter in options_of_all():
+        if argument["type"] not in ("integer", "number") or name in ("atdca", "svm_classify") or parameter in ("cv", "seed"):
+            continue
+        low, high = argument.get("minimum", 1), argument.get("maximum", 3)
+        for value in {max(low, min(3, high)), low - 1}:
+            value = int(value) if value == int(value) else value
+            several = argument["values"]
+            expected = outcome_of(name, **{parameter: [value] * several if several > 1 else value})
+            for kind in (np.int64, np.float64, np.array, decimal.Decimal, fractions.Fraction, np.longdouble):
+                if kind is np.int64 and value != int(value):
+                    continue
+                one = kind(value)
+                assert outcome_of(name, **{parameter: [one] * several if several > 1 else one}) == expected, (name, parameter, kind)
+            for kind in (list, tuple, np.array):
+                assert outcome_of(name, **{parameter: kind([value] * several)}) == expected, (name, parameter, kind)
+
+
+def test_options_of_several_values():
+    expected = hsi.spp(X[2:5], ws=3, tile=(8, 5))
+    for kind in (list, tuple, np.array):
+        np.testing.assert_array_equal(hsi.spp(X, ws=3, b=kind([3, 4, 5]), tile=kind([8, 5])), expected)
+    np.testing.assert_array_equal(hsi.spp(X, ws=3, b=range(3, 6), srcwin=np.array([0, 0, 24, 20], np.int8)), expected)
+    hidden = X.copy()
+    hidden[:, 2, 3] = 7
+    for nan in (np.nan, np.float32("nan"), "nan"):
+        assert np.isnan(hsi.spp(hidden, ws=3, nodata=7, dstnodata=nan)[:, 2, 3]).all()
+    for wrong in (True, False, np.True_, "7"):
+        refused("nodata", lambda: hsi.spp(X, nodata=wrong))
+    refused("band_axis=True", lambda: hsi.spp(X, band_axis=True))
+    refused("9007199254740993", lambda: hsi.spp(X, nodata=np.array(2**53 + 1)))
 
 
 def test_advice_speaks_python():

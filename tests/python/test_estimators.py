@@ -169,6 +169,84 @@ def test_scalars_of_numpy_and_orders_of_bytes():
             wrong.fit(x, y)
 
 
+@pytest.mark.parametrize("word, make", [
+    ("C: False is no number", lambda: hsi.SVM(C=False)), ("C: True", lambda: hsi.SVM(C=np.True_)), ("C: '-1'", lambda: hsi.SVM(C=-1)),
+    ("C: inf is no finite", lambda: hsi.SVM(C=np.inf)), ("gamma: '0'", lambda: hsi.SVM(8, 0)), ("gamma: 'scale'", lambda: hsi.SVM(8, "scale")),
+    ("seed: '1.5'", lambda: hsi.SVM(8, 0.5, seed=1.5)), ("probability: 'no' is neither", lambda: hsi.SVM(8, 0.5, probability="no")),
+    ("threads: '0'", lambda: hsi.SAHIC(threads=0)), ("device: False", lambda: hsi.SAHIC(device=False)),
+    ("n_components: 2.5", lambda: hsi.PCA(2.5)), ("n_components: nan", lambda: hsi.MNF(np.nan)), ("n_components: True", lambda: hsi.PCA(True)),
+    ("n_components: 0 is", lambda: hsi.MNF(0)), ("n_components: 13 comp", lambda: hsi.PCA(13)), ("n_components: '3'", lambda: hsi.PCA("3")),
+    ("scale: 1 is neither", lambda: hsi.PCA(scale=1)), ("whiten: 'no'", lambda: hsi.PCA(whiten="no")),
+])
+def test_parameters_that_are_none(word, make):
+    with pytest.raises(hsi.UsageError) as caught:
+        make().fit(*separable())
+    assert caught.value.message.startswith(word)
+
+
+def test_parameters_of_a_loaded_model():
+    model = hsi.PCA(2).fit(separable()[0]).model_
+    assert hsi.PCA.load(model, n_components=np.array(1)).transform(separable()[0]).shape == (480, 1)
+    for wrong in ("x", True, 1.5):
+        with pytest.raises(hsi.UsageError, match="n_components"):
+            hsi.PCA.load(model, n_components=wrong)
+
+
+def test_data_arrays():
+    """Their dimensions tell which is that of the bands, their attributes which values are none, their coordinates which pixels."""
+    xr = pytest.importorskip("xarray", reason="xarray is not installed")
+    scene = xr.DataArray(VALUES, dims=("band", "y", "x"), coords={"y": 100.0 - np.arange(25), "x": np.arange(30.0)})
+    labels = xr.DataArray(classes(PIXELS).reshape(25, 30), dims=("y", "x"), coords={"y": scene.y, "x": scene.x})
+    pixels, y = scene.stack(pixel=("y", "x")), labels.stack(pixel=("y", "x"))
+    expected = hsi.SVM(8, 0.5).fit(PIXELS, classes(PIXELS))
+    for given in (pixels, pixels.transpose("pixel", "band")):
+        np.testing.assert_array_equal(hsi.PCA(2).fit_transform(given), hsi.PCA(2).fit_transform(PIXELS))
+        found = hsi.SVM(8, 0.5).fit(given, y)
+        assert found.model_ == expected.model_
+        np.testing.assert_array_equal(found.predict(given), expected.predict(PIXELS))
+        for one, other in ((given, y[::-1]), (given.reset_index("pixel"), y.reset_index("pixel")[::-1])):
+            with pytest.raises(ValueError, match="other pixels"):
+                hsi.SVM(8, 0.5).fit(one, other)
+        with pytest.raises(ValueError, match="NaN"):
+            hsi.PCA(2).fit(given.assign_attrs(_FillValue=float(given[0, 0])))
+    with pytest.raises(ValueError, match="Expected 2D array .*stack"):
+        hsi.PCA(2).fit(scene)
+    with pytest.raises(ValueError, match="none of which is one of bands"):
+        hsi.PCA(2).fit(scene[0])
+
+
+def test_data_frames():
+    """Columns keep their names, and their order is that of fit()."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = separable()
+    frame = pd.DataFrame(x, columns=[f"b{k}" for k in range(12)])
+    for estimator in (hsi.PCA(2), hsi.MNF(2), *classifiers()):
+        ask = "predict" if hasattr(estimator, "predict") else "transform"
+        expected = getattr(estimator.fit(x, y), ask)(x)
+        with pytest.warns(UserWarning, match="has feature names"):
+            np.testing.assert_array_equal(getattr(estimator, ask)(frame), expected)
+        np.testing.assert_array_equal(getattr(estimator.fit(frame, pd.Series(y)), ask)(frame), expected)
+        assert list(estimator.feature_names_in_) == list(frame.columns)
+        with pytest.raises(ValueError, match="feature names should match"):
+            getattr(estimator, ask)(frame[frame.columns[::-1]])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            getattr(estimator, ask)(x)
+    for kind in ("category", "Int64", str):
+        np.testing.assert_array_equal(hsi.SVM(8, 0.5).fit(frame, pd.Series(y).astype(kind)).predict(frame).astype(int), y)
+    for wrong in (y[:-1], pd.Series(y)[:-1], np.append(y, 0)):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            hsi.SVM(8, 0.5).fit(frame, wrong)
+
+
+def test_sparse_pixels_are_refused():
+    sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+    x, y = separable()
+    for estimator in (hsi.PCA(2), hsi.MNF(2), *classifiers()):
+        for kind in (sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix):
+            with pytest.raises(TypeError, match="Sparse data"):
+                estimator.fit(kind(x), y)
+
+
 @pytest.mark.parametrize("kind", [hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC])
 def test_models_that_are_none(kind, tmp_path):
     """Of another estimator, and with any member gone or of another type."""

@@ -156,3 +156,24 @@ def test_what_is_refused():
     with pytest.raises(AttributeError, match="no algorithm"):
         scene().hsi.spq
     assert "spp" in dir(scene().hsi)
+
+
+@pytest.mark.parametrize("role", ["labels", "mask", "other"])
+def test_arrays_of_other_places(role):
+    """What lies elsewhere than the scene is not put on it pixel by pixel."""
+    array = scene()
+    plane = (array[0] > array[0].median()).astype(int).drop_vars(["wavelength", "fwhm"]) + (role == "labels")
+    calls = {"labels": lambda scene, other: hsi.svm_train(scene, other, C=8, gamma=0.5),
+             "mask": lambda scene, other: hsi.pca(scene, nc=2, mask=other), "other": lambda scene, other: hsi.compare(scene, other)}
+    call, given = calls[role], array if role == "other" else plane
+
+    def same(one, other):
+        return np.array_equal(one, other) if isinstance(one, np.ndarray) or hasattr(one, "dims") else one == other
+    expected = call(array, given)
+    for alike in (given.assign_coords(x=given.x + 0.01), given.transpose(*given.dims[::-1]), given.drop_vars("x"), given.drop_vars(["x", "y"])):
+        assert same(call(array, alike), expected)
+    assert same(call(array.drop_vars(["x", "y"]), given), expected)
+    for axis, elsewhere in (("x", given.assign_coords(x=given.x + 20)), ("y", given.isel(y=slice(None, None, -1))),
+                            ("x", given.assign_coords(x=given.x * 2)), ("y", given.assign_coords(y=list("abcdefghijklmno")))):
+        with pytest.raises(hsi.UsageError, match=f"{role} lies elsewhere than src.*'{axis}'"):
+            call(array, elsewhere)
