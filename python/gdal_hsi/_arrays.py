@@ -55,12 +55,12 @@ def as_numpy(value, name):
         array = np.from_dlpack(value) if only else np.asarray(value)
     except (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise UsageError(f"{name} is no array: {error}", "Give a NumPy array, an xarray.DataArray, or a path.") from None
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     elif array.dtype == np.float16:
         array = array.astype(np.float32)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype not in NUMBERS:
         raise UsageError(f"{name} has values of type {array.dtype}, which are no real numbers of up to 8 bytes",
                          "Convert them: x.astype('float32'), or x.real of complex numbers.")
@@ -120,6 +120,10 @@ class Layout:
         self.axes = axes if axes is not None else (0, 1)
         self.back = tuple(self.axes.index(a) for a in range(len(self.axes)))
         self.name = name
+
+    def plane_dims(self):
+        """The names of the dimensions of lines and samples."""
+        return [self.like.dims[axis] for axis in self.axes[-2:]]
 
     def cube(self):
         """The values with the axes in the library's order."""
@@ -186,15 +190,22 @@ def same_places(one, other, of_one, of_other):
     return a.tolist() == b.tolist()
 
 
-def check_same_places(layout, first):
-    """Raises where an argument lies at other coordinates than the first one: by place in the array each pixel would meet another
-    one. Dimensions that are called otherwise tell nothing of each other, and other sizes are told of by the library."""
+def in_window(value, dims, window):
+    """The part of a DataArray with these dimensions of lines and samples that a window of the scene is: first sample and line,
+    number of samples and lines; all of it without one."""
+    if window is None:
+        return value
+    return value.isel({dim: slice(first, first + count) for dim, first, count in zip(dims[::-1], window[:2], window[2:])})
+
+
+def check_same_places(layout, first, window=None):
+    """Raises where an argument lies at other coordinates than the first one, or its window: by place in the array each pixel would
+    meet another one. Dimensions that are called otherwise tell nothing of each other, and other sizes are told of by the library."""
     if first is None or first.dims is None or layout.dims is None:
         return
-    for mine, axis in zip(layout.axes[-2:], first.axes[-2:]):
-        name, of_first = layout.dims[mine], first.dims[axis]
-        if name == of_first and layout.values.shape[mine] == first.values.shape[axis] and not same_places(
-                first.like, layout.like, of_first, name):
+    scene = in_window(first.like, first.plane_dims(), window)
+    for name, of_first in zip(layout.plane_dims(), first.plane_dims()):
+        if name == of_first and layout.like.sizes[name] == scene.sizes[name] and not same_places(scene, layout.like, name, name):
             raise UsageError(f"{layout.name} lies elsewhere than {first.name}: it has other coordinates along '{name}'",
                              f"Bring it onto the same ones: {layout.name}.reindex_like(..., method='nearest'), or .sel(); or give .values, where "
                              "pixels belong together as they stand.")
@@ -485,15 +496,16 @@ def with_mask(out, info):
     return out
 
 
-def of_same_kind(array, layout, flat, info):
-    """A result (bands, lines, samples) as the argument's kind of array."""
+def of_same_kind(array, layout, flat, info, window=None):
+    """A result (bands, lines, samples) as the argument's kind of array. window: of the scene, which it is of: first sample and
+    line, number of samples and lines."""
     values = layout.given_back(array, flat)
     like = layout.like
     if isinstance(values, DeviceArray):
         values = values.owner
-        return _data_array(values, layout, flat, info) if is_data_array(like) else values
+        return _data_array(values, layout, flat, info, window) if is_data_array(like) else values
     if is_data_array(like):
-        return _data_array(values, layout, flat, info)
+        return _data_array(values, layout, flat, info, window)
     if isinstance(like, np.ma.MaskedArray):
         return np.ma.MaskedArray(values, _hidden(values, info))
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
@@ -502,8 +514,9 @@ def of_same_kind(array, layout, flat, info):
     return module.from_dlpack(values) if hasattr(module, "from_dlpack") else values
 
 
-def _data_array(values, layout, flat, info):
+def _data_array(values, layout, flat, info, window):
     like, dims = layout.like, list(layout.dims)
+    like = in_window(like, layout.plane_dims(), window)
     plane = {dims[a] for a in layout.axes[-2:]}
     coords = {}
     for key, coordinate in like.coords.items():

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
+from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
 from ._library import NUMBERS, TYPES, Cube, call
@@ -65,8 +65,10 @@ def _bar(progress, name):
 def _input(signature, argument, value, further, layout):
     """An input for the library: a Cube or a text, and its layout where it is a cube."""
     name, content = python_name(argument["name"]), argument.get("content")
-    if value is None or isinstance(value, str) and value == "none":
+    if isinstance(value, str) and value == "none" and content != "raster" or value is None and content == "labels":
         return "none", None  # where the tool takes that word for a file's name
+    if value is None:
+        raise UsageError(f"{name} is None", "Give an array, or a path.")
     if content == "model":
         return model_text(value, name), None
     if content == "spectra":
@@ -89,7 +91,12 @@ def _input(signature, argument, value, further, layout):
         if not is_data_array(value) and _axes(value) == 3 and 1 in np.shape(value):
             plane = np.squeeze(value, axis=np.shape(value).index(1))
         own = Layout(plane, name, rank=2)
-        check_same_places(own, layout)
+        if further["window"] is not None and layout is not None and layout.dims is not None and own.dims is not None:
+            dims = own.plane_dims()
+            if [plane.sizes[d] for d in dims] == [layout.like.sizes[d] for d in layout.plane_dims()]:
+                check_same_places(own, layout)  # of all of the scene
+                own = Layout(in_window(plane, dims, further["window"]), name, rank=2)
+        check_same_places(own, layout, further["window"])
         names = further.get("class_names")
         if is_data_array(value) and "classes" in value.attrs:
             names = list(value.attrs["classes"])
@@ -98,6 +105,15 @@ def _input(signature, argument, value, further, layout):
     check_same_places(own, layout)
     said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
     return cube_of(own, **said), own
+
+
+def _window(options):
+    """The window of the scene: first sample and line, number of samples and lines. None: all of it, or what the library refuses."""
+    try:
+        first_sample, first_line, samples, lines = (int(number) for number in np.ravel(options["srcwin"]))
+    except (KeyError, ValueError):
+        return None
+    return (first_sample, first_line, samples, lines) if min(first_sample, first_line) >= 0 else None
 
 
 def _table_text(value, name):
@@ -117,6 +133,7 @@ def _axes(value):
 
 def _finish(signature, outcome, layout, given, full, options):
     """What the function returns."""
+    window = _window(options)
     warned = [in_words_of_python(text, names=signature.names) for text in outcome.facts.get("warnings", [])]
     for text in warned:
         warnings.warn(text, _errors.Warning, stacklevel=4)
@@ -128,7 +145,7 @@ def _finish(signature, outcome, layout, given, full, options):
             array = outcome.arrays[role]
             flat = array.shape[0] == 1 and ("classes" in info or argument not in signature.made)
             results[python_name(role)] = (with_mask(given[role], info) if role in given else
-                                          of_same_kind(array, layout, flat, info) if layout is not None else
+                                          of_same_kind(array, layout, flat, info, window) if layout is not None else
                                           array[0] if flat else array)
         elif role in outcome.texts:
             text, kind = outcome.texts[role], info.get("kind")
@@ -158,7 +175,7 @@ def _arguments(signature, values):
 
 def on_arrays(signature, options, inputs, wanted, further, class_names=None):
     """Runs the algorithm in this process. Returns (Outcome, Layout of the scene, outputs that were given)."""
-    further = dict(further, class_names=class_names)
+    further = dict(further, class_names=class_names, window=_window(options))
     layout, cubes = None, {}
     for argument, value in inputs:
         cubes[argument["name"]], own = _input(signature, argument, value, further, layout)
@@ -171,6 +188,8 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
     roles = [a["name"] for a in signature.made] + list(wanted)
     given = {}
     if further["out"] is not None:
+        if not signature.made or signature.made[0].get("content") not in ("raster", "labels"):
+            raise UsageError(f"out={type(further['out']).__name__}: {signature.name} has no result that an array takes", "Leave it out.")
         given[roles[0]] = further["out"]
     outputs = {role: _target(given[role], layout, role) if role in given else None for role in roles}
 
@@ -184,9 +203,16 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
         with current():  # whose memory it is: this may be another thread
             return layout.empty(shape, dtype)
 
-    progress, end = _bar(further["progress"], signature.name)
+    show, end = _bar(further["progress"], signature.name)
+    last = []
+
+    def progress(share):
+        last[:] = [share]
+        show(share)
     try:
-        outcome = call(signature.name, options, cubes, outputs, allocate=allocate, progress=progress)
+        outcome = call(signature.name, options, cubes, outputs, allocate=allocate, progress=progress if show else None)
+        if show and last != [1.0]:  # of what has no passes
+            show(1.0)
     finally:
         end()
     return outcome, layout, given

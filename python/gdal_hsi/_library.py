@@ -150,11 +150,11 @@ def _described(cube, keep):
                          ("offsets", cube.offsets)):
         if values is not None:
             keep.append(_doubles(values))
-            setattr(array, name, ctypes.cast(keep[-1], ctypes.POINTER(ctypes.c_double)))
+            setattr(array, name, keep[-1])  # an array is a pointer, too; ctypes.cast() leaves cycles behind
     if cube.names is not None:
         names = (ctypes.c_char_p * len(cube.names))(*(None if n is None else text(n, "names") for n in cube.names))
         keep.append(names)
-        array.names, array.name_count = ctypes.cast(names, ctypes.POINTER(ctypes.c_char_p)), len(cube.names)
+        array.names, array.name_count = names, len(cube.names)
     if cube.unit:
         array.unit = text(cube.unit, "unit")
     keep.append(array)

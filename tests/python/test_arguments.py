@@ -17,6 +17,7 @@ from conftest import ROOT, cube
 import gdal_hsi as hsi
 
 X = cube(24, 20, 8)
+LABELS = np.repeat(np.array([1, 0, 2, 0], np.uint8), 5)[:, None] * np.ones(24, np.uint8)
 
 
 def refused(word, call, kind=hsi.UsageError):
@@ -61,6 +62,10 @@ def refused(word, call, kind=hsi.UsageError):
     ("apply", lambda: hsi.pca(X, apply=7)),
     ("cannot be read", lambda: hsi.pca(X, apply="/nowhere/model.json")),
     ("3 axes, and 2", lambda: hsi.svm_train(X, np.zeros((2, 20, 24), int))),
+    ("src is None", lambda: hsi.spp(None)),
+    ("library is None", lambda: hsi.unmix(X, None)),
+    ("vd has no result that an array takes", lambda: hsi.vd(X, out=np.empty(3))),
+    ("svm_train has no result that an array takes", lambda: hsi.svm_train(X, LABELS, out=np.empty((3, 3)))),
     ("out is no NumPy array", lambda: hsi.spp(X, out=[1])),
     ("the result is", lambda: hsi.spp(X, out=np.empty((8, 20, 23), np.float32))),
     ("the result is", lambda: hsi.spp(X, out=np.empty(X.shape, np.float64))),
@@ -146,7 +151,6 @@ def test_a_name_that_is_none():
         hsi.spq
 
 
-LABELS = np.repeat(np.array([1, 0, 2, 0], np.uint8), 5)[:, None] * np.ones(24, np.uint8)
 FIRST = {"accuracy": [LABELS, LABELS], "compare": [X, X + 1], "sahic": [X, LABELS], "sample": [LABELS], "spectra": [X, LABELS],
          "svm_train": [X, LABELS], "unmix": [X, X[:, 0, :2].T], "regularize": [X[:3] / X[:3].sum(axis=0)],
          "svm_classify": [X, "{}"]}
@@ -262,6 +266,8 @@ def test_other_kinds_of_values():
     integers = (X * 10).astype(np.int32)
     np.testing.assert_array_equal(hsi.spp(integers.astype(">i4")), hsi.spp(integers))
     np.testing.assert_array_equal(hsi.spp(X.astype(np.float16)), hsi.spp(X.astype(np.float16).astype(np.float32)))
+    for kind in (">f2", "<f2"):
+        np.testing.assert_array_equal(hsi.spp(X.astype(kind)), hsi.spp(X.astype(np.float16).astype(np.float32)))
     mask = np.zeros((20, 24), bool)
     mask[:, 5:] = True
     np.testing.assert_array_equal(hsi.pca(X, nc=2, mask=mask), hsi.pca(X, nc=2, mask=mask.astype(np.uint8)))
@@ -417,6 +423,12 @@ def test_progress():
         hsi.spp(X, tile=(8, 8), progress=stop)
     hsi.spp(X, progress=True)
     hsi.spp(X, progress=np.False_)
+    for call in (lambda progress: hsi.sample(LABELS, n=3, progress=progress), lambda progress: hsi.accuracy(LABELS, LABELS, progress=progress)):
+        shares = []
+        call(shares.append)
+        assert shares == [1.0]
+        with pytest.raises(Enough):
+            call(stop)
 
 
 def test_ctrl_c_ends_a_call():
@@ -544,6 +556,24 @@ def test_memory_does_not_grow():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     before = calls(300)
     assert calls(1500) - before < 8 * 1024
+
+
+def test_calls_leave_nothing_to_the_garbage_collector():
+    import gc
+    nm = list(range(400, 480, 10))
+    target = hsi.Spectra(X[:, 0, :2].T, ["a", "b"], nm, fwhm=[9] * 8)
+
+    def call():
+        hsi.detect(X, target=target, method="sam", wavelengths=nm, fwhm=[9] * 8, names=list("abcdefgh"), progress=lambda done: None)
+    call()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(100):
+            call()
+        assert gc.collect() < 50
+    finally:
+        gc.enable()
 
 
 def test_a_process_that_forks():

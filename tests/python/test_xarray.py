@@ -177,3 +177,28 @@ def test_arrays_of_other_places(role):
                             ("x", given.assign_coords(x=given.x * 2)), ("y", given.assign_coords(y=list("abcdefghijklmno")))):
         with pytest.raises(hsi.UsageError, match=f"{role} lies elsewhere than src.*'{axis}'"):
             call(array, elsewhere)
+
+
+@pytest.mark.parametrize("dims", [("band", "y", "x"), ("x", "band", "y")])
+def test_windows(dims):
+    """Results lie where the window does; labels and masks are of the whole scene, or of the window."""
+    array = scene(dims)
+    y, alpha = array.hsi.spp(ws=3, srcwin=np.array([4, 2, 9, 7]), alpha=True)
+    whole = array.isel(x=slice(4, 13), y=slice(2, 9))
+    for made in (y, alpha):
+        for key in ("x", "y", "spatial_ref"):
+            xr.testing.assert_identical(made.coords[key], whole.coords[key])
+    np.testing.assert_array_equal(y.transpose("band", "y", "x"), hsi.spp(VALUES, ws=3, srcwin=(4, 2, 9, 7)))
+    plane = (array.isel(band=0) > array.isel(band=0).median()).astype(int).drop_vars(["wavelength", "fwhm"]) + 1
+    cut = plane.isel(x=slice(4, 13), y=slice(2, 9))
+    options = {"srcwin": (4, 2, 9, 7), "C": 8, "gamma": 0.5}
+    expected = hsi.svm_train(VALUES, cut.transpose("y", "x").values, wavelengths=NM, **options)
+    for labels in (plane, plane.T, cut, cut.T, cut.transpose("y", "x").values):
+        found = hsi.svm_train(array, labels, **options).document
+        assert [found[k] for k in ("classes", "features", "svm")] == [expected.document[k] for k in ("classes", "features", "svm")]
+    for elsewhere in (plane.isel(y=slice(None, None, -1)), plane.isel(x=slice(4, 13), y=slice(3, 10))):
+        with pytest.raises(hsi.UsageError, match="labels lies elsewhere than src.*'y'"):
+            hsi.svm_train(array, elsewhere, **options)
+    for wrong in ((-1, 2, 3, 3), (1, 2, 3), "abcd", (1.5, 2, 3, 3), (18, 2, 3, 3)):
+        with pytest.raises(hsi.UsageError, match="srcwin"):
+            array.hsi.spp(srcwin=wrong)
