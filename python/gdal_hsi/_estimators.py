@@ -88,12 +88,17 @@ def _check_same_pixels(X, y):
 
 
 def _check_names(estimator, names):
-    """Raises where the bands have other names, or another order of them, than those of fit(); as scikit-learn does."""
+    """Raises where the bands have other names, or another order of them, than those of fit(); in scikit-learn's words."""
     known, kind = getattr(estimator, "feature_names_in_", None), type(estimator).__name__
     if known is not None and names is not None:
-        if list(known) != list(names):
-            raise ValueError("The feature names should match those that were passed during fit, in the same order: "
-                             f"{kind} was fitted with {', '.join(known[:4])} ..., and X has {', '.join(names[:4])} ...")
+        if list(known) == list(names):
+            return
+        unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
+        told = "".join(f"{what}:\n" + "".join(f"- {one}\n" for one in [*these[:5], *["..."] * (len(these) > 5)])
+                       for what, these in (("Feature names unseen at fit time", unseen),
+                                           ("Feature names seen at fit time, yet now missing", missing)) if these)
+        raise ValueError("The feature names should match those that were passed during fit.\n" +
+                         (told or "Feature names must be in the same order as they were in fit.\n"))
     elif known is not None or names is not None:
         warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names" if names is None else
                       f"X has feature names, but {kind} was fitted without feature names", UserWarning, stacklevel=4)
@@ -105,6 +110,8 @@ def _pixels(X, estimator=None, fitting=False):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
     names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
     names = names if names is not None and len(names) and all(isinstance(n, str) for n in names) else None
+    if estimator is not None and not fitting:
+        _check_names(estimator, names)
     X = _values_of(X) if is_data_array(X) else np.asarray(unmasked(X))
     if X.dtype == object:
         try:
@@ -137,7 +144,6 @@ def _pixels(X, estimator=None, fitting=False):
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
         return X
-    _check_names(estimator, names)
     if X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
                          f"{estimator.n_features_in_} features as input.")
@@ -300,6 +306,12 @@ class _Components(_Transformer, _Estimator):
     def get_feature_names_out(self, input_features=None):
         """PC1, PC2 ..."""
         self._check_fitted()
+        if input_features is not None and len(input_features) != self.n_features_in_:
+            raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_}), got "
+                             f"{len(input_features)}")
+        known = getattr(self, "feature_names_in_", None)
+        if input_features is not None and known is not None and list(known) != list(input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
         return np.array([f"{self._prefix}{k + 1}" for k in range(self.n_components_)], dtype=object)
 
 

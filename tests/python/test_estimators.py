@@ -227,8 +227,14 @@ def test_data_frames():
             np.testing.assert_array_equal(getattr(estimator, ask)(frame), expected)
         np.testing.assert_array_equal(getattr(estimator.fit(frame, pd.Series(y)), ask)(frame), expected)
         assert list(estimator.feature_names_in_) == list(frame.columns)
-        with pytest.raises(ValueError, match="feature names should match"):
-            getattr(estimator, ask)(frame[frame.columns[::-1]])
+        for columns, told in ((frame.columns[::-1], "same order"), (["c", *frame.columns[1:]], "unseen at fit time:\n- c\n.*missing:\n- b0\n")):
+            with pytest.raises(ValueError, match="(?s)feature names should match.*" + told):
+                getattr(estimator, ask)(pd.DataFrame(x, columns=columns))
+        if ask == "transform":
+            assert len(estimator.get_feature_names_out(frame.columns)) == 2
+            for wrong, told in ((frame.columns[::-1], "is not equal"), (["b0"], "should have length equal")):
+                with pytest.raises(ValueError, match=told):
+                    estimator.get_feature_names_out(wrong)
         with pytest.warns(UserWarning, match="does not have valid feature names"):
             getattr(estimator, ask)(x)
     for kind in ("category", "Int64", str):
@@ -321,6 +327,12 @@ def test_checks_of_scikit_learn(estimator):
         check_estimator(estimator, expected_failed_checks=of_classifiers)
     else:
         check_estimator(estimator)
+    from sklearn.utils import estimator_checks
+    name = type(estimator).__name__
+    estimator_checks.check_dataframe_column_names_consistency(name, estimator)  # of its own estimators alone, as those below
+    if hasattr(estimator, "transform"):
+        for check in ("get_feature_names_out", "get_feature_names_out_pandas"):
+            getattr(estimator_checks, "check_transformer_" + check)(name, estimator)
 
 
 def test_pipeline_search_and_clone():
