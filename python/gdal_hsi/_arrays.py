@@ -61,6 +61,8 @@ def as_numpy(value, name):
         array = array.view(np.uint8)
     elif array.dtype == np.float16:
         array = array.astype(np.float32)
+    if array.ndim == 0 and array.dtype.kind in "SU":
+        raise UsageError(f"{name} is {value!r}, and no array", "A path is a str that does not begin with a bracket, or a pathlib.Path.")
     if array.dtype not in NUMBERS:
         raise UsageError(f"{name} has values of type {array.dtype}, which are no real numbers of up to 8 bytes",
                          "Convert them: x.astype('float32'), or x.real of complex numbers.")

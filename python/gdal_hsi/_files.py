@@ -36,7 +36,12 @@ def _words(arguments):
         if isinstance(value, (list, tuple)):
             yield from _words(value)
         else:
-            yield os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+            word = os.fsdecode(value) if isinstance(value, (os.PathLike, bytes)) else str(value)
+            if isinstance(value, float):
+                word = word[:-2] if word.endswith(".0") else word  # 3.0 is a whole number
+            if "\0" in word:
+                raise UsageError(f"{word[:60]!r} has a character that no argument may have (NUL)", "Leave it out.")
+            yield word
 
 
 @functools.lru_cache(maxsize=None)
@@ -58,7 +63,11 @@ def command(tool, positional, options):
         option = "-" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
+        if value == []:
+            raise UsageError(f"{name}: the list is empty", "Give a value, or leave it out.")
         if value is True:
+            if _values(words[0], tool).get(option[1:], 0) > 0:
+                raise UsageError(f"{name}: True is no value of it", "Give a number or a text: it is no flag.")
             words.append(option)
         elif isinstance(value, (list, tuple)) and value and (isinstance(value[0], (list, tuple)) or
                                                              _values(words[0], tool).get(option[1:], len(value)) == 1):
@@ -138,9 +147,15 @@ def info(path, **options):
     return json.loads(printed)
 
 
+def _advice_for_functions(advice, name):
+    """What the tool advises, to somebody who has called a function."""
+    advice = re.sub(r"\s*Run '[^']*--help' for all \w+\.", "", advice)
+    return f"Remove it, or use run('{name}', ..., overwrite=True), which replaces it." if "-overwrite" in advice else advice
+
+
 def run_function(signature, options, inputs, wanted, further):
     """A function whose scene is a path: the tool itself, from files to files."""
-    from ._arrays import Model, model_text
+    from ._arrays import Model, exact_number, model_text
     from ._functions import Result, python_name
     given = dict(options)
     made = [a for a in signature.made]
@@ -150,11 +165,14 @@ def run_function(signature, options, inputs, wanted, further):
         names = ", ".join(python_name(a["name"]) for a in made)
         raise UsageError(f"the results of a path are files, and out does not name them: {names}",
                          "Give out='result.tif'" + (" (a list of them)" if len(made) > 1 else "") + ", or an array.")
+    if not made and out is not None:
+        raise UsageError(f"out={out!r}: {signature.name} has no result that a file takes", "Leave it out.")
     for name in ("band_axis", "wavelengths", "fwhm", "names"):
-        if further[name] not in (None, 0):
+        value = further[name]
+        if value is not None and not (name == "band_axis" and isinstance(value, int) and value == 0):
             raise UsageError(f"{name} is said of arrays, and src is a path", "Leave it out: the file tells its own.")
     if further["nodata"] is not None:
-        given["srcnodata"] = further["nodata"]
+        given["srcnodata"] = exact_number(further["nodata"], "nodata")
     positional, results = [], {}
     with tempfile.TemporaryDirectory(prefix="gdal_hsi_") as folder:
         for argument, value in inputs:
@@ -180,7 +198,10 @@ def run_function(signature, options, inputs, wanted, further):
         report = pathlib.Path(folder) / "report.json"
         given["report"] = report
         words = [value for name, value in sorted(positional, key=lambda p: order.index(p[0]))]
-        _, warned = child(command(signature.name, words, {k: v for k, v in given.items()}), further["progress"])
+        try:
+            _, warned = child(command(signature.name, words, given), further["progress"])
+        except Error as error:
+            raise type(error)(error.message, _advice_for_functions(error.advice, signature.name)) from None
         facts = {"report": json.loads(report.read_text(encoding="utf-8"))} if report.exists() else {}
     for text in warned:
         warnings.warn(text, _errors.Warning, stacklevel=4)

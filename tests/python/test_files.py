@@ -75,6 +75,32 @@ def test_what_is_refused(scene, tmp_path):
         hsi.spp(values, mask=path)
 
 
+def test_options_of_paths(scene, tmp_path):
+    """Values may be held by what holds them for arrays, and what is none is refused before anything runs."""
+    path, values = scene
+    expected = hsi.spp(values[1:4], ws=3, srcwin=(2, 1, 9, 8))
+    for k, (ws, bands, window) in enumerate([(np.int8(3), np.array([2, 3, 4]), np.array([2, 1, 9, 8])), (np.array(3), range(2, 5), (2, 1, 9, 8)),
+                                             (3.0, [2, 3, 4], [2.0, 1, 9, 8])]):
+        hsi.spp(path, out=tmp_path / f"{k}.tif", ws=ws, b=bands, srcwin=window, nodata=np.float32("nan"))
+        np.testing.assert_array_equal(read(tmp_path / f"{k}.tif"), expected)
+        hsi.run("spp", path, os.fsencode(tmp_path / f"r{k}.tif"), ws=ws, b=bands, srcwin=window)
+        np.testing.assert_array_equal(read(tmp_path / f"r{k}.tif"), expected)
+    out = tmp_path / "out.tif"
+    for word, call in [("ws: True", lambda: hsi.spp(path, out=out, ws=True)), ("ws: nan", lambda: hsi.spp(path, out=out, ws=np.nan)),
+                       ("nodata=False", lambda: hsi.spp(path, out=out, nodata=False)), ("nodata='x'", lambda: hsi.spp(path, out=out, nodata="x")),
+                       ("wavelengths is said", lambda: hsi.spp(path, out=out, wavelengths=np.arange(8))),
+                       ("vd has no result", lambda: hsi.vd(path, out=out)), ("src is b'", lambda: hsi.spp(b"a.dat", out=out)),
+                       ("b: the list is empty", lambda: hsi.run("spp", path, out, b=[])), ("NUL", lambda: hsi.run("spp", path, out, ws="3\0")),
+                       ("NUL", lambda: hsi.run("spp", "a\0b", out)), ("ws: True", lambda: hsi.run("spp", path, out, ws=True))]:
+        with pytest.raises(hsi.UsageError) as caught:
+            call()
+        assert word in caught.value.message and caught.value.advice
+    with pytest.raises(hsi.Error, match="already exists") as caught:
+        hsi.spp(path, out=tmp_path / "0.tif")
+    assert caught.value.advice == "Remove it, or use run('spp', ..., overwrite=True), which replaces it."
+    assert not out.exists()
+
+
 def test_without_the_executable(monkeypatch, scene):
     monkeypatch.setenv("HSI_BIN_DIR", "/nowhere")
     with pytest.raises(hsi.Error, match="not there") as caught:
