@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "parallel/threads.h"
 
+#include "core/cancel_scope.h"
 #include "core/error.h"
 #include "core/forced_unwind.h"
 #include "core/process_owner.h"
@@ -204,6 +205,7 @@ void for_each(int64_t units, int members, const CancelFlag* cancel,
     on_threads(
         static_cast<int>(std::min<int64_t>(members, units)),
         [&](int member) {
+            const CancelScope scope(cancel);
             for (int64_t unit = next.fetch_add(1); unit < units; unit = next.fetch_add(1)) {
                 if (cancel != nullptr && cancel->requested()) throw Cancelled();
                 work(unit, member);

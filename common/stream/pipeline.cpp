@@ -2,6 +2,7 @@
 #include "stream/pipeline.h"
 
 #include "core/byte_pack.h"
+#include "core/cancel_scope.h"
 #include "core/codec_time.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -267,6 +268,7 @@ class PassRun {
     }
 
     void run_lane(int lane) {
+        const CancelScope scope(m_options.cancel); // workers ask within a tile
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         let_look_ahead(*reader);

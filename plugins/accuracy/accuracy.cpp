@@ -14,6 +14,7 @@
 namespace hsi::accuracy {
 namespace {
 
+constexpr size_t most_classes = 4096; ///< whose matrix has 128 MB
 constexpr double z95 = 1.959963984540054;
 
 const std::string* name_of(const std::vector<Class>& classes, int value) {
@@ -118,9 +119,14 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
         m_map_slot.assign(65536, -1);
         m_reference_slot.assign(65536, -1);
     }
-    const auto slot_of = [](std::vector<int32_t>& slots, std::vector<int>& values, uint16_t v) {
+    const auto slot_of = [](std::vector<int32_t>& slots, std::vector<int>& values, uint16_t v,
+                            const char* of) {
         int32_t& s = slots[v];
         if (s < 0) {
+            if (values.size() == most_classes)
+                throw Error(std::string("the ") + of + " has more than " + std::to_string(most_classes) +
+                                " classes: their confusion matrix would be larger than anybody reads",
+                            "Are these the numbers of classes, and not of objects?");
             s = static_cast<int32_t>(values.size());
             values.push_back(v);
         }
@@ -135,8 +141,8 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
             ++m_unlabelled;
             continue;
         }
-        const size_t r = slot_of(m_reference_slot, m_reference_values, reference[i]);
-        const size_t m = slot_of(m_map_slot, m_map_values, map[i]);
+        const size_t r = slot_of(m_reference_slot, m_reference_values, reference[i], "reference");
+        const size_t m = slot_of(m_map_slot, m_map_values, map[i], "map");
         if (m >= m_pitch) {
             const size_t pitch = std::max<size_t>(16, 2 * m_pitch);
             std::vector<int64_t> wider((m_reference_values.size() + 1) * pitch, 0);

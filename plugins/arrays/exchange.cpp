@@ -212,6 +212,8 @@ Exchange::Scope::~Scope() { t_current = m_before; }
 
 const hsi_array& Exchange::array(const std::string& role) const {
     const auto found = m_inputs.find(role);
+    if (found == m_inputs.end() && role == "none")
+        throw UsageError("an array is needed where none was given", "Only some inputs may be none.");
     if (found == m_inputs.end()) throw Error("there is no input '" + role + "'");
     if (found->second.array == nullptr)
         throw UsageError(role + " is a text, and an array is needed", "Give an array.");
@@ -251,10 +253,9 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
                    std::to_string(s[2]);
         };
         if (!fits)
-            throw UsageError(
-                role + " is " + text(type_name(given->type), given->shape) + ", and the result is " +
-                    text(type_name(type), sizes),
-                "hsi_plan() tells type and shape of every output: type, bands x lines x samples.");
+            throw UsageError(role + " is " + text(type_name(given->type), given->shape) +
+                                 ", and the result is " + text(type_name(type), sizes),
+                             "Give memory of the result's type and shape: bands x lines x samples.");
         made = *given;
     } else {
         std::copy_n(sizes, 3, made.shape);

@@ -4,6 +4,7 @@
 // see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
+#include "core/cancel_scope.h"
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect.h"
@@ -149,7 +150,8 @@ class LocalWorker final : public stream::Worker {
         m_started = false;
         m_first = y;
         m_below = below;
-        for (int64_t sample = x; sample < end; ++sample)
+        for (int64_t sample = x; sample < end; ++sample) {
+            check_cancelled();
             for (int64_t line = y; line < below; ++line) {
                 const size_t at = slot(line, sample);
                 std::optional<double> score;
@@ -164,6 +166,7 @@ class LocalWorker final : public stream::Worker {
                 write_decision(m_decider, &value, 1, score.has_value(), line - tile.core.y,
                                sample - tile.core.x, out);
             }
+        }
     }
 
     /// The pixels of the ring that count.

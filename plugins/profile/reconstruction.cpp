@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "profile/max_tree.h"
 
+#include "core/cancel_scope.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +11,7 @@
 namespace hsi::profile {
 namespace {
 
+constexpr size_t steps_at_once = 65536; ///< a moment
 constexpr float no_bound = std::numeric_limits<float>::infinity();
 
 /// out[x] = the least of in[x - half .. x + half]; `work` holds the line with infinities around it.
@@ -53,6 +56,7 @@ class Half {
 std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius) {
     std::vector<float> out(plane.size(), no_bound), work, least(static_cast<size_t>(samples));
     for (int64_t y = 0; y < lines; ++y) {
+        check_cancelled();
         int64_t made = -1; // half-width that `least` is for
         for (int64_t dy = 0; dy <= radius; ++dy) {
             auto half =
@@ -79,6 +83,7 @@ void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int
         half.visit(y, x, [&](size_t q) { greatest = std::max(greatest, marker[q]); });
         marker[p] = std::min(greatest, mask[p]);
     };
+    check_cancelled();
     for (int64_t y = 0; y < lines; ++y)
         for (int64_t x = 0; x < samples; ++x)
             scan(before, y, x, static_cast<size_t>(y * samples + x));
@@ -93,7 +98,8 @@ void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int
             if (wakes) queue.push_back(static_cast<int32_t>(p));
         }
     // What the two scans did not reach: last in, first out, for what it comes to knows no order.
-    while (!queue.empty()) {
+    for (size_t step = 1; !queue.empty(); ++step) {
+        if (step % steps_at_once == 0) check_cancelled();
         const int32_t at = queue.back();
         queue.pop_back();
         const auto p = static_cast<size_t>(at);

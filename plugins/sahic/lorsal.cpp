@@ -152,6 +152,7 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
             v -= mean[static_cast<size_t>(b)];
             square[static_cast<size_t>(i)] += v * v;
         }
+    check_cancel(options);
     kernel.resize(static_cast<size_t>(samples * samples));
     multiply(team, true, samples, static_cast<int>(samples), bands, u.data(), bands, u.data(), bands,
              kernel.data(), samples);
@@ -214,15 +215,21 @@ std::vector<double> correlation(const Problem& p) {
 /// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
 struct Eigensystem {
     std::vector<double> vectors, values;
-    explicit Eigensystem(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
+    Eigensystem(const Problem& p, const LorsalOptions& o)
+        : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
         const int n = static_cast<int>(p.d);
         double work_size = 0;
         int iwork_size = 0;
         blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, vectors.data());
         std::vector<double> work(static_cast<size_t>(work_size));
         std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        if (blas::eigen_lower(n, values.data(), work.data(), static_cast<int>(work.size()), iwork.data(),
-                              iwork_size, vectors.data()) != 0)
+        const int size = static_cast<int>(work.size());
+        const int info =
+            n < 512 ? blas::eigen_lower(n, values.data(), work.data(), size, iwork.data(), iwork_size,
+                                        vectors.data())
+                    : blas::eigen_lower_in_pieces(n, values.data(), work.data(), size, iwork.data(),
+                                                  iwork_size, vectors.data(), [&] { check_cancel(o); });
+        if (info != 0)
             throw Error("the eigenproblem of the training features could not be solved",
                         "Look for extreme values among the training pixels.");
         for (double& v : values)
@@ -234,7 +241,7 @@ struct Eigensystem {
 /// B (x) R, B = 1/2 (I - 1 1'/K), then one step of the splitting w = v:
 ///   w = argmin quadratic + beta/2 |w - v - m|^2,  v = soft(w - m, lambda/beta),  m = m - (w - v).
 std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& team, LorsalResult& result) {
-    const Eigensystem eigen(p);
+    const Eigensystem eigen(p, o);
     const auto size = static_cast<size_t>(p.d * p.m);
     std::vector<double> w(size, 0.0), v(size, 0.0), multiplier(size, 0.0), rhs(size), turned(size, 0.0),
         next(size), z(static_cast<size_t>(p.samples * p.m));

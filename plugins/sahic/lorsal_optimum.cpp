@@ -31,13 +31,14 @@ using Index = std::vector<int>;
 
 /// L of a = L L' in the lower triangle, column-major n x n; blocks are shared among the team. False: not
 /// positive.
-bool cholesky(Team& team, std::vector<double>& a, int64_t n) {
+bool cholesky(const LorsalOptions& options, Team& team, std::vector<double>& a, int64_t n) {
     constexpr int64_t nb = 128;
     const auto at = [&](int64_t i, int64_t j) { return a.data() + j * n + i; };
     const auto width = [&](int64_t j) { return static_cast<int>(std::min(nb, n - j)); };
     const int ld = static_cast<int>(n);
     for (int64_t j = 0; j < n; j += nb) {
         const int b = width(j);
+        check_cancel(options);
         if (blas::cholesky_lower(b, at(j, j), ld) != 0) return false;
         const int64_t below = (n - j - 1) / nb; // blocks under the diagonal one
         team.run(below, [&](int64_t u, int) {
@@ -227,7 +228,7 @@ class Solver {
             const auto sk = static_cast<size_t>(k), sl = static_cast<size_t>(l);
             const auto rows = static_cast<int>(m_rows[sk].size()),
                        columns = static_cast<int>(m_rows[sl].size());
-            if (rows == 0 || columns == 0) return;
+            if (rows == 0 || columns == 0 || (m_o.cancel && m_o.cancel->requested())) return;
             std::vector<double> weight(static_cast<size_t>(samples));
             for (int64_t i = 0; i < samples; ++i) {
                 const auto p = [&](int c) {
@@ -276,6 +277,7 @@ class Solver {
                 t = std::max(t, growth * std::min(aim, t));
             ++m_steps;
             hessian();
+            check_cancel(m_o);
             std::vector<double> ratio(n);
             double slope = 0;
             for (size_t i = 0; i < n; ++i) {
@@ -346,7 +348,7 @@ class Solver {
         for (size_t i = 0; i < n; ++i)
             rhs[i] = direction[i] * scale[i];
         m_factor = m_hessian;
-        for (double more = 1e-14; !cholesky(m_team, m_factor, static_cast<int64_t>(n)); more *= 100) {
+        for (double more = 1e-14; !cholesky(m_o, m_team, m_factor, static_cast<int64_t>(n)); more *= 100) {
             if (more > 1)
                 throw Error(
                     "the optimum's Newton step could not be solved",

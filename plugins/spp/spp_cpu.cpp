@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/cancel_scope.h"
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "spp/spp.h"
@@ -144,6 +145,7 @@ class DisplacementWorker final : public stream::Worker {
         for (const Group& g : m_groups) {
             const int rows = static_cast<int>(std::min<int64_t>(g.rows, last_line - line - g.down + 1));
             if (rows <= 0) break;
+            check_cancelled(); // a line of a wide window takes long
             // A window's last line may have one line below it where a group has two.
             const float* neighbour[2] = {};
             for (int r = 0; r < rows; ++r)

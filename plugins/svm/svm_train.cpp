@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "svm/svm_train.h"
 
+#include "core/cancel_scope.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -185,8 +186,11 @@ class GridSearch {
         const ::svm_problem part{static_cast<int>(x.size()), y.data(), x.data()};
         const LibsvmModel model(::svm_train(&part, &parameter));
         int64_t right = 0;
-        for (size_t i = 0; i < rows.size(); ++i)
-            if (m_fold_of[i] == fold) right += ::svm_predict(model.get(), rows[i]) == m_problem.y[i];
+        for (size_t i = 0; i < rows.size(); ++i) {
+            if (m_fold_of[i] != fold) continue;
+            check_cancelled();
+            right += ::svm_predict(model.get(), rows[i]) == m_problem.y[i];
+        }
         return right;
     }
 

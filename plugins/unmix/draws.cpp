@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unmix/draws.h"
 
+#include "core/cancel_scope.h"
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
@@ -122,6 +123,7 @@ class DrawWorker final : public stream::Worker {
         if (!m_options.noise)
             m_kernels.multiply(m_values.data(), bands, m_spectra.data(), m_spectra.size(), m_products.data());
         for (size_t d = 0; d < m_draws.size(); ++d) {
+            check_cancelled();
             const Draw& draw = *m_draws[d];
             if (m_options.noise) {
                 m_kernels.add_noise(m_values.data(), m_sigma.data(), bands,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unmix/unmix.h"
 
+#include "core/cancel_scope.h"
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
 #include "parallel/group.h"
@@ -25,6 +26,7 @@ class UnmixWorker final : public stream::Worker {
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         for (int64_t line = 0; line < in.lines; ++line)
             for (int64_t first = 0; first < in.samples; first += strip) {
+                check_cancelled();
                 const auto count = static_cast<size_t>(std::min(strip, in.samples - first));
                 multiply(in, line, first, count);
                 for (size_t i = 0; i < count; ++i)

@@ -5,6 +5,7 @@
 #include "detect/detect.h"
 #include "detect/reference.h"
 #include "stream/pipeline.h"
+#include "support/cancelled_tile.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -75,6 +76,12 @@ TEST(LocalRx, IsItsDefinition) {
     expect_definition(a_scene(300, 5, 6), {3, 9}, 1);   // several segments
     expect_definition(a_scene(1, 9, 3), {1, 5});
     expect_definition(a_scene(140, 3, 2), {125, 127}, 5);
+}
+
+TEST(LocalRx, EndsWithinATile) {
+    const Cube cube = a_scene(23, 14, 6);
+    for (const int outer : {3, 9})
+        EXPECT_TRUE(ends_within_its_tile(cube, *detect::make_local_detection(6, {1, outer}, {true, 20})));
 }
 
 // The sums' matrix is cut into rows of six and blocks of 16 columns, one of them the pixel's.

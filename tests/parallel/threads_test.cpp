@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Threads that end together: every unit once, one exception out, cancellation; and a team's rounds.
+#include "core/cancel_scope.h"
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "parallel/team.h"
@@ -91,6 +92,24 @@ TEST(Threads, NothingBeginsAfterAnExceptionOrACancellation) {
                                     }),
                  Cancelled);
     EXPECT_LT(begun, 1000000);
+}
+
+TEST(Threads, AUnitSeesTheFlagOfItsCallAlone) {
+    CancelFlag outer, inner;
+    const CancelScope scope(&outer);
+    EXPECT_THROW(parallel::for_each(3, 2, &inner,
+                                    [&](int64_t, int) {
+                                        outer.request();
+                                        check_cancelled();
+                                        inner.request();
+                                        check_cancelled();
+                                        FAIL() << "the flag that was set has not been seen";
+                                    }),
+                 Cancelled);
+    EXPECT_TRUE(inner.requested());
+    EXPECT_THROW(check_cancelled(), Cancelled);
+    const CancelScope none(nullptr);
+    check_cancelled();
 }
 
 /// In a program that is not ours.

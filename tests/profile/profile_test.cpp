@@ -3,6 +3,7 @@
 // maxima; threads, stores and invalid pixels.
 #include "profile/profile.h"
 
+#include "core/cancel_scope.h"
 #include "profile/max_tree.h"
 #include "profile/naive_filters.h"
 
@@ -216,6 +217,17 @@ INSTANTIATE_TEST_SUITE_P(Scenes, Filters,
                                          Case{14, 7, 60000, false, 3}, Case{12, 11, 3, true, 4},
                                          Case{1, 40, 20, false, 5}, Case{30, 1, 9, true, 6},
                                          Case{15, 15, 200, false, 7}, Case{1, 1, 5, true, 9}));
+
+TEST(Openings, EndInTheMidst) {
+    const auto plane = clumps(30, 40, 50, 3, 0);
+    auto marker = erode(plane, 30, 40, 3);
+    CancelFlag cancel;
+    const CancelScope scope(&cancel);
+    reconstruct(marker, plane, 30, 40, true);
+    cancel.request();
+    EXPECT_THROW(erode(plane, 30, 40, 3), Cancelled);
+    EXPECT_THROW(reconstruct(marker, plane, 30, 40, true), Cancelled);
+}
 
 TEST(Attributes, OfARectangleAreClosedForms) {
     std::vector<float> plane(100, 3.0f);

@@ -113,6 +113,9 @@ def in_place():
     ("no class number", lambda: hsi.svm_train(X, np.full((20, 24), 1.5))),
     ("one class only", lambda: hsi.svm_train(X, np.ones((20, 24), int))),
     ("no labelled pixel", lambda: hsi.svm_train(X, np.zeros((20, 24), int))),
+    ("an array is needed where none was given", lambda: hsi.svm_train(X, None)),
+    ("the reference has more than 4096 classes", lambda: hsi.accuracy(np.ones((64, 65), int), np.arange(1, 4161).reshape(64, 65))),
+    ("the map has more than 4096 classes", lambda: hsi.accuracy(np.arange(1, 4161).reshape(64, 65), np.ones((64, 65), int))),
 ])
 def test_work_that_fails(word, call):
     refused(word, call, hsi.Error)

@@ -4,6 +4,7 @@
 #include "spp/spp_reference.h"
 #include "stream/pipeline.h"
 #include "stream/statistics_scan.h"
+#include "support/cancelled_tile.h"
 
 #include <gtest/gtest.h>
 
@@ -102,6 +103,16 @@ TEST(SppCpu, AgreesForScenesOfOneLineOrOneSample) {
     expect_close(line, 5, run_spp(line, 5));
     expect_close(column, 5, run_spp(column, 5));
     expect_close(pixel, 3, run_spp(pixel, 3));
+}
+
+TEST(SppCpu, EndsWithinATile) {
+    const Cube scene = random_scene(19, 23, 12, 3);
+    for (const int ws : {3, 63}) {
+        spp::Options options;
+        options.window = ws;
+        EXPECT_TRUE(
+            ends_within_its_tile(scene, *spp::make_displacement(options, std::vector<double>(12, 0.5))));
+    }
 }
 
 TEST(SppCpu, LeavesInvalidPixelsOutAndMarksThem) {

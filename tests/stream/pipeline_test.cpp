@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipeline.h"
 
+#include "core/cancel_scope.h"
 #include "stream/empty_source.h"
 #include "stream/plane_store.h"
 #include "stream/resident_source.h"
 #include "stream/statistics_scan.h"
+#include "support/cancelled_tile.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -151,6 +153,28 @@ TEST(Pipeline, CanBeCancelled) {
     o.cancel = &cancel;
     EXPECT_THROW(stream::run_pass(source, operation, {&a, &b}, o), Cancelled);
     EXPECT_LT(written, 10);
+}
+
+/// Asks in the midst of its tile, as whatever takes long does.
+class Asking final : public stream::Operation {
+  public:
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Work>();
+    }
+
+  private:
+    class Work final : public stream::Worker {
+        void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {
+            check_cancelled();
+            FAIL() << "the flag that was set has not been seen";
+        }
+    };
+};
+
+TEST(Pipeline, WorkersSeeTheFlagWithinATile) {
+    Asking operation;
+    EXPECT_TRUE(ends_within_its_tile(random_scene(20, 4, 2), operation));
+    EXPECT_FALSE(CancelScope::cancelled()); // the caller's thread is none of the pass
 }
 
 TEST(Pipeline, ShowsProgressFromZeroToOne) {

@@ -3,7 +3,9 @@
 // threads.
 #include "core/error.h"
 #include "stream/pipeline.h"
+#include "support/cancelled_tile.h"
 #include "support/memory_cube.h"
+#include "unmix/draws.h"
 #include "unmix/unmix.h"
 #include "unmix/unmix_scene.h"
 
@@ -121,6 +123,19 @@ Vector pixel(const test::Cube& cube, int64_t y, int64_t x) {
     for (int b = 0; b < cube.shape.bands; ++b)
         v.push_back(cube.at(b, y, x));
     return v;
+}
+
+TEST(Unmix, EndsWithinATile) {
+    const Endmembers e = spectra(4, 9, 3);
+    for (const Method method : methods)
+        EXPECT_TRUE(
+            test::ends_within_its_tile(mixtures(e, 11, 3, 2), *unmix::make_unmixing(e, {method, true})));
+    unmix::Classes classes;
+    classes.names = {"a", "b"};
+    classes.members = {{0, 1}, {2, 3}};
+    unmix::DrawOptions options;
+    options.draws = 3;
+    EXPECT_TRUE(test::ends_within_its_tile(mixtures(e, 11, 3, 2), *unmix::make_draws(e, classes, options)));
 }
 
 TEST(Unmix, FindsTheMinimiserThatTryingEverySetFinds) {
