@@ -26,7 +26,7 @@ def plain(value, name="a value", advice="Give it as the documentation of the fun
             value = np.asarray(value).tolist()
         if isinstance(value, os.PathLike):
             return os.fsdecode(value)
-        for kind, of in ((bool, bool), (str, str), (numbers.Integral, int), ((numbers.Real, decimal.Decimal), float)):
+        for kind, of in ((bool, bool), (str, str.__str__), (numbers.Integral, int), ((numbers.Real, decimal.Decimal), float)):
             if isinstance(value, kind):
                 return of(value)
     except OverflowError:

@@ -3,6 +3,7 @@
 of a call."""
 import inspect
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -220,6 +221,12 @@ def test_options_of_several_values():
     for kind in (list, tuple, np.array):
         np.testing.assert_array_equal(hsi.spp(X, ws=3, b=kind([3, 4, 5]), tile=kind([8, 5])), expected)
     np.testing.assert_array_equal(hsi.spp(X, ws=3, b=range(3, 6), srcwin=np.array([0, 0, 24, 20], np.int8)), expected)
+    import enum
+
+    class Method(str, enum.Enum):
+        HYSIME = "hysime"
+    assert hsi.vd(X, method=Method.HYSIME) == hsi.vd(X, method=np.str_("hysime")) == hsi.vd(X, method="hysime")
+    assert hsi.vd(X, method=pathlib.Path("hysime")) == hsi.vd(X, method="hysime")
     hidden = X.copy()
     hidden[:, 2, 3] = 7
     for nan in (np.nan, np.float32("nan"), "nan"):
