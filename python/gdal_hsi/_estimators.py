@@ -534,4 +534,7 @@ class EADP(_Transformer, _Base):
                              "estimator.")
         if self._bands(X) != self.n_features_in_:
             raise ValueError(f"X has {self._bands(X)} features, but EADP is expecting {self.n_features_in_} features as input.")
-        return gdal_hsi.eadp(X, nc=self.n_components, threads=self.threads, device=self.device)
+        try:
+            return gdal_hsi.eadp(X, nc=self.n_components, threads=self.threads, device=self.device)
+        except Error as error:
+            raise type(error)(re.sub(r"^nc\b", PARAMETERS["nc"], error.message), error.advice) from None

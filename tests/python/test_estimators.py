@@ -150,6 +150,12 @@ def test_eadp_of_scenes():
     np.testing.assert_array_equal(hsi.EADP(n_components=2).fit_transform(VALUES), hsi.eadp(VALUES, nc=2))
 
 
+@pytest.mark.parametrize("wrong", [0, 10, 2.5, True, np.nan, "x"])
+def test_eadp_tells_its_parameter(wrong):
+    with pytest.raises(hsi.UsageError, match="^n_components"):
+        hsi.EADP(wrong).fit_transform(VALUES)
+
+
 def test_eadp_knows_its_bands():
     with pytest.raises(ValueError, match="not fitted"):
         hsi.EADP().transform(VALUES)
