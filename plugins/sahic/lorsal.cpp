@@ -223,13 +223,9 @@ struct Eigensystem {
         blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, vectors.data());
         std::vector<double> work(static_cast<size_t>(work_size));
         std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        const int size = static_cast<int>(work.size());
-        const int info =
-            n < 512 ? blas::eigen_lower(n, values.data(), work.data(), size, iwork.data(), iwork_size,
-                                        vectors.data())
-                    : blas::eigen_lower_in_pieces(n, values.data(), work.data(), size, iwork.data(),
-                                                  iwork_size, vectors.data(), [&] { check_cancel(o); });
-        if (info != 0)
+        check_cancel(o); // LAPACK is not to be interrupted
+        if (blas::eigen_lower(n, values.data(), work.data(), static_cast<int>(work.size()), iwork.data(),
+                              iwork_size, vectors.data()) != 0)
             throw Error("the eigenproblem of the training features could not be solved",
                         "Look for extreme values among the training pixels.");
         for (double& v : values)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The BLAS that the build has found, against loops: an argument in the wrong place of a Fortran call
 // compiles.
-#include "core/error.h"
 #include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 
@@ -157,42 +156,6 @@ TEST(Blas, Eigensystem) {
                 product += a.at(i, k) * vectors.at(k, v);
             EXPECT_NEAR(product, values[static_cast<size_t>(v)] * vectors.at(i, v), 1e-11);
         }
-    }
-}
-
-/// The bits of LAPACK's own driver; and its end between two panels.
-TEST(Blas, EigensystemInPieces) {
-    const training::SingleThreadedBlas alone(1);
-    for (const int n : {512, 545, 600}) {
-        Matrix whole(n, n, 0, 5);
-        for (int i = 0; i < n; ++i)
-            whole.at(i, i) += 3;
-        Matrix pieces = whole;
-        std::vector<double> values(static_cast<size_t>(n)), same(values);
-        double work_size = 0;
-        int iwork_size = 0;
-        ASSERT_EQ(blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, whole.data()), 0);
-        std::vector<double> work(static_cast<size_t>(work_size));
-        std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        const int size = static_cast<int>(work.size());
-        ASSERT_EQ(
-            blas::eigen_lower(n, values.data(), work.data(), size, iwork.data(), iwork_size, whole.data()),
-            0);
-        std::fill(work.begin(), work.end(), 0.0);
-        int rests = 0;
-        ASSERT_EQ(blas::eigen_lower_in_pieces(n, same.data(), work.data(), size, iwork.data(), iwork_size,
-                                              pieces.data(), [&] { ++rests; }),
-                  0);
-        EXPECT_EQ(values, same);
-        EXPECT_TRUE(whole.values == pieces.values);
-        EXPECT_GT(rests, 16);
-        int left = rests / 2;
-        EXPECT_THROW(blas::eigen_lower_in_pieces(n, same.data(), work.data(), size, iwork.data(), iwork_size,
-                                                 pieces.data(),
-                                                 [&] {
-                                                     if (--left == 0) throw Cancelled();
-                                                 }),
-                     Cancelled);
     }
 }
 
