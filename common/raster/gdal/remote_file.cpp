@@ -141,6 +141,14 @@ class WithoutList {
     bool m_lists;
 };
 
+/// The first bytes of a file, `most` at most; none where they cannot be had whole.
+std::optional<std::string> first_of(const std::string& path, const Opened& file, uint64_t most) {
+    if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return std::string();
+    std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), most), '\0');
+    if (!read_whole(path, file.get(), 0, bytes.size(), bytes.data())) return std::nullopt;
+    return bytes;
+}
+
 /// A file beside a scene, if there is one, into GDAL's cache: its first part, which is all of most.
 /// \throws Error when it does not come whole.
 void fetch_beside(const std::string& name, const std::string& scene) {
@@ -157,20 +165,15 @@ void fetch_beside(const std::string& name, const std::string& scene) {
         if (is_trouble(said)) refuse(said);
         return;
     }
-    if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return;
-    std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), neighbour_bytes), '\0');
-    if (!read_whole(name, file.get(), 0, bytes.size(), bytes.data())) refuse("the connection breaks");
+    if (!first_of(name, file, neighbour_bytes)) refuse("the connection breaks");
 }
 
 /// What GDAL, and we, look at first; empty where there is no file.
 std::string beginning_of(const std::string& path) {
     const Opened file = open_in_gdal(path);
-    if (!file || VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
-    std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), first_bytes), '\0');
-    if (!read_whole(path, file.get(), 0, bytes.size(), bytes.data()))
-        throw Error("cannot fetch the beginning of '" + path + "': the connection breaks",
-                    "Try again later.");
-    return bytes;
+    if (!file) return {};
+    if (auto bytes = first_of(path, file, first_bytes)) return *std::move(bytes);
+    throw Error("cannot fetch the beginning of '" + path + "': the connection breaks", "Try again later.");
 }
 
 /// A file in memory, of `bytes` that are not there yet.

@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "raster/gdal/file_system.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/remote_file.h"
 
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -36,26 +38,35 @@ void lose_in_trouble(const char* name) {
         lose("cannot open '" + std::string(name) + "': " + said);
 }
 
-struct WholeFile {
-    std::string path;
-    VSILFILE* file = nullptr;
-    vsi_l_offset size = 0, at = 0;
-    bool past_end = false, lost = false;
+class WholeFile final : public ReadFile {
+  public:
+    WholeFile(std::string path, VSILFILE* file) : m_path(std::move(path)), m_file(file) {
+        if (VSIFSeekL(file, 0, SEEK_END) == 0) m_size = VSIFTellL(file);
+    }
+    ~WholeFile() override { VSIFCloseL(m_file); }
+    uint64_t size() override { return m_size; }
+    size_t read(uint64_t at, void* to, size_t wanted) override {
+        const size_t bytes = at < m_size ? std::min<uint64_t>(m_size - at, wanted) : 0;
+        if (bytes == 0 || m_lost) return 0; // a driver that goes on is not to wait again and again
+        if (read_whole(m_path, m_file, at, bytes, to)) return bytes;
+        lose("cannot fetch " + counted(bytes, "byte") + " at byte " + std::to_string(at) + " of '" + m_path +
+             "'");
+        m_lost = true;
+        return 0;
+    }
+
+  private:
+    const std::string m_path;
+    VSILFILE* const m_file;
+    uint64_t m_size = 0;
+    bool m_lost = false;
 };
 
-void* open_whole(void*, const char* name, const char* access) {
-    if (std::strpbrk(access, "wa+") != nullptr) return nullptr;
+std::unique_ptr<ReadFile> open_whole(const char* name) {
     VSIErrorReset();
-    VSILFILE* const file = VSIFOpenExL(name, "rb", TRUE);
-    if (file == nullptr) {
-        lose_in_trouble(name);
-        return nullptr;
-    }
-    auto whole = std::make_unique<WholeFile>();
-    whole->path = name;
-    whole->file = file;
-    if (VSIFSeekL(file, 0, SEEK_END) == 0) whole->size = VSIFTellL(file);
-    return whole.release();
+    if (VSILFILE* const file = VSIFOpenExL(name, "rb", TRUE)) return std::make_unique<WholeFile>(name, file);
+    lose_in_trouble(name);
+    return nullptr;
 }
 
 int stat_whole(void*, const char* name, VSIStatBufL* status, int flags) {
@@ -68,54 +79,9 @@ int stat_whole(void*, const char* name, VSIStatBufL* status, int flags) {
 
 char** list_whole(void*, const char* folder, int most) { return VSIReadDirEx(folder, most); }
 
-vsi_l_offset tell_whole(void* handle) { return static_cast<WholeFile*>(handle)->at; }
-
-int seek_whole(void* handle, vsi_l_offset offset, int whence) {
-    auto& whole = *static_cast<WholeFile*>(handle);
-    whole.past_end = false;
-    whole.at = offset + (whence == SEEK_END ? whole.size : whence == SEEK_CUR ? whole.at : 0);
-    return 0;
-}
-
-size_t read_whole_file(void* handle, void* to, size_t size, size_t count) {
-    auto& whole = *static_cast<WholeFile*>(handle);
-    if (size == 0 || count == 0) return 0;
-    const uint64_t left = whole.at < whole.size ? whole.size - whole.at : 0,
-                   bytes = std::min<uint64_t>(left, uint64_t{size} * count);
-    whole.past_end = bytes < uint64_t{size} * count;
-    if (bytes == 0 || whole.lost) return 0; // a driver that goes on is not to wait again and again
-    if (!read_whole(whole.path, whole.file, whole.at, bytes, to)) {
-        lose("cannot fetch " + counted(bytes, "byte") + " at byte " + std::to_string(whole.at) + " of '" +
-             whole.path + "'");
-        whole.lost = true;
-        return 0;
-    }
-    whole.at += bytes;
-    return bytes / size;
-}
-
-int end_of_whole(void* handle) { return static_cast<WholeFile*>(handle)->past_end ? 1 : 0; }
-
-int close_whole(void* handle) {
-    const std::unique_ptr<WholeFile> whole(static_cast<WholeFile*>(handle));
-    return VSIFCloseL(whole->file);
-}
-
 void install() {
     static std::once_flag once;
-    std::call_once(once, [] {
-        VSIFilesystemPluginCallbacksStruct* const calls = VSIAllocFilesystemPluginCallbacksStruct();
-        calls->open = open_whole;
-        calls->stat = stat_whole;
-        calls->read_dir = list_whole;
-        calls->tell = tell_whole;
-        calls->seek = seek_whole;
-        calls->read = read_whole_file;
-        calls->eof = end_of_whole;
-        calls->close = close_whole;
-        VSIInstallPluginHandler(prefix, calls);
-        VSIFreeFilesystemPluginCallbacksStruct(calls);
-    });
+    std::call_once(once, [] { install_file_system(prefix, {open_whole, stat_whole, list_whole}); });
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
+#include "raster/gdal/file_system.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/raw_file.h"
 #include "raster/gdal/regular_file.h"
@@ -58,28 +59,43 @@ EnviHeader in_gdals_manner(const EnviHeader& header) {
     return out;
 }
 
-struct ShownFile {
-    VSILFILE* file = nullptr; ///< null: the text
-    std::string text;
-    vsi_l_offset at = 0;
-    bool past_end = false;
+class ShownText final : public ReadFile {
+  public:
+    explicit ShownText(std::string text) : m_text(std::move(text)) {}
+    uint64_t size() override { return m_text.size(); }
+    size_t read(uint64_t at, void* to, size_t wanted) override {
+        return at < m_text.size() ? m_text.copy(static_cast<char*>(to), wanted, static_cast<size_t>(at)) : 0;
+    }
+
+  private:
+    const std::string m_text;
 };
 
-void* open_shown(void*, const char* name, const char* access) {
-    const auto parts = shown_parts(name);
-    if (!parts || std::strpbrk(access, "wa+") != nullptr) return nullptr;
-    auto shown = std::make_unique<ShownFile>();
-    if (is_header_name(parts->data)) {
-        try {
-            shown->text = in_gdals_manner(read_envi_header(parts->header)).text();
-        } catch (const Error&) { // whoever chose this header has read it, and said so
-            return nullptr;
-        }
-    } else {
-        shown->file = VSIFOpenL(parts->data.c_str(), "rb");
-        if (shown->file == nullptr) return nullptr;
+class ShownData final : public ReadFile {
+  public:
+    explicit ShownData(VSILFILE* file) : m_file(file) {}
+    ~ShownData() override { VSIFCloseL(m_file); }
+    uint64_t size() override { return VSIFSeekL(m_file, 0, SEEK_END) == 0 ? VSIFTellL(m_file) : 0; }
+    size_t read(uint64_t at, void* to, size_t wanted) override {
+        return VSIFSeekL(m_file, at, SEEK_SET) == 0 ? VSIFReadL(to, 1, wanted, m_file) : 0;
     }
-    return shown.release();
+
+  private:
+    VSILFILE* const m_file;
+};
+
+std::unique_ptr<ReadFile> open_shown(const char* name) {
+    const auto parts = shown_parts(name);
+    if (!parts) return nullptr;
+    if (!is_header_name(parts->data)) {
+        VSILFILE* const file = VSIFOpenL(parts->data.c_str(), "rb");
+        return file != nullptr ? std::make_unique<ShownData>(file) : nullptr;
+    }
+    try {
+        return std::make_unique<ShownText>(in_gdals_manner(read_envi_header(parts->header)).text());
+    } catch (const Error&) { // whoever chose this header has read it, and said so
+        return nullptr;
+    }
 }
 
 int stat_shown(void*, const char* name, VSIStatBufL* status, int flags) {
@@ -88,55 +104,9 @@ int stat_shown(void*, const char* name, VSIStatBufL* status, int flags) {
     return VSIStatExL((is_header_name(parts->data) ? parts->header : parts->data).c_str(), status, flags);
 }
 
-vsi_l_offset tell_shown(void* handle) {
-    const auto& shown = *static_cast<ShownFile*>(handle);
-    return shown.file ? VSIFTellL(shown.file) : shown.at;
-}
-
-int seek_shown(void* handle, vsi_l_offset offset, int whence) {
-    auto& shown = *static_cast<ShownFile*>(handle);
-    if (shown.file) return VSIFSeekL(shown.file, offset, whence);
-    shown.past_end = false;
-    shown.at = offset + (whence == SEEK_END ? shown.text.size() : whence == SEEK_CUR ? shown.at : 0);
-    return 0;
-}
-
-size_t read_shown(void* handle, void* to, size_t size, size_t count) {
-    auto& shown = *static_cast<ShownFile*>(handle);
-    if (shown.file) return VSIFReadL(to, size, count, shown.file);
-    if (size == 0) return 0;
-    const size_t left = shown.at < shown.text.size() ? shown.text.size() - static_cast<size_t>(shown.at) : 0;
-    const size_t bytes = std::min(left, size * count);
-    shown.past_end = bytes < size * count;
-    std::copy_n(shown.text.data() + (left == 0 ? 0 : shown.at), bytes, static_cast<char*>(to));
-    shown.at += bytes;
-    return bytes / size;
-}
-
-int end_of_shown(void* handle) {
-    const auto& shown = *static_cast<ShownFile*>(handle);
-    return shown.file ? VSIFEofL(shown.file) : shown.past_end;
-}
-
-int close_shown(void* handle) {
-    const std::unique_ptr<ShownFile> shown(static_cast<ShownFile*>(handle));
-    return shown->file ? VSIFCloseL(shown->file) : 0;
-}
-
 void install() {
     static std::once_flag once;
-    std::call_once(once, [] {
-        VSIFilesystemPluginCallbacksStruct* const calls = VSIAllocFilesystemPluginCallbacksStruct();
-        calls->open = open_shown;
-        calls->stat = stat_shown;
-        calls->tell = tell_shown;
-        calls->seek = seek_shown;
-        calls->read = read_shown;
-        calls->eof = end_of_shown;
-        calls->close = close_shown;
-        VSIInstallPluginHandler(shown_envi, calls);
-        VSIFreeFilesystemPluginCallbacksStruct(calls);
-    });
+    std::call_once(once, [] { install_file_system(shown_envi, {open_shown, stat_shown}); });
 }
 
 // Does GDAL read a header as we do?

@@ -349,7 +349,7 @@ class WholeReader final : public stream::CubeReader {
 
 std::unique_ptr<stream::CubeReader> whole_reader(std::unique_ptr<stream::CubeReader> reader,
                                                  const SourceState& source) {
-    if (VSIIsLocal(source.asked.path.c_str())) return reader;
+    if (source.remote || VSIIsLocal(source.asked.path.c_str())) return reader;
     return std::make_unique<WholeReader>(std::move(reader));
 }
 

@@ -578,10 +578,9 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     const std::string file = file_of_subdataset(options.path);
     RemoteOpening opening(file);
     const auto open_once = [&] {
-        const Losses losses;
-        auto source = SourceAccess::make(opened(options, opening));
-        losses.check();
-        return source;
+        SourceState state = opened(options, opening);
+        state.losses.check();
+        return SourceAccess::make(std::move(state));
     };
     try {
         return open_once();
@@ -728,7 +727,6 @@ std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
                                                     : m->computed  ? make_computed_reader(m)
                                                     : m->in_arrays ? whole_reader(make_product_reader(m), *m)
                                                     : m->raw       ? make_raw_reader(m)
-                                                    : m->remote    ? make_gdal_reader(m)
                                                                    : whole_reader(make_gdal_reader(m), *m),
                                                     m),
                                             m);
