@@ -51,9 +51,10 @@ class Recorder:
         os.replace(new, self.path.with_suffix(".hdr"))
 
 
-def lines_out(paths):
-    """Whole lines that anybody who opens any of the files sees now."""
-    if not all(pathlib.Path(path).exists() for path in paths):
+def lines_out(paths, old=()):
+    """Whole lines that anybody who opens any of the files sees now. old: numbers of the files that were there before: a header
+    comes just before its data do, and where data of another file lie already, it tells of those until then."""
+    if not all(pathlib.Path(path).exists() and os.stat(path).st_ino not in old for path in paths):
         return 0
     return min(int(envi_header(path)["lines"]) for path in paths)
 
@@ -208,10 +209,11 @@ def begun(line, tmp_path, name="unmix", tells_lines=True, extra=(), fields="", w
     shown = (recorder.path.with_suffix(".hdr").read_text() + fields).splitlines(True)
     recorder.tell("".join(field for field in shown if not field.startswith(without)))
     tool, *words = command(name, recorder.path, tmp_path / "out", line)
+    old = {os.stat(path).st_ino for path in tmp_path.iterdir()}
     process = start(tool, "-follow", FAR, *extra, *words)
     recorder.write(5)
     made = outputs(name, tmp_path / "out")
-    assert wait_for(lambda: lines_out(made) == 5 or process.poll() is not None) and process.poll() is None
+    assert wait_for(lambda: lines_out(made, old) == 5 or process.poll() is not None) and process.poll() is None
     return recorder, process
 
 
