@@ -115,18 +115,26 @@ class MadeRecord {
     void look_at_inputs(const raster::RunFiles& files) {
         for (const std::string& file : files.read())
             if (!is_overview(file)) m_inputs[file] = state_of(file);
+        const Json read = m_inputs;
+        for (const auto& [file, state] : read.items()) {
+            if (!state.is_object()) continue;
+            for (const std::string& other : raster::files_that_may_come(file))
+                if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
+        }
     }
     /// Once they have them. \throws Error.
     void write(const raster::RunFiles& files) const {
-        Json made = Json::object();
+        Json made = Json::object(), read = m_inputs;
         for (const auto& [role, output] : files.written()) {
             if (output == m_report) continue;
             made[output] = state_of(output);
             for (const auto& file : raster::files_as_they_are(output))
                 made[file.path] = state_of(file.path);
         }
+        for (const auto& [file, state] : made.items())
+            read.erase(file); // y.prj of the output y.shp, beside the input y.tif
         const Json record{
-            {"format", format}, {"told", m_told}, {"read", m_inputs}, {"made", std::move(made)}};
+            {"format", format}, {"told", m_told}, {"read", std::move(read)}, {"made", std::move(made)}};
         raster::write_text_output({"-if-needed", m_path, true, nullptr},
                                   record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     }

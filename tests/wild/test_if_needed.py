@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from conftest import cube, first_error, run, snapshot, start, succeed, write_scene
+from osgeo import gdal, ogr, osr
 
 NOTHING = "Nothing to do"
 
@@ -90,6 +91,49 @@ def test_what_was_changed_is_made_anew(tmp_path, scene, change):
     assert skipped(folder, scene, *options)
     if change not in ("option", "pixels", "header"):
         assert {name: (folder / name).read_bytes() for name in want} == want
+
+
+@pytest.mark.parametrize("late", ["s.wld", "s.tfw", "s.tif.aux.xml"])
+def test_what_comes_beside_a_scene_later(tmp_path, late):
+    """It changes the result, though all files that were read are as they were."""
+    scene = write_scene(tmp_path / "s.tif", cube(30, 20, 8), "GTiff", geotransform=None, epsg=None)
+    assert not skipped(tmp_path, scene)
+    assert skipped(tmp_path, scene)
+    before = gdal.Open(str(tmp_path / "o.img")).GetGeoTransform(can_return_null=True)
+    place = (1000, 2, 0, 5000, 0, -2)
+    if late.endswith("xml"):
+        (tmp_path / late).write_text(f"<PAMDataset><GeoTransform>{', '.join(map(str, place))}</GeoTransform></PAMDataset>")
+    else:
+        (tmp_path / late).write_text("2\n0\n0\n-2\n1001\n4999\n")
+    assert not skipped(tmp_path, scene)
+    after = gdal.Open(str(tmp_path / "o.img")).GetGeoTransform(can_return_null=True)
+    assert before != after == place
+    assert skipped(tmp_path, scene)
+
+
+def test_an_srs_that_comes_beside_a_shapefile_later(tmp_path, scene):
+    data = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(tmp_path / "m.shp"))
+    layer = data.CreateLayer("m", geom_type=ogr.wkbPolygon)
+    feature = ogr.Feature(layer.GetLayerDefn())
+    x, y = 500000, 4480000
+    feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POLYGON (({x} {y}, {x + 400} {y}, {x + 400} {y - 300}, {x} {y - 300}, {x} {y}))"))
+    layer.CreateFeature(feature)
+    feature = layer = data = None
+    mask = ["-mask", tmp_path / "m.shp"]
+    assert not skipped(tmp_path, scene, *mask)
+    assert skipped(tmp_path, scene, *mask)
+    assert not (tmp_path / "m.prj").exists()
+    elsewhere = osr.SpatialReference()
+    elsewhere.ImportFromEPSG(32633)
+    (tmp_path / "m.prj").write_text(elsewhere.ExportToWkt(["FORMAT=WKT1_ESRI"]))
+    result = run("gdal_hsi_pca", "-if-needed", "-nc", 3, "-model", tmp_path / "m.json", *mask, scene, tmp_path / "o.img", "-of", "ENVI")
+    assert result.code == 1 and "m.shp" in first_error(result)
+
+
+def test_an_output_that_is_named_as_what_may_come_beside_an_input(tmp_path, scene):
+    words = ["gdal_hsi_pca", "-if-needed", "-nc", 3, scene, tmp_path / "s.prj", "-of", "GTiff"]
+    assert NOTHING not in succeed(run(*words)).out
+    assert NOTHING in succeed(run(*words)).out
 
 
 def test_small_files_count_by_what_they_hold(tmp_path, scene):

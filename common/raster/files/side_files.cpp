@@ -334,6 +334,23 @@ bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file)
     return !ec && static_cast<double>(size) >= bytes;
 }
 
+/// Files by which GDAL places and describes the raster `path`, whatever its format.
+std::vector<std::string> placing_files(const std::string& path) {
+    std::vector<std::string> names;
+    const std::string extension = CPLGetExtension(path.c_str());
+    std::vector<std::string> extensions{"wld", "tab", "imd", "rpb", "pvl"};
+    if (extension.size() > 1)
+        extensions.insert(extensions.end(),
+                          {extension + "w", std::string{extension.front(), extension.back(), 'w'}});
+    for (const std::string& each : extensions)
+        for (const std::string& spelling : {lower(each), upper(each)})
+            names.push_back(with_extension(path, spelling.c_str()));
+    const std::string stem = path.substr(0, path.size() - (extension.empty() ? 0 : extension.size() + 1));
+    for (const char* const end : {"_rpc.txt", "_RPC.TXT"})
+        names.push_back(stem + end);
+    return names;
+}
+
 } // namespace
 
 std::vector<std::string> files_read_with(const std::string& path) {
@@ -423,20 +440,21 @@ void check_side_is_free(const std::string& side, const std::string& path) {
                 advice);
 }
 
+std::vector<std::string> files_that_may_come(const std::string& path) {
+    if (!is_local(path)) return {};
+    std::vector<std::string> names = placing_files(path);
+    for (const char* const suffix : {".aux.xml", ".msk", ".aux"})
+        names.push_back(path + suffix);
+    for (const char* const extension : {"aux", "prj", "PRJ", "cpg", "CPG", "csvt"})
+        names.push_back(with_extension(path, extension));
+    if (is_there(path + ".hdr")) names.push_back(with_extension(path, "hdr")); // which GDAL takes first
+    std::erase(names, path);
+    return names;
+}
+
 std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own) {
-    std::vector<std::string> names;
-    if (!is_local(path)) return names;
-    const std::string extension = CPLGetExtension(path.c_str());
-    std::vector<std::string> extensions{"wld", "tab", "imd", "rpb", "pvl"};
-    if (extension.size() > 1)
-        extensions.insert(extensions.end(),
-                          {extension + "w", std::string{extension.front(), extension.back(), 'w'}});
-    for (const std::string& each : extensions)
-        for (const std::string& spelling : {lower(each), upper(each)})
-            names.push_back(with_extension(path, spelling.c_str()));
-    const std::string stem = path.substr(0, path.size() - (extension.empty() ? 0 : extension.size() + 1));
-    for (const char* const end : {"_rpc.txt", "_RPC.TXT"})
-        names.push_back(stem + end);
+    if (!is_local(path)) return {};
+    std::vector<std::string> names = placing_files(path);
     std::erase_if(names, [&](const std::string& name) {
         return !is_there(name) || std::any_of(own.begin(), own.end(),
                                               [&](const std::string& mine) { return same_file(mine, name); });

@@ -17,6 +17,10 @@ namespace hsi::raster {
 /// is just its name.
 std::vector<std::string> files_read_with(const std::string& path);
 
+/// Names beside the local file `path` that change what GDAL reads of it as soon as they are there: a world
+/// file, the .prj of a shapefile, .aux.xml ... Whether they are there or not.
+std::vector<std::string> files_that_may_come(const std::string& path);
+
 /// Throws Error when a dataset that `path`, a VRT, reads somewhere below lacks its values
 /// (check_values_are_there()).
 void check_virtual_sources(const std::string& path);
