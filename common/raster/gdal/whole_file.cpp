@@ -110,4 +110,18 @@ void Losses::check() const {
     if (g_lost != m_before) throw Error(g_last, "Try again later; GDAL_HTTP_MAX_RETRY=N tries N times more.");
 }
 
+void Losses::check_after(const std::function<void()>& read) const {
+    try {
+        read();
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error&) {
+        check();
+        throw;
+    }
+    check();
+}
+
 } // namespace hsi::raster

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace hsi::raster {
@@ -22,6 +23,8 @@ class Losses {
     Losses();
     /// \throws Error where something is lost, whoever has asked for it.
     void check() const;
+    /// The same after `read()`, which opens or reads, and instead of an error of its: they say why.
+    void check_after(const std::function<void()>& read) const;
 
   private:
     uint64_t m_before;

@@ -323,34 +323,28 @@ class GdalReader final : public stream::CubeReader {
 /// Whether all that its reader has asked for has come.
 class WholeReader final : public stream::CubeReader {
   public:
-    explicit WholeReader(std::unique_ptr<stream::CubeReader> reader) : m_reader(std::move(reader)) {}
+    WholeReader(ReaderMaker make, std::shared_ptr<const SourceState> source) : m_source(std::move(source)) {
+        m_source->losses.check_after([&] { m_reader = make(m_source); });
+    }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        try {
-            m_reader->read(window, dst);
-        } catch (const Cancelled&) {
-            throw;
-        } catch (const Error&) {
-            m_losses.check(); // they say why
-            throw;
-        }
-        m_losses.check();
+        m_source->losses.check_after([&] { m_reader->read(window, dst); });
     }
     bool expect(const Rect& window) override { return m_reader->expect(window); }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
-    const Losses m_losses;
-    const std::unique_ptr<stream::CubeReader> m_reader;
+    const std::shared_ptr<const SourceState> m_source;
+    std::unique_ptr<stream::CubeReader> m_reader;
 };
 
 } // namespace
 
-std::unique_ptr<stream::CubeReader> whole_reader(std::unique_ptr<stream::CubeReader> reader,
-                                                 const SourceState& source) {
-    if (source.remote || VSIIsLocal(source.asked.path.c_str())) return reader;
-    return std::make_unique<WholeReader>(std::move(reader));
+std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make,
+                                                 std::shared_ptr<const SourceState> source) {
+    if (source->remote || VSIIsLocal(source->asked.path.c_str())) return make(std::move(source));
+    return std::make_unique<WholeReader>(make, std::move(source));
 }
 
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source) {

@@ -578,9 +578,9 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     const std::string file = file_of_subdataset(options.path);
     RemoteOpening opening(file);
     const auto open_once = [&] {
-        SourceState state = opened(options, opening);
-        state.losses.check();
-        return SourceAccess::make(std::move(state));
+        std::shared_ptr<RasterSource> source;
+        Losses().check_after([&] { source = SourceAccess::make(opened(options, opening)); });
+        return source;
     };
     try {
         return open_once();
@@ -725,9 +725,9 @@ std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
                             : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
                                                     : m->computed  ? make_computed_reader(m)
-                                                    : m->in_arrays ? whole_reader(make_product_reader(m), *m)
+                                                    : m->in_arrays ? whole_reader(make_product_reader, m)
                                                     : m->raw       ? make_raw_reader(m)
-                                                                   : whole_reader(make_gdal_reader(m), *m),
+                                                                   : whole_reader(make_gdal_reader, m),
                                                     m),
                                             m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);

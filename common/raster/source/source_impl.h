@@ -131,10 +131,10 @@ std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const Source
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
 /// For a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
-/// One of these two that fails where a server has not given GDAL all; the same reader for a file of this
-/// machine, or one that is fetched past GDAL.
-std::unique_ptr<stream::CubeReader> whole_reader(std::unique_ptr<stream::CubeReader> reader,
-                                                 const SourceState& source);
+using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
+/// What one of these two makes, failing where a server has not given GDAL all; the reader itself for a file
+/// of this machine, or one that is fetched past GDAL.
+std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
 uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
 /// For a source with chunks.
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
