@@ -247,6 +247,7 @@ void run_cluster(tool::Run& run, Settings s) {
         library = tools::spectra_for_scene(run, "-start", s.start, s.start_spectra, s.library_scale,
                                            "Clustering", source, s.fit);
         check_start(s, library.spectra.size());
+        tools::warn_of_other_signs(run, *source, library, "Make both the same quantity");
         tools::warn_of_other_units(run, *source, library,
                                    "centres move to where the pixels are, but start "
                                    "elsewhere");

@@ -105,6 +105,9 @@ struct Settings {
     bool has_target() const { return !has_detector() || detect::has_target(method); }
     bool has_background() const { return has_detector() && detect::has_background(method); }
     bool small_is_best() const { return has_detector() && detect::is_small_at_target(method); }
+    bool takes_absorption() const {
+        return has_detector() && (method == Method::mf || method == Method::ace);
+    }
     bool local() const { return window[1] > 0; }
     bool grouped() const { return !background_by.empty(); }
     bool by_columns() const { return background_by == "columns"; }
@@ -181,11 +184,19 @@ class DetectTargets {
                      "Name a pixel that has a value in all bands, or leave bands out with -b.");
     }
 
-    /// warn_of_other_units(), for a library, and of a spectrum of zeros, which may be darkness or a mistake.
-    /// sam and sid are the same in any units, and take no zeros.
-    void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene,
-                             DetectComputing* computing = nullptr) const {
-        if (m_absorption || !detect::has_background(method)) return;
+    /// Of a library what may be a mistake beside the scene: other signs, other units (sam, sid and sff are
+    /// the same in any), a spectrum of zeros, which else is darkness, and of a gas that absorbs nothing.
+    void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                          DetectComputing* computing = nullptr) const {
+        if (m_absorption) return warn_of_emission(run);
+        if (!m_library.spectra.empty())
+            tools::warn_of_other_signs(run, scene, m_library,
+                                       std::string("Make both the same quantity") +
+                                           (s.takes_absorption()
+                                                ? ", or give -target-is-absorption for what a gas "
+                                                  "absorbs"
+                                                : ""));
+        if (s.approach == Approach::sff || !detect::has_background(s.method)) return;
         for (size_t k = 0; k < m_library.spectra.size(); ++k)
             if (const auto& x = m_library.spectra[k];
                 std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
@@ -202,6 +213,16 @@ class DetectTargets {
     }
 
   private:
+    void warn_of_emission(tool::Run& run) const {
+        for (size_t k = 0; k < m_library.spectra.size(); ++k)
+            if (const auto& x = m_library.spectra[k];
+                std::none_of(x.begin(), x.end(), [](double v) { return v < 0; }))
+                run.warn("-target-is-absorption: '" + m_library.names[k] +
+                         "' is nowhere below zero, as what absorbs is, and scores tell of what makes the "
+                         "background brighter: turn the signs of the library where it holds coefficients of "
+                         "absorption");
+    }
+
     const std::vector<std::array<int64_t, 2>> m_pixels;
     const bool m_absorption;
     tools::FittedSpectra m_library; ///< of pixels: their names alone
@@ -1052,7 +1073,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     auto detector = detector_of(run, s, scene, moments, *spectra, mask);
     exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
     report_background(run, s, detector, *scene.raster());
-    targets.warn_of_other_units(run, s.method, *source, &computing);
+    targets.warn_of_mistakes(run, s, *source, &computing);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
                           [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
@@ -1210,7 +1231,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
             tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
             return true;
         }
-        if (!again) targets.warn_of_other_units(run, s.method, *source);
+        if (!again) targets.warn_of_mistakes(run, s, *source);
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
         const auto operation = scoring.make(as_stored(s, decision));
@@ -1373,7 +1394,7 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
             tool::print_plan(run, *source, *loading, pass("reading", 0.8));
             return true;
         }
-        if (!again) targets.warn_of_other_units(run, s.method, *source);
+        if (!again) targets.warn_of_mistakes(run, s, *source);
         run.add_pass(stream::run_pass(*source, *loading, {}, pass("reading", again ? 0 : 0.8)));
         const stream::EmptySource empty(source->shape());
         const Scoring scoring{empty, [&](const detect::Decision& d) { return there->make_detection(d); },
@@ -1457,7 +1478,7 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
             if (before[g].state != detect::GroupState::scored) groups.records[g].state = before[g].state;
         }
     }
-    targets.warn_of_other_units(run, s.method, *source);
+    targets.warn_of_mistakes(run, s, *source);
     const Scoring scoring{scene.cube(), make, [&](const std::string& name, double share) {
                               return pass(computing.pass(name, share));
                           }};
@@ -1498,7 +1519,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
             tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
             return true;
         }
-        if (!again) targets.warn_of_other_units(run, s.method, *source);
+        if (!again) targets.warn_of_mistakes(run, s, *source);
         if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
         if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
                                                detect::make_detector(s.method, *spectra), *spectra))
@@ -1683,6 +1704,14 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
         if (std::none_of(targets.names().begin(), targets.names().end(),
                          [&](const std::string& name) { return equal_names(name, line.name); }))
             run.warn("-features " + s.features + ": no target is called '" + line.name + "'");
+        else
+            tools::note_cut_range(run,
+                                  "-features " + s.features + ": '" + line.name + "', " + number(line.from) +
+                                      "-" + number(line.to) + " nm,",
+                                  source->wavelengths_nm(), line.from, line.to);
+    for (const auto& range : s.ranges)
+        tools::note_cut_range(run, "-range " + range.text, source->wavelengths_nm(), range.from_nm,
+                              range.to_nm);
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         const auto plan = plan_features(s, *source, lines, *targets.at(*source));
         const auto scene = tool::only_bands(source, plan.bands);
@@ -1707,6 +1736,7 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
                              scoring.pass("detection", 1));
             return true;
         }
+        if (!again) targets.warn_of_mistakes(run, s, *scene);
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, *scene, targets.names(), decision);
         const auto operation = computing->make_feature_fit(std::move(task), as_stored(s, decision));
@@ -1803,7 +1833,7 @@ void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computi
             computing.pass("detection", 1));
     auto spectra = targets.at(*scene);
     if (!spectra) throw targets.missing();
-    targets.warn_of_other_units(run, s.method, *scene);
+    targets.warn_of_mistakes(run, s, *scene);
     const auto task = tuned_task(run, s, model, matched, scene->shape().bands, std::move(*spectra));
     const tool::RangeCheck check(*scene, model, matched);
     write_tuned_scores(run, s, computing, *scene, check.source(), task, targets.names(), 1);
@@ -1845,7 +1875,7 @@ void detect_among_components(tool::Run& run, const Settings& s,
     if (!spectra) throw targets.missing();
     std::vector<int> kept;
     const auto model = tools::fit_noise_scene(scene, moments, {}, {}, kept);
-    targets.warn_of_other_units(run, s.method, *scene.raster());
+    targets.warn_of_mistakes(run, s, *scene.raster());
     const auto task = tuned_task(run, s, model, kept, scene.shape().bands, std::move(*spectra));
     write_tuned_scores(run, s, filter, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
 }
@@ -1956,7 +1986,7 @@ void check_groups(const tool::Call& call, const Settings& s, const std::string& 
                              "Leave one of them out.");
     }
     if (s.absorption) {
-        if (!s.has_detector() || (s.method != Method::mf && s.method != Method::ace))
+        if (!s.takes_absorption())
             throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
         if (s.library.empty())
             throw UsageError("-target-is-absorption is said of the library of -target, and there is none",

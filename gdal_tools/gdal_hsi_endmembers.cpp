@@ -124,7 +124,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
 Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
-    scene.set_fate("and cannot be endmembers");
+    scene.set_fate("and not taken for endmembers");
     const auto scan = [&] { return moments_of(scene); };
     if (run.options().dry_run) {
         const auto all = scene.counted();

@@ -243,6 +243,9 @@ void run_features(tool::Run& run, const Settings& s) {
     auto scene = run.open_source();
     tool::check_spectrum(*scene, "a continuum");
     scene = meant_values(run, std::move(scene));
+    for (const auto& range : s.ranges)
+        tools::note_cut_range(run, "-range " + range.text, scene->wavelengths_nm(), range.from_nm,
+                              range.to_nm);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         auto plan = plan_of(s, *scene);
         scene = cut_to(plan, scene);

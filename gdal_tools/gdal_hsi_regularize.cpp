@@ -133,7 +133,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
                  (source.shape().bands == 1 ? "the probability lies outside of 0..1, and was cut"
                                             : "the sum of the probabilities is off 1 by more than 0.001, and "
                                               "they were divided by it"));
-    tool::report_invalid(run, facts.valid, facts.invalid, "and have no class");
+    tool::report_invalid(run, facts.valid, facts.invalid, "and left without a class");
 }
 
 tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t classes, double scene_bytes) {

@@ -453,7 +453,7 @@ void report_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrM
         run.report()["kernel_seconds"] = {
             {"training", seconds[0]}, {"probabilities", seconds[1]}, {"mrf", seconds[2]}};
     }
-    tool::report_invalid(run, pixels - result.invalid, result.invalid, "and have no class");
+    tool::report_invalid(run, pixels - result.invalid, result.invalid, "and left without a class");
 }
 
 // The run

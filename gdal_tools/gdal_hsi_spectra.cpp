@@ -167,8 +167,7 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
         rows.push_back({class_name(known), known.value, result[c].pixels, std::move(result[c].mean),
                         std::move(result[c].deviation)});
     }
-    tool::report_invalid(run, static_cast<int64_t>(labels.index.size()) - invalid, invalid,
-                         "and take no part");
+    tool::report_invalid(run, static_cast<int64_t>(labels.index.size()) - invalid, invalid, "and left out");
     return rows;
 }
 
@@ -203,7 +202,7 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     }
     if (rows.empty()) return rows;
     const auto valid = static_cast<int64_t>(rows.size());
-    tool::report_invalid(run, valid, static_cast<int64_t>(pixels.index.size()) - valid, "and are left out");
+    tool::report_invalid(run, valid, static_cast<int64_t>(pixels.index.size()) - valid, "and left out");
     return rows;
 }
 

@@ -134,7 +134,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     report_classes(run, *model, *operation);
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
-    tool::report_invalid(run, operation->classified(), operation->invalid(), "and have no class");
+    tool::report_invalid(run, operation->classified(), operation->invalid(), "and left without a class");
     tool::check_last_line(run, *all);
 }
 

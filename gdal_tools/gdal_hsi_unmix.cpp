@@ -193,6 +193,7 @@ class UnmixTally {
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene,
                          const tools::FittedSpectra& library, unmix::Method method,
                          const tools::SumSquares& sum_squares = {}) {
+    tools::warn_of_other_signs(run, scene, library, "Make both the same quantity");
     tools::warn_of_other_units(
         run, scene, library,
         unmix::sums_to_one(method)

@@ -63,7 +63,7 @@ void print_virtual_plan(Run& run);
 
 /// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
 /// value".
-void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");
+void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and left without a value");
 
 class Scene {
   public:
@@ -167,7 +167,7 @@ class Scene {
     std::string m_what;
     std::shared_ptr<raster::RasterSource> m_raster;
     std::shared_ptr<stream::CubeSource> m_cube; ///< null while a scan is repeated
-    const char* m_fate = "and stay without a value";
+    const char* m_fate = "and left without a value";
     bool m_watching = false, m_read_once = false;
     stream::RangeWatch::FindExtremes m_find;
     Join m_join; ///< null: src alone

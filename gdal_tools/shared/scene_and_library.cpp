@@ -528,6 +528,7 @@ bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, d
 struct Sizes {
     std::vector<double> lengths; ///< one a spectrum
     std::vector<double> maximum; ///< one a band
+    int64_t negative = 0;        ///< values below zero
 };
 
 /// Of the first 65,536 valid spectra in reading order.
@@ -560,8 +561,10 @@ Sizes first_sizes(const raster::RasterSource& scene) {
             for (int b = 0; b < shape.bands; ++b) {
                 const float* const row = view.row(b, y);
                 float most = 0;
-                for (size_t x = 0; x < counts.size(); ++x)
+                for (size_t x = 0; x < counts.size(); ++x) {
                     most = std::max(most, counts[x] ? row[x] : 0.0F);
+                    sizes.negative += counts[x] && row[x] < 0 ? 1 : 0;
+                }
                 double& maximum = sizes.maximum[static_cast<size_t>(b)];
                 maximum = std::max(maximum, static_cast<double>(most));
             }
@@ -636,6 +639,26 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
         run.report()["library"]["proposed_scale"] = scale;
     }
     run.warn(text + advice);
+}
+
+void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
+                         const std::string& advice) {
+    if (!run.ranks().root()) return;
+    std::vector<std::string> names;
+    for (size_t k = 0; k < library.spectra.size(); ++k) {
+        const auto& x = library.spectra[k];
+        const auto negative = std::count_if(x.begin(), x.end(), [](double v) { return v < 0; });
+        if (4 * static_cast<size_t>(negative) > x.size()) names.push_back(library.names[k]);
+    }
+    if (names.empty()) return;
+    const Sizes of_scene = first_sizes(scene);
+    const auto values = static_cast<int64_t>(of_scene.lengths.size() * of_scene.maximum.size());
+    if (values == 0 || 100 * of_scene.negative >= values) return;
+    run.warn(counted(names.size(), "spectrum", "spectra") + " of the library ('" + names.front() +
+             (names.size() > 1 ? "' ...) " : "') ") + worded(names.size(), "is", "are") +
+             " below zero in over a quarter of the bands, and the scene is not: logarithms, derivatives and "
+             "differences have no meaning beside what they were made of. " +
+             advice);
 }
 
 namespace {

@@ -119,6 +119,12 @@ using SumSquares = std::function<bool(const CubeView<float>& scene, double* squa
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
                          const std::string& inexact, const SumSquares& sum_squares = {});
 
+/// Warns when over a quarter of a spectrum's values are below zero, and of those of the scene's first 65,536
+/// valid pixels not one in a hundred: logarithms or derivatives beside what they were made of. The warning
+/// ends with `advice`. Reads the scene where there is such a spectrum.
+void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
+                         const std::string& advice);
+
 /// The factor between spectra that people use which is nearest to `ratio` (above 0), by its logarithm: a
 /// power of ten, or for the sample types Byte and UInt16 the largest number of that type (255, 65535), or one
 /// over one of these.

@@ -36,6 +36,16 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
            nm_text(bands.centres[rising.back()]);
 }
 
+void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
+                    double from, double to) {
+    const auto rising = math::rising_bands(wavelengths_nm, from, to);
+    if (rising.size() < 2) return; // too few, which is refused
+    const double first = wavelengths_nm[rising.front()], last = wavelengths_nm[rising.back()],
+                 far = 2 * (last - first) / static_cast<double>(rising.size() - 1);
+    if (first - from > far || to - last > far)
+        run.note(what + " has good bands from " + nm_text(first) + " to " + nm_text(last) + " alone");
+}
+
 namespace {
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();

@@ -6,6 +6,7 @@
 #include "math/resampling.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/sink/raster_sink.h"
+#include "tool/run.h"
 
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ std::string short_number(double value); ///< ten digits, without zeros at the en
 std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
 /// "`what` between 400 and 2500 nm", or that there is none.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
+
+/// A note where a range that is asked for (nm; `what`: as the user has it) goes on for over two spacings of
+/// its bands beyond the first or the last of them: there the scene ends, or its bands are bad.
+void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
+                    double from, double to);
 
 /// A library's spectra at other bands.
 struct ResampledSpectra {

@@ -92,7 +92,7 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
         return found.valid_pixels > 0;
     });
     if (!any) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
-    scene.set_fate("and cannot be targets");
+    scene.set_fate("and not taken for targets");
     scene.report_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
     return found;

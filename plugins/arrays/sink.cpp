@@ -2,7 +2,6 @@
 // raster::RasterSink into an array of the caller's.
 #include "arrays/exchange.h"
 
-#include "core/counted.h"
 #include "core/error.h"
 #include "raster/files/run_files.h"
 #include "raster/gdal/sample_convert.h"
@@ -239,13 +238,9 @@ void RasterSink::grow(int64_t) {} // an array has its size
 
 void RasterSink::commit() {
     if (m->host.memory.data() != nullptr) arrays::copy_array(m->array.device, m->array, m->host.array);
-    const int64_t moved = m->rule.moved();
-    if (moved == 0 || !m->options.run) return;
-    char text[96];
-    std::snprintf(text, sizeof text, " stored as %.17g instead of %.17g, which means no data",
-                  m->rule.beside(), m->nodata->as_double());
-    m->options.run->warn(role_of(m->options) + ": " + counted(moved, "value is", "values are") + text +
-                         "; another -dstnodata or -ot keeps them");
+    if (!m->options.run) return;
+    for (const std::string& text : m->rule.tell(m->rule.lost()))
+        m->options.run->warn(role_of(m->options) + ": " + text);
 }
 
 } // namespace hsi::raster

@@ -201,3 +201,13 @@ def test_bad_input(files, args, code, words):
 def test_dry_run_writes_nothing(files):
     with assert_untouched(files):
         assert "features" in succeed(features("-dry-run", files / "scene.img", files / "o.tif")).out
+
+
+@pytest.mark.parametrize("words, told", [("1900-2500nm", "from 2000 nm to 2391 nm"), ("2200-2450nm", "from 2202 nm to 2391 nm"),
+                                         ("1985-2405nm", ""), ("2100-2300nm", "")])
+def test_a_range_that_is_cut_short(files, words, told):
+    """By the ends of the scene, or by bad bands."""
+    said = succeed(features("-range", words, files / "scene.img", files / "f.tif")).out
+    assert (f"-range {words} has good bands {told} alone" in said) if told else "alone" not in said, said
+    said = succeed(features("-overwrite", "-range", "2100-2300nm", "-exclude-range", "2250-2320nm", files / "scene.img", files / "f.tif")).out
+    assert "-range 2100-2300nm has good bands from 2101 nm to 2240 nm alone" in said, said

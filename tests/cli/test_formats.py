@@ -356,3 +356,30 @@ def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, 
     bare = write_scene(tmp_path / "bare.img", cube(), geotransform=None, epsg=None)
     result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 1, "-overwrite", "-of", driver, bare, out / name))
     assert "does not keep" not in result.err
+
+
+@pytest.mark.parametrize("out", ["a.tif", "a.img", "zipped.tif", "a.nc"])
+@pytest.mark.parametrize("kind, share, told", [("Byte", 0.6, True), ("Byte", 0.4, False), ("Int16", 0.6, True), ("Int32", 0.6, True),
+                                               ("Float32", 1.0, False)])
+def test_whole_numbers_of_scores(tmp_path, out, kind, share, told):
+    """Where most values become 0 it is said; a few small ones, and zeros, are nothing to speak of."""
+    data = np.full((2, 10, 30), 7.0, np.float32)
+    data.flat[:int(600 * share)] = 0.25
+    write_scene(tmp_path / "s.img", data, wavelengths=[500, 510])
+    options = ["-co", "COMPRESS=DEFLATE"] if out == "zipped.tif" else []
+    said = succeed(run("gdal_hsi_resample", "-like", tmp_path / "s.img", "-ot", kind, *options, tmp_path / "s.img", tmp_path / out)).err
+    assert ("360 of 600 values are between -0.5 and 0.5 and become 0, since " + kind in said) == told, said
+
+
+@pytest.mark.parametrize("kind, beyond, verb", [("Byte", [-0.6, 255.5, 1e9], "are"), ("UInt16", [-3], "is"), ("Int16", [-4e4, 4e4], "are"),
+                                                ("UInt32", [-1, 5e9], "are"), ("Float64", [], "are")])
+def test_values_beyond_the_type(tmp_path, kind, beyond, verb):
+    data = np.full((2, 10, 10), 7.0, np.float32)
+    data[0].flat[1:1 + len(beyond)] = beyond
+    data[:, 9, 9] = np.nan
+    write_scene(tmp_path / "s.img", data, wavelengths=[500, 510])
+    said = succeed(run("gdal_hsi_resample", "-like", tmp_path / "s.img", "-ot", kind, tmp_path / "s.img", tmp_path / "a.tif")).err
+    if beyond:
+        assert f"{len(beyond)} of 198 values {verb} beyond the range of {kind}" in said, said
+    else:
+        assert "beyond" not in said

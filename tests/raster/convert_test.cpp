@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -149,7 +150,7 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
         rule.store(v, 6, stored);
         copy.store(v, 3, stored);
         EXPECT_EQ(stored[4], static_cast<decltype(sample)>(nodata));
-        return std::pair<int64_t, double>(rule.moved(), rule.beside());
+        return std::pair<int64_t, double>(rule.lost().moved, rule.beside());
     };
     using Moved = std::pair<int64_t, double>;
     EXPECT_EQ(moved(GDT_Int16, 2, int16_t{}), (Moved{3, 1}));
@@ -162,6 +163,26 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     double doubles[6];
     StoreRule(GDT_Float64, real(-1.7976931348623157e308)).store(v, 6, doubles);
     EXPECT_EQ(doubles[4], -1.7976931348623157e308);
+}
+
+TEST(Store, CountsWhatIntegersDoNotHold) {
+    const float v[] = {0, 0.49F, -0.01F, 0.5F, 255.4F, 255.5F, -0.6F, nan, 1e30F, -32768.4F, -32769.0F};
+    const auto lost = [&](GDALDataType type, const std::optional<NodataValue>& nodata) {
+        const StoreRule rule(type, nodata), copy = rule;
+        std::vector<double> stored(11);
+        rule.store(v, 7, stored.data());
+        copy.store(v + 7, 4, stored.data());
+        const auto found = rule.lost();
+        return std::array<int64_t, 3>{found.vanished, found.clamped, found.stored};
+    };
+    using Counts = std::array<int64_t, 3>;
+    EXPECT_EQ(lost(GDT_Byte, std::nullopt), (Counts{2, 5, 10}));
+    EXPECT_EQ(lost(GDT_Int16, real(-32768)), (Counts{2, 2, 10}));
+    EXPECT_EQ(lost(GDT_UInt16, real(7)), (Counts{2, 4, 10}));
+    EXPECT_EQ(lost(GDT_Int32, std::nullopt), (Counts{2, 1, 10}));
+    EXPECT_EQ(lost(GDT_UInt64, std::nullopt), (Counts{2, 4, 10}));
+    EXPECT_EQ(lost(GDT_Float32, real(0)), (Counts{0, 0, 0}));
+    EXPECT_EQ(lost(GDT_Float64, std::nullopt), (Counts{0, 0, 0}));
 }
 
 /// Random samples of a type, some of them hard, at odd addresses and of both byte orders.
@@ -268,7 +289,7 @@ TEST(Parts, AreStoredAsTheOutputsTypeHoldsThem) {
     EXPECT_EQ(whole[0], v[0]);
     EXPECT_EQ(whole[2], 6); // moved: 7 is nodata
     EXPECT_EQ(whole[3], 7);
-    EXPECT_EQ(same.moved(), 1);
+    EXPECT_EQ(same.lost().moved, 1);
     int16_t narrow[4];
     small.store_parts(parts.data(), 4, 4, narrow);
     EXPECT_EQ(narrow[0], 32767);

@@ -285,3 +285,15 @@ def test_a_column_that_means_nothing_is_told(files):
     (files / "f.csv").write_text("name;from_nm;to_nm;fit-min\nalunite;2120,0;2250,0;0,9\n")
     out = succeed(sff(files, "-features", files / "f.csv", "-spectrum", "alunite", files / "scene.img", files / "s.tif"))
     assert "columns that mean nothing here: fit-min" in out.err
+
+
+def test_ranges_that_are_cut_short(tmp_path):
+    spectra = {name: spectrum(lines) for name, lines in MINERALS.items()}
+    write_library(tmp_path / "m.csv", spectra)
+    write_features(tmp_path / "f.csv", [("calcite", 2280, 2600, "", 0, 0), ("kaolinite", 2120, 2250, "", 0, 0)])
+    scene = np.stack(list(spectra.values()), axis=1).reshape(BANDS, 1, 3)
+    write_scene(tmp_path / "scene.img", scene.astype(np.float32), wavelengths=NM)
+    said = succeed(run("gdal_hsi_detect", "-method", "sff", "-target", tmp_path / "m.csv", "-features", tmp_path / "f.csv", "-range",
+                       "1900-2250nm", tmp_path / "scene.img", tmp_path / "d.tif")).out
+    assert "'calcite', 2280-2600 nm, has good bands from 2281 nm to 2415 nm alone" in said, said
+    assert "-range 1900-2250nm has good bands from 2000 nm to" in said and "'kaolinite'" not in said

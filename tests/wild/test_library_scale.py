@@ -152,3 +152,46 @@ def test_a_vrt_has_no_residual_yet(tmp_path):
     assert "Mean residual" in result.out
     result = succeed(run("gdal_hsi_unmix", "-report", tmp_path / "v.json", tmp_path / "s.tif", tmp_path / "lib.txt", tmp_path / "a.vrt"))
     assert "Mean residual" not in result.out and "residual" not in json.loads((tmp_path / "v.json").read_text())
+
+
+SIGNS = "below zero in over a quarter of the bands"
+COMPARED = [("gdal_hsi_unmix", "fcls"), ("gdal_hsi_unmix", "nnls"), ("gdal_hsi_cluster", "-"),
+            *(("gdal_hsi_detect", method) for method in ("sam", "mf", "cem", "ace", "sff", "mtmf"))]
+
+
+def compared(folder, command, method, library, cube, *args):
+    nm = [2000 + 10 * b for b in range(16)]
+    scene = write_scene(folder / "s.tif", cube, driver="GTiff", dtype="f4", wavelengths=nm)
+    np.savetxt(folder / "lib.csv", np.vstack([nm, library]).T, delimiter=",", header="wavelength,a,b,c", comments="")
+    words = {"gdal_hsi_unmix": ["-method", method, scene, folder / "lib.csv"],
+             "gdal_hsi_cluster": ["-start", folder / "lib.csv", scene]}.get(
+                 command, ["-method", method, "-target", folder / "lib.csv", *(["-range", "2000-2200nm"] if method == "sff" else []), scene])
+    return succeed(run(command, "-overwrite", *args, *words, folder / "a.tif"))
+
+
+@pytest.mark.parametrize("command, method", COMPARED)
+def test_other_signs_are_told(tmp_path, command, method):
+    """Logarithms or derivatives beside what they were made of; not beside themselves, and not a few dark bands."""
+    few = SPECTRA.copy()
+    few[:, :3] *= -1
+    if method != "sff":  # has no continuum of them
+        said = compared(tmp_path, command, method, np.log(SPECTRA), CUBE)
+        assert "3 spectra of the library ('a' ...) are " + SIGNS in said.err, said.err
+        assert ("-target-is-absorption" in said.err) == (method in ("mf", "ace"))
+        assert SIGNS not in compared(tmp_path, command, method, np.log(SPECTRA), np.log(CUBE)).err
+        assert SIGNS not in compared(tmp_path, command, method, few, CUBE).err
+    one = SPECTRA.copy()
+    one[1, 2:-2] = 0.5 - one[1, 2:-2]
+    one[1, 4:12] *= -1
+    said = compared(tmp_path, command, method, one, CUBE)
+    assert "1 spectrum of the library ('b') is " + SIGNS in said.err, said.err
+    assert SIGNS not in compared(tmp_path, command, method, SPECTRA, CUBE).err
+
+
+@pytest.mark.parametrize("method", ["mf", "ace"])
+def test_a_gas_that_absorbs_nothing(tmp_path, method):
+    k = -0.01 * SPECTRA
+    assert "below zero" not in compared(tmp_path, "gdal_hsi_detect", method, k, CUBE, "-target-is-absorption").err
+    k[2] *= -1
+    said = compared(tmp_path, "gdal_hsi_detect", method, k, CUBE, "-target-is-absorption").err
+    assert "'c' is nowhere below zero" in said and "'a'" not in said

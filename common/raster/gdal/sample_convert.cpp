@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/sample_convert.h"
 
+#include "core/counted.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -352,6 +355,14 @@ void swap_bytes(void* samples, GDALDataType type, size_t count) {
 
 StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata)
     : m_type(type), m_bytes(static_cast<size_t>(GDALGetDataTypeSizeBytes(type))) {
+    with_type(type, [&](auto tag) {
+        using Sample = decltype(tag);
+        if constexpr (std::is_integral_v<Sample>) {
+            m_counts = std::make_shared<Counts>();
+            m_least = static_cast<float>(static_cast<double>(std::numeric_limits<Sample>::min()) - 0.5);
+            m_most = static_cast<float>(static_cast<double>(std::numeric_limits<Sample>::max()) + 0.5);
+        }
+    });
     if (!nodata) return;
     const NodataMatch match = match_in_type(*nodata, type);
     m_replace = match.active;
@@ -373,7 +384,6 @@ StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata
     beside.natural = step(beside.natural);
     std::memcpy(m_beside, match_in_type(beside, type).bytes, sizeof m_beside);
     m_beside_real = beside.as_double();
-    m_moved = std::make_shared<std::atomic<int64_t>>(0);
 }
 
 /// Samples of an integer type as the bits that they are.
@@ -392,7 +402,55 @@ void StoreRule::replace(const float* values, size_t count, unsigned char* sample
         stored = none ? nothing : met ? beside : stored;
         std::memcpy(samples + i * sizeof stored, &stored, sizeof stored);
     }
-    if (moved > 0) m_moved->fetch_add(moved, std::memory_order_relaxed);
+    if (moved > 0) m_counts->moved.fetch_add(moved, std::memory_order_relaxed);
+}
+
+StoreRule::Lost StoreRule::lost() const {
+    if (!m_counts) return {};
+    return {m_counts->moved, m_counts->vanished, m_counts->clamped, m_counts->stored};
+}
+
+std::vector<std::string> StoreRule::tell(const Lost& lost) const {
+    std::vector<std::string> told;
+    const auto number = [](double v) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.17g", v);
+        return std::string(text);
+    };
+    const std::string type = GDALGetDataTypeName(m_type);
+    const auto share = [&](int64_t values) {
+        return std::to_string(values) + " of " + counted(lost.stored, "value") +
+               worded(values, " is", " are");
+    };
+    if (lost.moved > 0)
+        told.push_back(counted(lost.moved, "value is", "values are") + " stored as " + number(beside()) +
+                       " instead of " + number(m_real) +
+                       ", which means no data; another -dstnodata or -ot keeps them");
+    if (lost.clamped > 0)
+        told.push_back(share(lost.clamped) + " beyond the range of " + type +
+                       worded(lost.clamped, " and is", " and are") +
+                       " stored as its end; another -ot keeps " + worded(lost.clamped, "it", "them"));
+    if (lost.vanished > lost.stored / 2) // a few are small by chance
+        told.push_back(share(lost.vanished) + " between -0.5 and 0.5 and" +
+                       worded(lost.vanished, " becomes", " become") + " 0, since " + type +
+                       " holds whole numbers; -ot Float32 keeps " + worded(lost.vanished, "it", "them"));
+    return told;
+}
+
+void StoreRule::count_lost(const float* values, size_t count) const {
+    constexpr size_t piece = size_t{1} << 16; // whose counts are small numbers
+    for (size_t done = 0; done < count; done += piece) {
+        const float* const v = values + done;
+        int32_t vanished = 0, clamped = 0, stored = 0;
+        for (size_t i = 0, n = std::min(piece, count - done); i < n; ++i) {
+            vanished += std::fabs(v[i]) < 0.5F && v[i] != 0 ? 1 : 0;
+            clamped += v[i] < m_least || v[i] >= m_most ? 1 : 0;
+            stored += v[i] == v[i] ? 1 : 0;
+        }
+        m_counts->vanished.fetch_add(vanished, std::memory_order_relaxed);
+        m_counts->clamped.fetch_add(clamped, std::memory_order_relaxed);
+        m_counts->stored.fetch_add(stored, std::memory_order_relaxed);
+    }
 }
 
 std::optional<StoreRule::Move> StoreRule::move() const {
@@ -430,6 +488,7 @@ void StoreRule::store(const float* values, size_t count, void* samples) const {
     GDALCopyWords64(values, GDT_Float32, sizeof(float), samples, m_type, static_cast<int>(m_bytes),
                     static_cast<GPtrDiff_t>(count));
     finish_stored(values, count, samples);
+    if (m_counts) count_lost(values, count);
 }
 
 void StoreRule::finish_stored(const float* values, size_t count, void* samples) const {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hsi::raster {
@@ -74,7 +75,8 @@ void swap_bytes(void* samples, GDALDataType type, size_t count);
 /// How values become samples of the output's type. NaN becomes nodata, where there is a nodata value; in
 /// integer types without one GDAL's 0. A value that is nodata by chance moves to the next one towards zero
 /// (0: to 1, of floats to the smallest normal number), so that a pixel with a value never turns into a hole.
-/// A step of 1 may be much: of integers they are counted, by all copies of the rule together.
+/// A step of 1 may be much: of integers they are counted, by all copies of the rule together, as is what else
+/// they do not hold.
 class StoreRule {
   public:
     StoreRule() = default;
@@ -118,8 +120,16 @@ class StoreRule {
     void store_pixels(const CubeView<float>& src, int64_t line, int64_t x, size_t pixels, void* samples,
                       Scratch& scratch) const;
 
-    /// Values that were moved to another integer so far, and that integer.
-    int64_t moved() const { return m_moved ? m_moved->load() : 0; }
+    /// What an integer type has not held so far, in numbers of values.
+    struct Lost {
+        int64_t moved = 0;    ///< that are nodata by chance, to beside()
+        int64_t vanished = 0; ///< not 0, and stored as 0; with store() alone, as the next two
+        int64_t clamped = 0;  ///< beyond the type's range
+        int64_t stored = 0;   ///< of all that are not NaN
+    };
+    Lost lost() const;
+    /// What users should know of it, a sentence each.
+    std::vector<std::string> tell(const Lost& lost) const;
     double beside() const { return m_beside_real; }
 
   private:
@@ -129,6 +139,7 @@ class StoreRule {
     template <class Real>
     void finish_reals(const float* values, size_t count, Real* samples) const;
     void finish_stored(const float* values, size_t count, void* samples) const;
+    void count_lost(const float* values, size_t count) const;
 
     GDALDataType m_type = GDT_Float32, m_from = GDT_Unknown;
     int m_parts = 1;
@@ -138,7 +149,11 @@ class StoreRule {
     double m_real = 0;                         ///< nodata as a number
     alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next one towards zero
     double m_beside_real = 0;
-    std::shared_ptr<std::atomic<int64_t>> m_moved; ///< of integers with nodata
+    struct Counts {
+        std::atomic<int64_t> moved{0}, vanished{0}, clamped{0}, stored{0};
+    };
+    std::shared_ptr<Counts> m_counts; ///< of integers
+    float m_least = 0, m_most = 0;    ///< of integers: what is beyond is clamped
 };
 
 } // namespace hsi::raster

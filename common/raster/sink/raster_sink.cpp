@@ -5,7 +5,6 @@
 #include "raster/sink/raster_sink.h"
 
 #include "core/byte_pack.h"
-#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/process_limits.h"
@@ -279,12 +278,10 @@ void RasterSink::Impl::check_side_files() const {
         if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
 }
 
-void RasterSink::Impl::warn_of_moved_values(int64_t moved) const {
-    if (moved == 0 || !options.run) return;
-    options.run->warn("'" + options.path + "': " + counted(moved, "value is", "values are") + " stored as " +
-                      CPLSPrintf("%.17g", rule.beside()) + " instead of " +
-                      CPLSPrintf("%.17g", nodata->as_double()) +
-                      ", which means no data; another -dstnodata or -ot keeps them");
+void RasterSink::Impl::warn_of_lost_values(const StoreRule::Lost& lost) const {
+    if (!options.run) return;
+    for (const std::string& text : rule.tell(lost))
+        options.run->warn("'" + options.path + "': " + text);
 }
 
 void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
@@ -385,12 +382,12 @@ void RasterSink::Impl::write_shown_header(const std::string& path) const {
     throw failure("its header: " + std::string(std::strerror(written ? errno : reason)));
 }
 
-void RasterSink::Impl::conclude_shown(int64_t moved) {
+void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
     for (const std::string& path : {shown->path, shown->header})
         shown->made->check_name(path);
     check_written(shown->path);
     write_stac_item(shown->files);
-    warn_of_moved_values(moved);
+    warn_of_lost_values(lost);
     if (file) file->conclude(); // the run's other outputs conclude together
 }
 
@@ -530,11 +527,13 @@ void RasterSink::commit() {
         throw s.failure(e.what(), e.advice());
     }
     // Waits for all ranks, too: the file is complete behind it.
-    const int64_t moved = parallel::group().sum("output " + s.options.role + " is written", s.rule.moved());
+    auto lost = s.rule.lost();
+    for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
+        *count = parallel::group().sum("output " + s.options.role + " is written", *count);
     if (s.elsewhere) return;
     s.blocks.reset();
     s.discard_unwritable_stdout();
-    if (s.shown) return s.conclude_shown(moved);
+    if (s.shown) return s.conclude_shown(lost);
     s.complete_file(errors);
     if (!to_stdout) {
         s.check_written(s.file->path());
@@ -545,7 +544,7 @@ void RasterSink::commit() {
     }
     try {
         s.hand_over();
-        s.warn_of_moved_values(moved);
+        s.warn_of_lost_values(lost);
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

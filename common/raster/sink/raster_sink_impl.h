@@ -76,7 +76,7 @@ struct RasterSink::Impl {
     void check_xml(const std::string& path) const;
     void check_side_files() const;
     /// Tells of values that were nodata by chance.
-    void warn_of_moved_values(int64_t moved) const;
+    void warn_of_lost_values(const StoreRule::Lost& lost) const;
     /// Warns when the file, opened again, does not say which value means no data.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns when the file, opened again, does not say where it lies.
@@ -91,7 +91,7 @@ struct RasterSink::Impl {
     /// The header of one that has it, at `path`: it says how many lines there are.
     void write_shown_header(const std::string& path) const;
     /// commit() of one that has it.
-    void conclude_shown(int64_t moved);
+    void conclude_shown(const StoreRule::Lost& lost);
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();
