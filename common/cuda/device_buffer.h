@@ -11,6 +11,7 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace hsi::cuda {
 
@@ -71,6 +72,13 @@ class DeviceBuffer {
         HSI_CUDA_CHECK(cudaGetDevice(&m_device));
         m_data = static_cast<T*>(take_device_memory(m_device, count * sizeof(T)));
     }
+    /// A copy of what lies in host memory, complete when this returns: what lanes share.
+    DeviceBuffer(const T* from, size_t count) : DeviceBuffer(count) {
+        if (count == 0) return;
+        HSI_CUDA_CHECK(cudaMemcpy(m_data, from, bytes(), cudaMemcpyHostToDevice));
+        HSI_CUDA_CHECK(cudaStreamSynchronize(nullptr)); // cudaMemcpy() may end while the copy is on its way
+    }
+    explicit DeviceBuffer(const std::vector<T>& from) : DeviceBuffer(from.data(), from.size()) {}
     DeviceBuffer(DeviceBuffer&& o) noexcept
         : m_count(std::exchange(o.m_count, 0)), m_data(std::exchange(o.m_data, nullptr)),
           m_device(o.m_device) {}

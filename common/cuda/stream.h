@@ -42,6 +42,18 @@ class Event {
     cudaEvent_t m_event = nullptr;
 };
 
+/// What the kernels between two points of a stream took.
+class KernelClock {
+  public:
+    void start(cudaStream_t stream) { m_begin.record(stream); }
+    void stop(cudaStream_t stream) { m_end.record(stream); }
+    /// Once the stream has come to the end of the second.
+    double seconds() const { return static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000; }
+
+  private:
+    Event m_begin{Event::Timing::on}, m_end{Event::Timing::on};
+};
+
 /// A stream of the current device that does not wait for the default stream. In a library it stays for the
 /// next call.
 class Stream {

@@ -89,9 +89,7 @@ struct DeviceTargets {
         const auto load = [&](const std::vector<double>& rows) {
             if (rows.empty()) return DeviceBuffer<double>();
             const auto chunked = cuda::chunked_rows(rows.data(), count_of(c.targets), count_of(c.bands));
-            DeviceBuffer<double> buffer(chunked.size());
-            HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), chunked.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-            return buffer;
+            return DeviceBuffer<double>(chunked);
         };
         units = load(c.units);
         weights = load(c.weights);

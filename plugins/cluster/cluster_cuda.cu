@@ -280,15 +280,15 @@ class CudaScene final : public DeviceScene {
         m_lower.clear(stream);
         m_pixels.clear(stream);
         m_total.clear(stream);
-        m_begin->record(stream);
+        m_clock->start(stream);
         for (int64_t at = 0; at < m_size.pixels; at += step_pixels)
             if (m_size.angle)
                 step<true>(centres.count, first, at, stream);
             else
                 step<false>(centres.count, first, at, stream);
-        m_end->record(stream);
+        m_clock->stop(stream);
         take_sums(static_cast<size_t>(centres.count), moves, stream);
-        m_kernel_seconds += static_cast<double>(m_end->milliseconds_since(*m_begin)) / 1000;
+        m_kernel_seconds += m_clock->seconds();
     }
 
     void best(int64_t first, int64_t count, double* to) override { download(m_best, first, count, to); }
@@ -379,8 +379,7 @@ class CudaScene final : public DeviceScene {
     const int m_most;
     double& m_kernel_seconds;
     std::unique_ptr<cuda::Stream> m_stream = std::make_unique<cuda::Stream>();
-    std::unique_ptr<cuda::Event> m_begin = std::make_unique<cuda::Event>(cuda::Event::Timing::on),
-                                 m_end = std::make_unique<cuda::Event>(cuda::Event::Timing::on);
+    std::unique_ptr<cuda::KernelClock> m_clock = std::make_unique<cuda::KernelClock>();
     DeviceBuffer<float> m_x;
     DeviceBuffer<double> m_best, m_length, m_centres;
     DeviceBuffer<uint16_t> m_label, m_old;

@@ -142,7 +142,7 @@ class CudaGroupScene final : public GroupScene {
     const GroupOptions m_options;
     double& m_kernel_seconds;
     cuda::Stream m_stream;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     DeviceBuffer<int> m_order;
     DeviceBuffer<uint8_t> m_mask;
     GroupScorer m_scorer;
@@ -217,12 +217,12 @@ class CudaGroupScene::Scores final : public GroupedDetection {
 
 std::unique_ptr<GroupedDetection> CudaGroupScene::make_detection(const Decision& decision) {
     const DeviceGuard guard(m_ordinal);
-    m_begin.record(m_stream.get());
+    m_clock.start(m_stream.get());
     score();
     auto made = std::make_unique<Scores>(*this, decision);
-    m_end.record(m_stream.get());
+    m_clock.stop(m_stream.get());
     m_stream.synchronize();
-    m_kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+    m_kernel_seconds += m_clock.seconds();
     return made;
 }
 

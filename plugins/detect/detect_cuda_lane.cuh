@@ -48,7 +48,7 @@ class CudaWorker : public stream::Worker {
         const auto stream = m_stream.get();
         m_raw = m_input.packed(in, stream);
         m_device_counts.clear(stream);
-        m_begin.record(stream);
+        m_clock.start(stream);
         gpu::Output to;
         std::vector<float*> places;
         for (size_t k = 0; k < m_outputs.size(); ++k)
@@ -66,14 +66,14 @@ class CudaWorker : public stream::Worker {
                               {m_best.data(), m_mapped.data(), to.small_is_best}, stream);
             m_small_is_best = to.small_is_best;
         }
-        m_end.record(stream);
+        m_clock.stop(stream);
         for (auto& one : m_outputs)
             one.end(stream);
         m_device_counts.download(m_host_counts.data(), count_kinds, stream);
         m_stream.synchronize();
         for (size_t i = 0; i < count_kinds; ++i)
             counts[i] += static_cast<int64_t>(m_host_counts[i]);
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
     }
 
     /// After the last tile, of a lane that tallies: adds what it has seen.
@@ -139,7 +139,7 @@ class CudaWorker : public stream::Worker {
     std::vector<cuda::TileOutput> m_outputs;
     cuda::DeviceBuffer<unsigned long long> m_device_counts;
     HostBuffer<unsigned long long> m_host_counts;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
 };
 
 /// A detection (Base) on devices.

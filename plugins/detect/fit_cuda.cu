@@ -192,12 +192,12 @@ struct DeviceFit {
                 range_of.push_back(static_cast<int>(feature.range));
         }
         begin.push_back(static_cast<int>(range_of.size()));
-        bands = copied(all_bands);
-        first = copied(begin);
-        of_feature = copied(range_of);
-        at = copied(x);
-        rows = copied(all_rows);
-        features = copied(lines);
+        bands = DeviceBuffer(all_bands);
+        first = DeviceBuffer(begin);
+        of_feature = DeviceBuffer(range_of);
+        at = DeviceBuffer(x);
+        rows = DeviceBuffer(all_rows);
+        features = DeviceBuffer(lines);
         for (size_t r = 0; r < plan.parts.size(); ++r) {
             DeviceRange range;
             range.n = static_cast<int>(plan.parts[r].range.x.size());
@@ -215,14 +215,6 @@ struct DeviceFit {
             all += part.range.x.size() * (12 + 8 * (part.features.size() + at_once)) +
                    part.features.size() * (sizeof(DeviceFeature) + 4);
         return all + 4 * (plan.task.targets.size() + 1);
-    }
-
-  private:
-    template <class T>
-    static DeviceBuffer<T> copied(const std::vector<T>& host) {
-        DeviceBuffer<T> buffer(host.size());
-        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-        return buffer;
     }
 };
 

@@ -105,24 +105,16 @@ struct DeviceTuned {
         for (size_t k = 0; k < count; ++k)
             for (size_t r = 0; r < n; ++r)
                 by_chunk[(k / width * n + r) * width + k % width] = plan.loadings[k * n + r];
-        used = copied(plan.used);
-        mean = copied(plan.mean);
-        rows = copied(by_chunk);
-        places = copied(plan.places);
-        weights = copied(plan.weights);
-        signal = copied(plan.signal);
+        used = DeviceBuffer(plan.used);
+        mean = DeviceBuffer(plan.mean);
+        rows = DeviceBuffer(by_chunk);
+        places = DeviceBuffer(plan.places);
+        weights = DeviceBuffer(plan.weights);
+        signal = DeviceBuffer(plan.signal);
     }
     static uint64_t bytes(const TunedPlan& plan) {
         const auto n = static_cast<uint64_t>(plan.height), count = static_cast<uint64_t>(plan.components);
         return 12 * n + 8 * (n * (count + at_once) + 2 * plan.targets * count + count);
-    }
-
-  private:
-    template <class T>
-    static DeviceBuffer<T> copied(const std::vector<T>& host) {
-        DeviceBuffer<T> buffer(host.size());
-        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-        return buffer;
     }
 };
 

@@ -167,17 +167,9 @@ struct DeviceRanges {
                 bands.push_back(static_cast<int>(b));
             x.insert(x.end(), one.x.begin(), one.x.end());
         }
-        range = copied(places);
-        band = copied(bands);
-        at = copied(x);
-    }
-
-  private:
-    template <class T>
-    static DeviceBuffer<T> copied(const std::vector<T>& host) {
-        DeviceBuffer<T> buffer(host.size());
-        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-        return buffer;
+        range = DeviceBuffer(places);
+        band = DeviceBuffer(bands);
+        at = DeviceBuffer(x);
     }
 };
 
@@ -223,19 +215,19 @@ class CudaFeatureWorker final : public stream::Worker {
         w.hulls = m_hulls.data();
         w.counts = m_counts.data();
         m_counts.clear(stream);
-        m_begin.record(stream);
+        m_clock.start(stream);
         const auto blocks = static_cast<unsigned>((w.pixels + threads - 1) / threads);
         if (m_setup.own())
             features_kernel<true><<<blocks, threads, 0, stream>>>(w);
         else
             features_kernel<false><<<blocks, threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("features_kernel");
-        m_end.record(stream);
+        m_clock.stop(stream);
         m_out.end(stream);
         std::array<unsigned long long, 3> found{};
         m_counts.download(found.data(), found.size(), stream);
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         for (size_t i = 0; i < found.size(); ++i)
             counts[i] += static_cast<int64_t>(found[i]);
     }
@@ -248,7 +240,7 @@ class CudaFeatureWorker final : public stream::Worker {
     const std::shared_ptr<const DeviceRanges> m_ranges;
     const FeatureSetup& m_setup;
     cuda::Stream m_stream;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     cuda::TileOutput m_out;
     DeviceBuffer<uint16_t> m_hulls;

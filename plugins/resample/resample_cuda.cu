@@ -37,15 +37,9 @@ struct DeviceWeights {
             of.insert(of.end(), band.weights.begin(), band.weights.end());
             first.push_back(static_cast<int>(of.size()));
         }
-        const cuda::Stream stream;
-        const auto put = [&](auto& to, const auto& values) {
-            to = std::decay_t<decltype(to)>(values.size());
-            to.upload(values.data(), values.size(), stream.get());
-        };
-        put(begin, first);
-        put(source, from);
-        put(weight, of);
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+        begin = DeviceBuffer(first);
+        source = DeviceBuffer(from);
+        weight = DeviceBuffer(of);
     }
     DeviceBuffer<int> begin, source;
     DeviceBuffer<double> weight;
@@ -114,19 +108,19 @@ class CudaResampleWorker final : public stream::Worker {
         w.valid = m_valid.data();
         w.counts = m_counts.data();
         m_counts.clear(stream);
-        m_begin.record(stream);
+        m_clock.start(stream);
         const auto blocks = static_cast<unsigned>((w.pixels + threads - 1) / threads);
         look_kernel<<<blocks, threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("look_kernel");
         const auto parts = static_cast<unsigned>((m_bands + bands_a_thread - 1) / bands_a_thread);
         products_kernel<<<dim3(blocks, parts), threads, 0, stream>>>(w);
         HSI_CUDA_LAUNCHED("products_kernel");
-        m_end.record(stream);
+        m_clock.stop(stream);
         m_out.end(stream);
         std::array<unsigned long long, 2> found{};
         m_counts.download(found.data(), found.size(), stream);
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         valid += static_cast<int64_t>(found[0]);
         invalid += static_cast<int64_t>(found[1]);
     }
@@ -138,7 +132,7 @@ class CudaResampleWorker final : public stream::Worker {
     const int m_ordinal, m_inputs, m_bands;
     const std::shared_ptr<const DeviceWeights> m_weights;
     cuda::Stream m_stream;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     cuda::TileOutput m_out;
     DeviceBuffer<uint8_t> m_valid;

@@ -738,9 +738,6 @@ struct DeviceMrf::Shape {
         const Sizes sizes({classes, lines, samples});
         own = sizes.own;
         n = static_cast<int>(sizes.n);
-        pole = cuda::DeviceBuffer<float>(sizes.n);
-        gain = cuda::DeviceBuffer<float>(sizes.n);
-        roots = cuda::DeviceBuffer<float2>(sizes.n);
         std::vector<float> z, g;
         std::vector<float2> r;
         for (int k = 0; k < n; ++k) {
@@ -750,9 +747,9 @@ struct DeviceMrf::Shape {
             g.push_back(static_cast<float>(root / n));
             r.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(-std::sin(angle))});
         }
-        HSI_CUDA_CHECK(cudaMemcpy(pole.data(), z.data(), pole.bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(cudaMemcpy(gain.data(), g.data(), gain.bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(cudaMemcpy(roots.data(), r.data(), roots.bytes(), cudaMemcpyHostToDevice));
+        pole = cuda::DeviceBuffer(z);
+        gain = cuda::DeviceBuffer(g);
+        roots = cuda::DeviceBuffer(r);
         if (own) return;
         slab = static_cast<int>(sizes.slab);
         slabs = static_cast<int>((sizes.pairs * lines + slab - 1) / slab);

@@ -33,14 +33,6 @@ size_t count_of(T... factors) {
     return (static_cast<size_t>(factors) * ...);
 }
 
-template <class T>
-DeviceBuffer<T> on_device(const std::vector<T>& values) {
-    DeviceBuffer<T> buffer(values.size());
-    if (!values.empty())
-        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), values.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-    return buffer;
-}
-
 // ---- Class probabilities --------------------------------------------------------------------------------
 
 /// The model in the memory of one device, for all its workers.
@@ -73,16 +65,16 @@ struct DeviceModel {
         std::vector<float> values;
         for (const auto& k : m.classes)
             values.push_back(static_cast<float>(k.value));
-        vectors = on_device(v);
-        squares = on_device(s);
-        weights = on_device(w);
-        constant = on_device(c);
-        class_value = on_device(values);
+        vectors = DeviceBuffer(v);
+        squares = DeviceBuffer(s);
+        weights = DeviceBuffer(w);
+        constant = DeviceBuffer(c);
+        class_value = DeviceBuffer(values);
         if (o.first_line.empty()) return;
-        first_line = on_device(o.first_line);
-        first_sample = on_device(o.first_sample);
-        first_line_valid = on_device(valid_of(o.first_line, n, count_of(samples)));
-        first_sample_valid = on_device(valid_of(o.first_sample, n, count_of(lines)));
+        first_line = DeviceBuffer(o.first_line);
+        first_sample = DeviceBuffer(o.first_sample);
+        first_line_valid = DeviceBuffer(valid_of(o.first_line, n, count_of(samples)));
+        first_sample_valid = DeviceBuffer(valid_of(o.first_sample, n, count_of(lines)));
     }
     static uint64_t bytes(const MlrModel& m) {
         const gpu::Products p(m.features(), m.anchor_count(), m.class_count() - 1);
@@ -144,13 +136,13 @@ class SpectralWorker final : public stream::Worker {
         const int64_t window = in.lines * in.samples, core = tile.core.area();
         m_raw = m_input.packed(in, stream);
         m_counts.clear(stream);
-        m_begin.record(stream);
+        m_clock.start(stream);
         gpu::launch_valid(m_raw, window, bands, m_valid.data(), stream);
         const int64_t origin = (tile.core.y - tile.window.y) * in.samples + tile.core.x - tile.window.x;
         for (int64_t first = 0; first < core; first += m_device->products.pixels)
             product(tile, in, origin, first);
         if (m_options.weight) weigh(tile, in, origin);
-        m_end.record(stream);
+        m_clock.stop(stream);
 
         size_t next = 0;
         if (m_options.map) m_map.download(out[next++].data, count_of(core), stream);
@@ -161,7 +153,7 @@ class SpectralWorker final : public stream::Worker {
         m_counts.download(m_host_counts.data(), m_counts.size(), stream);
         m_done.record(stream);
         m_done.wait();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         for (size_t c = 0; c < by_class.size(); ++c)
             by_class[c] += m_host_counts[c];
         invalid += m_host_counts[by_class.size()];
@@ -263,7 +255,8 @@ class SpectralWorker final : public stream::Worker {
     const int64_t m_samples, m_lines;
     cuda::Stream m_stream;
     cuda::Cublas m_cublas;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on}, m_done;
+    cuda::KernelClock m_clock;
+    cuda::Event m_done;
     cuda::TileInput m_input;
     const float* m_raw = nullptr; ///< the tile, packed
     DeviceBuffer<unsigned char> m_valid;
@@ -323,7 +316,7 @@ class CudaMrfSolver final : public MrfSolver {
         OnDevice& d = *m_on_device;
         const auto stream = d.stream.get();
         d.field.upload(problem, stream);
-        d.begin.record(stream);
+        d.clock.start(stream);
         const int all = m_options.iterations;
         int done = 0, launched = 0;
         // The host is one piece of work ahead of the device.
@@ -346,11 +339,11 @@ class CudaMrfSolver final : public MrfSolver {
         }
         for (; done < all; ++done)
             d.field.iterate(done, 1, stream);
-        d.end.record(stream);
+        d.clock.stop(stream);
         d.field.residuals(stream);
         d.field.download(q, stream);
         d.stream.synchronize();
-        m_kernel_seconds += static_cast<double>(d.end.milliseconds_since(d.begin)) / 1000;
+        m_kernel_seconds += d.clock.seconds();
         if (progress) progress(1);
         return d.field.total();
     }
@@ -358,7 +351,7 @@ class CudaMrfSolver final : public MrfSolver {
   private:
     struct OnDevice {
         cuda::Stream stream;
-        cuda::Event begin{cuda::Event::Timing::on}, end{cuda::Event::Timing::on};
+        cuda::KernelClock clock;
         std::array<cuda::Event, 2> reached;
         gpu::DeviceMrf field;
         OnDevice(const MrfOptions& options, const MrfLimits& limits) : field(options, limits) {}
@@ -385,7 +378,7 @@ class Trainer {
     Trainer(int ordinal, const TrainingSet& set, const LorsalOptions& options)
         : m_set(set), m_options(options), m_samples(set.samples()), m_d(m_samples + 1),
           m_outputs(static_cast<int>(set.classes.size()) - 1), m_spread(detail::mean_square_distance(set)),
-          m_label(on_device(detail::class_indices(set))), m_cublas(m_stream.get()),
+          m_label(DeviceBuffer(detail::class_indices(set))), m_cublas(m_stream.get()),
           m_cusolver(m_stream.get()) {
         const uint64_t least = 8 * count_of(m_d, m_d) * 5;
         if (m_d > 40000 || least > cuda::free_memory(ordinal))
@@ -398,15 +391,15 @@ class Trainer {
     }
 
     LorsalResult run(double& kernel_seconds) {
-        cuda::Event begin(cuda::Event::Timing::on), end(cuda::Event::Timing::on);
-        begin.record(m_stream.get());
+        cuda::KernelClock clock;
+        clock.start(m_stream.get());
         make_kernel();
         decompose();
         LorsalResult way;
         const auto weights = iterate(way);
-        end.record(m_stream.get());
+        clock.stop(m_stream.get());
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(end.milliseconds_since(begin)) / 1000;
+        kernel_seconds += clock.seconds();
         LorsalResult result = detail::pack(m_set, m_options, m_spread, weights);
         result.iterations = way.iterations;
         result.objective = way.objective;
@@ -443,7 +436,7 @@ class Trainer {
                 v -= mean[count_of(b)];
                 square[count_of(i)] += v * v;
             }
-        const auto spectra = on_device(u), squares = on_device(square);
+        const auto spectra = DeviceBuffer(u), squares = DeviceBuffer(square);
         multiply(true, m_samples, m_samples, bands, spectra.data(), bands, spectra.data(), bands,
                  m_kernel.data(), m_samples);
         gpu::launch_kernel_matrix(m_kernel.data(), squares.data(), m_samples,

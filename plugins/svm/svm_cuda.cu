@@ -271,14 +271,6 @@ void launch_sums(int count, const SumsWork& work, dim3 grid, cudaStream_t stream
     HSI_CUDA_LAUNCHED("class_sums");
 }
 
-template <class T>
-DeviceBuffer<T> to_device(const std::vector<T>& host) {
-    DeviceBuffer<T> buffer(host.size());
-    if (!host.empty())
-        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-    return buffer;
-}
-
 /// The model on one device; lanes share it.
 struct DeviceModel {
     Batches batches;
@@ -327,17 +319,17 @@ struct DeviceModel {
         std::vector<float> value;
         for (const auto& c : m.classes)
             value.push_back(static_cast<float>(c.value));
-        minimum = to_device(m.minimum);
-        factor = to_device(f);
-        vectors = to_device(s);
-        squares = to_device(s2);
-        coefficients = to_device(by_vector);
-        rho = to_device(m.rho);
-        coefficient_sum = to_device(sums);
-        prob_a = to_device(m.prob_a);
-        prob_b = to_device(m.prob_b);
-        class_value = to_device(value);
-        class_begin = to_device(begin);
+        minimum = DeviceBuffer(m.minimum);
+        factor = DeviceBuffer(f);
+        vectors = DeviceBuffer(s);
+        squares = DeviceBuffer(s2);
+        coefficients = DeviceBuffer(by_vector);
+        rho = DeviceBuffer(m.rho);
+        coefficient_sum = DeviceBuffer(sums);
+        prob_a = DeviceBuffer(m.prob_a);
+        prob_b = DeviceBuffer(m.prob_b);
+        class_value = DeviceBuffer(value);
+        class_begin = DeviceBuffer(begin);
     }
 };
 
@@ -402,7 +394,7 @@ class CudaWorker final : public stream::Worker {
         const float* const raw = m_raw.packed(in, stream);
         HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
 
-        m_begin.record(stream);
+        m_clock.start(stream);
         scale<<<blocks(padded), threads, 0, stream>>>(raw, pixels, padded, n, b.features, b.product,
                                                       m_device->minimum.data(), m_device->factor.data(),
                                                       m_x.data(), m_x2.data(), m_valid.data());
@@ -445,7 +437,7 @@ class CudaWorker final : public stream::Worker {
             }
             launch_decision(first, pixels, stream);
         }
-        m_end.record(stream);
+        m_clock.stop(stream);
 
         size_t next = 0;
         float* labels = out[next++].data;
@@ -461,7 +453,7 @@ class CudaWorker final : public stream::Worker {
         }
         m_unsure.download(m_host_unsure.data(), 1, stream);
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         const int unsure = m_host_unsure[0];
         if (unsure > 0) {
             HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_unsure.data(), m_unsure.data(),
@@ -585,7 +577,7 @@ class CudaWorker final : public stream::Worker {
     cuda::Cublas m_cublas;
     cuda::Event m_scaled;
     std::array<cuda::Event, 2> m_multiplied, m_summed;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     int64_t m_pixels, m_padded;
     cuda::TileInput m_raw;
     DeviceBuffer<double> m_x, m_x2;

@@ -274,13 +274,6 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-template <class T>
-DeviceBuffer<T> copied(const std::vector<T>& host) {
-    DeviceBuffer<T> buffer(host.size());
-    HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
-    return buffer;
-}
-
 /// The draws on one device; lanes share them.
 struct DeviceDraws {
     DrawTask task;
@@ -315,11 +308,11 @@ struct DeviceDraws {
         for (size_t k = 0; k < spectra_count; ++k)
             for (size_t b = 0; b < bands; ++b)
                 by_band[b * spectra_count + k] = plan.library.spectra[k][b];
-        draws = copied(places);
-        members = copied(all_members);
-        class_of = copied(all_classes);
-        numbers = copied(all_numbers);
-        library = copied(by_band);
+        draws = DeviceBuffer(places);
+        members = DeviceBuffer(all_members);
+        class_of = DeviceBuffer(all_classes);
+        numbers = DeviceBuffer(all_numbers);
+        library = DeviceBuffer(by_band);
         const DrawOptions& o = plan.options;
         task.draws = draws.data();
         task.members = members.data();
@@ -405,19 +398,19 @@ class CudaDrawWorker final : public stream::Worker {
         if (m_plan.options.rmse) w.rmse = m_out[next].begin(out[next]);
         w.invalid = m_invalid.data();
         m_invalid.clear(stream);
-        m_begin.record(stream);
+        m_clock.start(stream);
         if (m_draws->task.noise)
             launch<true>(w, stream);
         else
             launch<false>(w, stream);
         HSI_CUDA_LAUNCHED("draws");
-        m_end.record(stream);
+        m_clock.stop(stream);
         for (auto& one : m_out)
             one.end(stream);
         unsigned long long bad = 0;
         m_invalid.download(&bad, 1, stream);
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         invalid += static_cast<int64_t>(bad);
         valid += pixels - static_cast<int64_t>(bad);
     }
@@ -444,7 +437,7 @@ class CudaDrawWorker final : public stream::Worker {
     const std::shared_ptr<const DeviceDraws> m_draws;
     const DrawPlan& m_plan;
     cuda::Stream m_stream;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     std::vector<cuda::TileOutput> m_out;
     const int64_t m_blocks;

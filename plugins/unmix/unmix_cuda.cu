@@ -267,13 +267,6 @@ struct Warps {
     int64_t numbers = 0; ///< bytes of device memory
 };
 
-template <class T>
-DeviceBuffer<T> to_device(const T* host, size_t count) {
-    DeviceBuffer<T> buffer(count);
-    HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host, buffer.bytes(), cudaMemcpyHostToDevice));
-    return buffer;
-}
-
 /// The endmembers on one device; lanes share them.
 struct DeviceMixture {
     Problem problem;
@@ -282,10 +275,10 @@ struct DeviceMixture {
     explicit DeviceMixture(const Mixture& mixture) : problem(mixture.problem()) {
         const size_t p = mixture.size(), bands = mixture.bands();
         const auto by_chunk = cuda::chunked_rows(mixture.spectrum(0), p, bands);
-        spectra = to_device(by_chunk.data(), by_chunk.size());
-        gram = to_device(problem.gram, p * p);
-        whole = to_device(problem.whole, triangle(problem.size));
-        whole_ones = to_device(problem.whole_ones, p);
+        spectra = DeviceBuffer(by_chunk.data(), by_chunk.size());
+        gram = DeviceBuffer(problem.gram, p * p);
+        whole = DeviceBuffer(problem.whole, triangle(problem.size));
+        whole_ones = DeviceBuffer(problem.whole_ones, p);
         problem.gram = gram.data();
         problem.whole = whole.data();
         problem.whole_ones = whole_ones.data();
@@ -324,7 +317,7 @@ class CudaWorker final : public stream::Worker {
         const float* const x = m_x.packed(in, stream);
         float* const abundances = m_abundances.begin(out[0]);
         float* const rmse = m_wants_rmse ? m_rmse.begin(out[1]) : m_adds ? m_rmse.scratch() : nullptr;
-        m_begin.record(stream);
+        m_clock.start(stream);
         multiply<<<dim3(static_cast<unsigned>(blocks(pixels)),
                         static_cast<unsigned>(cuda::row_chunks(size()))),
                    threads, 0, stream>>>(x, pixels, m_bands, size(), m_mixture->spectra.data(),
@@ -337,11 +330,11 @@ class CudaWorker final : public stream::Worker {
         tally_kernel<<<static_cast<unsigned>(std::min(blocks(pixels), most)), threads, 0, stream>>>(
             w, size(), {m_sums.view(), m_counts.data(), m_adds});
         HSI_CUDA_LAUNCHED("tally_kernel");
-        m_end.record(stream);
+        m_clock.stop(stream);
         m_abundances.end(stream);
         if (m_wants_rmse) m_rmse.end(stream);
         m_stream.synchronize();
-        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        kernel_seconds += m_clock.seconds();
         m_pixels += pixels;
     }
     /// After the last tile: what this lane has seen.
@@ -385,7 +378,7 @@ class CudaWorker final : public stream::Worker {
     const bool m_wants_rmse, m_adds;
     const Warps m_warps;
     cuda::Stream m_stream;
-    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     cuda::TileOutput m_abundances, m_rmse;
     cuda::ExactDeviceSums m_sums; ///< what pixels come to
