@@ -113,11 +113,10 @@ class MadeRecord {
     /// Before the outputs get their names: how the files that were read are. One that changes until then ends
     /// the run.
     void look_at_inputs(const raster::RunFiles& files) {
-        for (const std::string& file : files.read())
-            if (!is_overview(file)) m_inputs[file] = state_of(file);
-        const Json read = m_inputs;
-        for (const auto& [file, state] : read.items()) {
-            if (!state.is_object()) continue;
+        for (const std::string& file : files.read()) {
+            if (is_overview(file)) continue;
+            const Json& state = m_inputs[file] = state_of(file);
+            if (!state.is_object()) continue; // it is not there
             for (const std::string& other : raster::files_that_may_come(file))
                 if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
         }
