@@ -393,10 +393,11 @@ void StoreRule::replace(const float* values, size_t count, unsigned char* sample
     std::memcpy(&nothing, m_value, sizeof nothing);
     std::memcpy(&beside, m_beside, sizeof beside);
     int64_t moved = 0;
+    const bool replaces = m_replace;
     for (size_t i = 0; i < count; ++i) {
         Bits stored;
         std::memcpy(&stored, samples + i * sizeof stored, sizeof stored);
-        const bool none = values[i] != values[i], met = m_replace && !none && stored == nothing;
+        const bool none = values[i] != values[i], met = replaces & !none & (stored == nothing);
         moved += met;
         // Conversion of NaN to an integer is not the same on every processor and version of GDAL.
         stored = none ? nothing : met ? beside : stored;
@@ -439,13 +440,16 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
 
 void StoreRule::count_lost(const float* values, size_t count) const {
     constexpr size_t piece = size_t{1} << 16; // whose counts are small numbers
+    const float least = m_least, most = m_most;
     for (size_t done = 0; done < count; done += piece) {
         const float* const v = values + done;
+        const size_t n = std::min(piece, count - done);
         int32_t vanished = 0, clamped = 0, stored = 0;
-        for (size_t i = 0, n = std::min(piece, count - done); i < n; ++i) {
-            vanished += std::fabs(v[i]) < 0.5F && v[i] != 0 ? 1 : 0;
-            clamped += v[i] < m_least || v[i] >= m_most ? 1 : 0;
-            stored += v[i] == v[i] ? 1 : 0;
+        for (size_t i = 0; i < n; ++i) { // without branches, so that several values are looked at together
+            vanished += static_cast<int32_t>(v[i] > -0.5F) & static_cast<int32_t>(v[i] < 0.5F) &
+                        static_cast<int32_t>(v[i] != 0);
+            clamped += static_cast<int32_t>(v[i] < least) | static_cast<int32_t>(v[i] >= most);
+            stored += static_cast<int32_t>(v[i] == v[i]);
         }
         m_counts->vanished.fetch_add(vanished, std::memory_order_relaxed);
         m_counts->clamped.fetch_add(clamped, std::memory_order_relaxed);
