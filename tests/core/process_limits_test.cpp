@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,7 +20,7 @@ class Limits : public testing::Test {
   protected:
     Limits() {
         const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-        root = testing::TempDir() + "hsi_limits_" + test->name();
+        root = testing::TempDir() + "hsi_limits_" + std::to_string(getpid()) + test->name();
         std::filesystem::remove_all(root);
     }
     ~Limits() override { std::filesystem::remove_all(root); }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -98,7 +100,7 @@ TEST(Configuration, IsTakenOutOfTheWords) {
 }
 
 TEST(OptionFiles, AreExpanded) {
-    const std::string path = testing::TempDir() + "hsi_optfile.txt";
+    const std::string path = testing::TempDir() + "hsi_optfile_" + std::to_string(getpid()) + ".txt";
     std::ofstream(path) << "# a comment\n-of ENVI\n\n-co \"NAME=a b\"\n";
     EXPECT_EQ(expand_option_files({"x", "--optfile", path, "y"}),
               (Words{"x", "-of", "ENVI", "-co", "NAME=a b", "y"}));

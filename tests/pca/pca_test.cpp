@@ -10,6 +10,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <unistd.h>
 
 namespace hsi::test {
 namespace {
@@ -216,7 +217,7 @@ TEST(Pca, TheModelSurvivesItsFile) {
         model.bands.push_back(2 * b + 1);
         model.wavelengths_nm.push_back(b == 3 ? std::nan("") : 400.5 + 10.1 * b);
     }
-    const std::string path = testing::TempDir() + "pca_model_test.json";
+    const std::string path = testing::TempDir() + "pca_model_test_" + std::to_string(getpid()) + ".json";
     std::ofstream(path) << pca::to_json(model);
     const auto back = pca::load_model(path);
     std::remove(path.c_str());
