@@ -563,3 +563,33 @@ def test_who_has_a_mask():
         for name in ("mask", "mask-exclude"):
             assert arguments[name]["role"] == "input" and arguments[name]["content"] == "labels"
             assert arguments[name]["shared"] and not arguments[name]["required"]
+
+
+@pytest.mark.parametrize("box", [(12, 44, 18, 45.148), (14, 44, 16, 45.148), (14.99, 45.1, 15.02, 45.148), (5, 40, 25, 45.148),
+                                 (12, 45.148, 18, 47), "slanted"])
+def test_edges_are_straight_in_their_own_srs(tmp_path, box):
+    """A parallel is no straight line in UTM: the pixels are those whose centres, in degrees, lie in the polygon."""
+    lines, samples = 40, 50
+    scene = write_scene(tmp_path / "scene.img", cube(samples, lines, 4), geotransform=(500000, 30, 0, 5000000, 0, -30), epsg=32633)
+    utm, degrees = osr.SpatialReference(), osr.SpatialReference()
+    utm.ImportFromEPSG(32633)
+    degrees.ImportFromEPSG(4326)
+    degrees.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    y, x = np.mgrid[0:lines, 0:samples]
+    places = np.array(osr.CoordinateTransformation(utm, degrees).TransformPoints(
+        np.stack([500015 + 30. * x.ravel(), 4999985 - 30. * y.ravel()], axis=1).tolist()))
+    lon, lat = places[:, 0].reshape(x.shape), places[:, 1].reshape(x.shape)
+    if box == "slanted":  # crosses the central meridian, so that it is bent to both sides
+        ring = [(12, 43.9), (18.3, 46.5), (18, 40), (12, 40)]
+        inside = lat < 43.9 + (lon - 12) * (46.5 - 43.9) / 6.3
+        middle = np.interp(lat.mean(), [43.9, 46.5], [12, 18.3])
+        assert 14.5 < middle < 15.5
+    else:
+        west, south, east, north = box
+        ring = [(west, south), (east, south), (east, north), (west, north)]
+        inside = (lon > west) & (lon < east) & (lat > south) & (lat < north)
+    (tmp_path / "aoi.geojson").write_text(json.dumps({"type": "Feature", "properties": {}, "geometry": {
+        "type": "Polygon", "coordinates": [[*ring, ring[0]]]}}))
+    succeed(run("gdal_hsi_pca", "-nc", 1, "-mask", tmp_path / "aoi.geojson", "-mask-output", scene, tmp_path / "out.tif"))
+    got = np.isfinite(read(tmp_path / "out.tif")[0])
+    assert 0 < inside.sum() < inside.size and (got != inside).sum() <= 0.01 * inside.size

@@ -84,23 +84,102 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     return geometry;
 }
 
-/// Moves what GDAL burns along the first axis.
-void move_along(OGRGeometry& geometry, double by) {
+/// Calls one of these for every point, line and ring of what GDAL burns.
+template <class OfPoint, class OfLine>
+void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine& of_line) {
     const auto type = wkbFlatten(geometry.getGeometryType());
     if (type == wkbPoint) {
-        geometry.toPoint()->setX(geometry.toPoint()->getX() + by);
+        of_point(*geometry.toPoint());
     } else if (OGR_GT_IsSubClassOf(type, wkbLineString)) {
-        OGRLineString& line = *geometry.toLineString();
-        for (int i = 0; i < line.getNumPoints(); ++i)
-            line.setPoint(i, line.getX(i) + by, line.getY(i));
+        of_line(*geometry.toLineString());
     } else if (type == wkbPolygon) {
         for (OGRLinearRing* const ring : *geometry.toPolygon())
-            move_along(*ring, by);
+            of_line(*ring);
     } else if (OGR_GT_IsSubClassOf(type, wkbGeometryCollection)) {
         for (OGRGeometry* const part : *geometry.toGeometryCollection())
-            move_along(*part, by);
+            for_each_part(*part, of_point, of_line);
     }
 }
+
+/// Moves what GDAL burns along the first axis.
+void move_along(OGRGeometry& geometry, double by) {
+    for_each_part(
+        geometry, [&](OGRPoint& point) { point.setX(point.getX() + by); },
+        [&](OGRLineString& line) {
+            for (int i = 0; i < line.getNumPoints(); ++i)
+                line.setPoint(i, line.getX(i) + by, line.getY(i));
+        });
+}
+
+/// Edges are straight in the SRS of their features, and bent in another one: a parallel of six degrees at
+/// latitude 45 leaves the straight line between its ends in UTM by four kilometres. Adds points until edges
+/// that are straight between them are the same to a tenth of a pixel.
+class BentEdges {
+  public:
+    /// `pixel`: its shorter side, in the SRS to which `way` leads.
+    BentEdges(OGRCoordinateTransformation& way, double pixel) : m_way(way), m_pixel(pixel) {}
+
+    void add_points(OGRGeometry& geometry) {
+        const GdalErrors quiet; // what has no place there is found when the feature is turned itself
+        geometry.flattenTo2D();
+        for_each_part(
+            geometry, [](OGRPoint&) {}, [&](OGRLineString& line) { add_points(line); });
+    }
+
+  private:
+    struct Place {
+        double x = 0, y = 0;
+    };
+
+    void add_points(OGRLineString& line) {
+        m_found.clear();
+        for (int i = 0; i < line.getNumPoints(); ++i) {
+            const Place to{line.getX(i), line.getY(i)}, there = turned(to);
+            if (i > 0) divide(m_last, m_last_there, to, there, 0);
+            m_found.push_back(to);
+            m_last = to;
+            m_last_there = there;
+        }
+        if (m_found.size() == static_cast<size_t>(line.getNumPoints())) return;
+        line.setNumPoints(static_cast<int>(m_found.size()), FALSE);
+        for (size_t i = 0; i < m_found.size(); ++i)
+            line.setPoint(static_cast<int>(i), m_found[i].x, m_found[i].y);
+    }
+
+    Place turned(Place p) const {
+        if (!m_way.Transform(1, &p.x, &p.y)) p.x = p.y = HUGE_VAL;
+        return p;
+    }
+
+    void divide(const Place& a, const Place& a_there, const Place& b, const Place& b_there, int depth) {
+        constexpr int most = 12;   // halvings
+        constexpr double few = 16; // pixels: so short an edge is straight
+        const double length = std::hypot(b_there.x - a_there.x, b_there.y - a_there.y);
+        if (depth == most || !std::isfinite(length) || length < few * m_pixel) return;
+        const auto between = [](const Place& p, const Place& q, double t) {
+            return Place{p.x + t * (q.x - p.x), p.y + t * (q.y - p.y)};
+        };
+        const auto is_off = [&](const Place& there, double t) {
+            constexpr double much = 0.1; // of a pixel
+            const Place straight = between(a_there, b_there, t);
+            return std::hypot(there.x - straight.x, there.y - straight.y) > much * m_pixel;
+        };
+        const Place middle = between(a, b, 0.5), there = turned(middle);
+        if (!std::isfinite(there.x + there.y)) return;
+        // An edge that is bent to both sides may meet the straight one in its middle.
+        if (!is_off(there, 0.5) && !is_off(turned(between(a, b, 0.25)), 0.25) &&
+            !is_off(turned(between(a, b, 0.75)), 0.75))
+            return;
+        divide(a, a_there, middle, there, depth + 1);
+        m_found.push_back(middle);
+        divide(middle, there, b, b_there, depth + 1);
+    }
+
+    OGRCoordinateTransformation& m_way;
+    const double m_pixel;
+    std::vector<Place> m_found;
+    Place m_last, m_last_there;
+};
 
 /// A feature before it is known what its numbers mean.
 struct Found {
@@ -364,6 +443,11 @@ class VectorLabels final : public LabelSource {
             const auto is_not_placed = [&] {
                 if (not_placed++ == 0) unplaced = own;
             };
+            if (one.geometry && m_transformation) {
+                const GeoTransform& gt = *m_grid.geotransform;
+                BentEdges(*m_transformation, std::min(std::hypot(gt[1], gt[4]), std::hypot(gt[2], gt[5])))
+                    .add_points(*one.geometry);
+            }
             if (one.geometry && m_transformation &&
                 one.geometry->transform(m_transformation.get()) != OGRERR_NONE) {
                 is_not_placed();
