@@ -11,7 +11,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from osgeo import gdal, ogr
+from osgeo import gdal, ogr, osr
 
 from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
 
@@ -383,3 +383,26 @@ def test_values_beyond_the_type(tmp_path, kind, beyond, verb):
         assert f"{len(beyond)} of 198 values {verb} beyond the range of {kind}" in said, said
     else:
         assert "beyond" not in said
+
+
+@pytest.mark.parametrize("kind, extension, keeps", [("GTiff", "tif", True), ("ENVI", "dat", True), ("HFA", "img", True), ("PCIDSK", "pix", True),
+                                                    ("netCDF", "nc", False), ("Zarr", "zarr", False)])
+@pytest.mark.parametrize("how", ["points", "RPC"])
+def test_places_that_formats_do_not_keep(tmp_path, kind, extension, keeps, how):
+    """netCDF makes coordinates of pixel numbers where there is no geotransform, which are no place."""
+    if gdal.GetDriverByName(kind) is None:
+        pytest.skip("this GDAL has no " + kind)
+    path = write_scene(tmp_path / "s.tif", cube(30, 20, 3), driver="GTiff", geotransform=None, epsg=None)
+    scene = gdal.Open(path, gdal.GA_Update)
+    if how == "RPC":
+        scene.SetMetadata({"LINE_OFF": "10", "SAMP_OFF": "15", "LAT_OFF": "50", "LONG_OFF": "10", "HEIGHT_OFF": "0", "LINE_SCALE": "10",
+                           "SAMP_SCALE": "15", "LAT_SCALE": "0.1", "LONG_SCALE": "0.1", "HEIGHT_SCALE": "100",
+                           **{part + "_COEFF": " ".join(["0 1", *["0"] * 18]) for part in ("LINE_NUM", "SAMP_NUM")},
+                           **{part + "_COEFF": " ".join(["1", *["0"] * 19]) for part in ("LINE_DEN", "SAMP_DEN")}}, "RPC")
+    else:
+        srs = osr.SpatialReference()
+        srs.ImportFromEPSG(4326)
+        scene.SetGCPs([gdal.GCP(10 + x / 100, 50 - y / 100, 0, x, y) for x, y in ((0, 0), (30, 0), (0, 20), (30, 20), (15, 9))], srs.ExportToWkt())
+    scene = None
+    said = succeed(run("gdal_hsi_pca", "-nc", 1, "-of", kind, path, tmp_path / ("out." + extension))).err
+    assert ("does not keep the " + ("rational polynomial" if how == "RPC" else "ground control points") in said) != keeps, said

@@ -8,6 +8,7 @@
 #include <gdal_priv.h>
 #include <ogr_spatialref.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
@@ -126,13 +127,35 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
     return true;
 }
 
+namespace {
+
+/// Whether a geotransform places the window's pixels where control points do, to two pixels: some formats
+/// make one of the other, and netCDF's numbers pixels where there is none.
+bool follows(const double (&gt)[6], const SceneMetadata& scene) {
+    const double near = 2 * std::max(std::hypot(gt[1], gt[4]), std::hypot(gt[2], gt[5]));
+    return std::all_of(scene.gcps.begin(), scene.gcps.end(), [&](const GroundControlPoint& p) {
+        const double x = p.pixel - static_cast<double>(scene.window.x),
+                     y = p.line - static_cast<double>(scene.window.y);
+        return std::fabs(gt[0] + gt[1] * x + gt[2] * y - p.x) <= near &&
+               std::fabs(gt[3] + gt[4] * x + gt[5] * y - p.y) <= near;
+    });
+}
+
+} // namespace
+
 std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
     GDALDataset& file = *m_parts.front();
     const GdalErrors quiet;
     double wanted[6], found[6];
     const bool placed = file.GetGeoTransform(found) == CE_None;
-    if (!scene.window_geotransform(wanted))
-        return scene.gcps.empty() || placed || file.GetGCPCount() > 0 ? "" : "the ground control points";
+    if (!scene.window_geotransform(wanted)) {
+        if (!scene.gcps.empty())
+            return file.GetGCPCount() > 0 || (placed && follows(found, scene)) ? ""
+                                                                               : "the ground control points";
+        return scene.domains.count("RPC") > 0 && file.GetMetadata("RPC") == nullptr
+                   ? "the rational polynomial coefficients (RPC)"
+                   : "";
+    }
     const OGRSpatialReference* const srs = file.GetSpatialRef();
     const bool unknown = scene.srs && (srs == nullptr || srs->IsEmpty());
     if (!placed) return unknown || !scene.srs ? "the georeference" : "the geotransform";
