@@ -129,6 +129,8 @@ class MadeRecord {
             made[output] = state_of(output);
             for (const auto& file : raster::files_as_they_are(output))
                 made[file.path] = state_of(file.path);
+            // Where programs that only look keep statistics, too: what it holds does not count.
+            if (const std::string side = output + ".aux.xml"; is_there(side)) made[side] = {{"there", true}};
         }
         for (const auto& [file, state] : made.items())
             read.erase(file); // y.prj of the output y.shp, beside the input y.tif
@@ -246,7 +248,9 @@ class MadeRecord {
     }
     static bool is_as(const Json& files) {
         for (const auto& [file, state] : files.items())
-            if (!is_known(state) || state_of(file) != state) return false;
+            if (state.is_object() && state.contains("there") ? !is_there(file)
+                                                             : !is_known(state) || state_of(file) != state)
+                return false;
         return true;
     }
 

@@ -232,3 +232,17 @@ def test_no_word_of_the_command_is_kept(tmp_path, scene):
     """Open options may be passwords."""
     succeed(run("gdal_hsi_pca", "-if-needed", "-oo", "PASSWORD=swordfish", "-nc", 2, scene, tmp_path / "o.tif"))
     assert "swordfish" not in (tmp_path / "o.tif.made").read_text()
+
+
+def test_a_side_file_of_an_output_is_to_be_there(tmp_path, scene):
+    """What it holds does not count: whoever looks at an output may add statistics."""
+    pca(tmp_path, scene)
+    side = tmp_path / "o.img.aux.xml"
+    before = side.read_bytes()
+    output = gdal.Open(str(tmp_path / "o.img"))
+    output.GetRasterBand(1).ComputeStatistics(False)
+    output = None
+    assert side.read_bytes() != before and skipped(tmp_path, scene)
+    side.unlink()
+    assert not skipped(tmp_path, scene)
+    assert side.read_bytes() == before and skipped(tmp_path, scene)
