@@ -227,6 +227,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
         std::vector<std::string> option_files;
         words = expand_option_files(std::move(words), &option_files);
         const std::string command = quote_command(name, words);
+        GDALGetDriverCount(); // reads GDAL's own file of settings now, which would replace these later
         for (const auto& [key, value] : take_configuration(words))
             CPLSetConfigOption(key.c_str(), value.c_str());
         if (serve_general_options(name, words)) {

@@ -15,6 +15,7 @@
 #include "raster/files/scene_document.h"
 #include "raster/files/side_files.h"
 #include "raster/files/text_output.h"
+#include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"
@@ -25,7 +26,6 @@
 #include <filesystem>
 #include <new>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -88,7 +88,7 @@ Json own_options(const Call& call) {
 class MadeRecord {
   public:
     /// \throws UsageError when no output is a file, Error when another file has the record's name.
-    MadeRecord(const Call& call, std::string command) : m_command(std::move(command)) {
+    explicit MadeRecord(const Call& call) {
         const CommonOptions& options = call.options();
         m_path = call.first_output();
         if (m_path.empty()) throw UsageError("-if-needed means nothing without an output", "Leave it out.");
@@ -101,7 +101,7 @@ class MadeRecord {
         for (const Argument& argument : call.arguments())
             if (argument.count > 0 && !is_free(argument.name)) // no word itself: some are passwords
                 given[argument.name] = digest_of(joined(argument.words, "\n"));
-        m_told["configuration"] = digest_of(configuration());
+        m_told["settings"] = digest_of(joined(raster::settings_of_results(), "\n"));
         read();
     }
 
@@ -115,7 +115,7 @@ class MadeRecord {
     void look_at_inputs(const raster::RunFiles& files) {
         for (const std::string& file : files.read()) {
             if (is_overview(file)) continue;
-            const Json& state = m_inputs[file] = state_of(file);
+            const Json& state = m_inputs[file] = state_of(file, true);
             if (!state.is_object()) continue; // it is not there
             for (const std::string& other : raster::files_that_may_come(file))
                 if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
@@ -124,9 +124,11 @@ class MadeRecord {
     /// Once they have them. \throws Error.
     void write(const raster::RunFiles& files) const {
         Json made = Json::object(), read = m_inputs;
+        bool computed = false;
         for (const auto& [role, output] : files.written()) {
             if (output == m_report) continue;
             made[output] = state_of(output);
+            computed = computed || raster::is_scene_document(output);
             for (const auto& file : raster::files_as_they_are(output))
                 made[file.path] = state_of(file.path);
             // Where programs that only look keep statistics, too: what it holds does not count.
@@ -134,6 +136,9 @@ class MadeRecord {
         }
         for (const auto& [file, state] : made.items())
             read.erase(file); // y.prj of the output y.shp, beside the input y.tif
+        if (!computed)
+            for (auto& state : read)
+                if (state.is_object() && state.contains("holds")) state.erase("modified");
         const Json record{
             {"format", format}, {"told", m_told}, {"read", std::move(read)}, {"made", std::move(made)}};
         raster::write_text_output({"-if-needed", m_path, true, nullptr},
@@ -156,23 +161,6 @@ class MadeRecord {
         return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
     }
     static bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
-    /// The settings of GDAL's that the command line gives.
-    std::string configuration() const {
-        std::istringstream words(m_command);
-        std::string text;
-        int wanted = 0;
-        for (std::string word; words >> word;) {
-            if (word == "--config") {
-                wanted = 2;
-                continue;
-            }
-            if (wanted == 0) continue;
-            text += (text.empty() ? "" : " ") + word;
-            wanted = wanted == 2 && word.find('=') == std::string::npos ? 1 : 0;
-        }
-        return text;
-    }
-
     /// What a power failure leaves of a record is as none; anything else is somebody's.
     void read() {
         if (!is_there(m_path)) return;
@@ -196,8 +184,9 @@ class MadeRecord {
                         "Delete it, or name another output.");
     }
 
-    /// Null: not there. Small files by what they hold, others by size and time.
-    static Json state_of(const std::string& file) {
+    /// Null: not there. Small files by what they hold, others by size and time; all by time, too, where
+    /// `timed`, as a scene that computes compares its sources.
+    static Json state_of(const std::string& file, bool timed = false) {
         if (!is_local(file)) {
             Json all = Json::array();
             for (const auto& one : raster::files_as_they_are(file))
@@ -212,9 +201,8 @@ class MadeRecord {
         if (!std::filesystem::is_regular_file(status)) return state;
         const uint64_t bytes = std::filesystem::file_size(file, error);
         state["bytes"] = bytes;
-        if (bytes > small || error)
-            state["modified"] = time_of(file);
-        else
+        if (timed || bytes > small || error) state["modified"] = time_of(file);
+        if (bytes <= small && !error)
             state["holds"] = digest_of(read_text_file(file, small, FileHolds::bytes));
         return state;
     }
@@ -248,13 +236,13 @@ class MadeRecord {
     }
     static bool is_as(const Json& files) {
         for (const auto& [file, state] : files.items())
-            if (state.is_object() && state.contains("there") ? !is_there(file)
-                                                             : !is_known(state) || state_of(file) != state)
+            if (state.is_object() && state.contains("there")
+                    ? !is_there(file)
+                    : !is_known(state) || state_of(file, state.contains("modified")) != state)
                 return false;
         return true;
     }
 
-    const std::string m_command;
     std::string m_path, m_report;
     Json m_told, m_before, m_inputs = Json::object();
 };
@@ -436,7 +424,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         call.run_checks();
         std::optional<MadeRecord> made_record;
         if (options.if_needed) {
-            made_record.emplace(call, command);
+            made_record.emplace(call);
             if (!parallel::ranks().any("a need", !made_record->holds())) {
                 run->note("Nothing to do: the outputs are those that this command has made of these inputs");
                 run->report()["if_needed"] = "nothing to do";

@@ -246,3 +246,38 @@ def test_a_side_file_of_an_output_is_to_be_there(tmp_path, scene):
     side.unlink()
     assert not skipped(tmp_path, scene)
     assert side.read_bytes() == before and skipped(tmp_path, scene)
+
+
+@pytest.mark.parametrize("form", ["-of HSI", "pipeline"])
+def test_a_scene_that_computes_is_one_that_opens(tmp_path, scene, form):
+    """It compares its sources by time, so their time counts here, too."""
+    out = tmp_path / "o.hsi"
+    line = {"-of HSI": ["gdal_hsi_spp", "-if-needed", "-ws", 3, scene, out],
+            "pipeline": ["gdal_hsi_pipeline", "-if-needed", "read", scene, "!", "spp", "-ws", 3, "!", "write", out]}[form]
+    assert NOTHING not in succeed(run(*line)).out
+    assert NOTHING in succeed(run(*line)).out
+    later = time.time() + 100
+    os.utime(tmp_path / "s.img", (later, later))
+    assert NOTHING not in succeed(run(*line)).out
+    assert gdal.Open(str(tmp_path / "s.img")).RasterCount == 8
+    succeed(run("gdal_hsi_pca", "-nc", 2, out, tmp_path / "q.tif"))
+    assert NOTHING in succeed(run(*line)).out
+
+
+@pytest.mark.parametrize("setting", ["GDAL_NETCDF_BOTTOMUP=NO", "GDAL_PAM_ENABLED=NO", "HSI_SIMD=portable", "PROJ_NETWORK=OFF", "gtiff_point_geo_ignore=YES"])
+def test_settings_count_wherever_they_stand(tmp_path, scene, setting):
+    name, value = setting.split("=")
+    line = ["gdal_hsi_pca", "-if-needed", "-nc", 2, scene, tmp_path / "o.tif"]
+    succeed(run(*line))
+    environment = {name: value}
+    assert NOTHING not in succeed(run(*line, env=environment)).out
+    assert NOTHING in succeed(run(*line, env=environment)).out
+    assert NOTHING in succeed(run(*line, "--config", name, value)).out
+    (tmp_path / "gdalrc").write_text(f"[configoptions]\n{name}={value}\n")
+    assert NOTHING in succeed(run(*line, env={"GDAL_CONFIG_FILE": str(tmp_path / "gdalrc")})).out
+    # The command line's word comes before the file's.
+    assert NOTHING not in succeed(run(*line, "--config", name, "ssse3" if name == "HSI_SIMD" else "MAYBE", env={"GDAL_CONFIG_FILE": str(tmp_path / "gdalrc")})).out
+    assert NOTHING not in succeed(run(*line)).out
+    for free in "GDAL_CACHEMAX=300", "AWS_SECRET_ACCESS_KEY=swordfish", "CPL_DEBUG=OFF", "GDAL_HTTP_TIMEOUT=7":
+        assert NOTHING in succeed(run(*line, env=dict([free.split("=")]))).out
+        assert NOTHING in succeed(run(*line, "--config", *free.split("="))).out

@@ -28,7 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
-constexpr int most_documents = 64; ///< documents within documents
+constexpr int most_documents = 64;                           ///< documents within documents
+constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< the value of "format"
 
 /// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from where the reader stands.
 std::string with_absolute_file(const std::string& path) {
@@ -232,6 +233,14 @@ SceneDocument parse_scene_document(const std::string& text, const std::string& f
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) reader.fail("it is no JSON text, or not all of one");
     return reader.document(json, 0);
+}
+
+bool is_scene_document(const std::string& path) {
+    const std::string begin = beginning_of_file(path, 1024);
+    const size_t at = begin.find_first_not_of(" \t\r\n");
+    if (at == std::string::npos || begin[at] != '{') return false;
+    return begin.find(std::string("\"") + scene_document_tag + "\"") != std::string::npos ||
+           equal_names(extension_of(path), "hsi");
 }
 
 SceneDocument read_scene_document(const std::string& path) {

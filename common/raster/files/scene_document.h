@@ -53,6 +53,10 @@ struct SceneDocument {
     std::shared_ptr<stream::LinkStore> store;
 };
 
+/// Whether there is such a document at `path`, perhaps a damaged one: told by its beginning, or, of text in
+/// JSON, by the extension .hsi.
+bool is_scene_document(const std::string& path);
+
 /// Names in it become those from where this process stands. Throws Error naming the file and what is damaged,
 /// also for a version that is not known.
 SceneDocument read_scene_document(const std::string& path);

@@ -9,7 +9,9 @@
 #include <gdal_priv.h>
 
 #include <algorithm>
-#include <vector>
+#include <initializer_list>
+#include <map>
+#include <unistd.h>
 
 namespace hsi::raster {
 
@@ -64,6 +66,78 @@ bool keeps_files(GDALDriver* driver) {
 bool reads_hdf5(const std::string& driver) {
     const auto names = {"HDF5Image", "HDF5", "netCDF", "BAG", "KEA", "S102", "S104", "S111"};
     return std::any_of(names.begin(), names.end(), [&](const char* name) { return driver == name; });
+}
+
+namespace {
+
+bool begins_with_any(const std::string& name, std::initializer_list<const char*> beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const char* beginning) { return STARTS_WITH_CI(name.c_str(), beginning); });
+}
+
+/// GDAL keeps no list of its settings, and any may stand in the environment: by the families' beginnings.
+bool is_setting(const std::string& name) {
+    return begins_with_any(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
+                                  "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
+                                  "HDF4_", "HDF5_",   "ZARR_",   "JPEG_", "OPJ_",  "PNG_",
+                                  "WEBP_", "NITF_",   "PCIDSK_", "HFA_",  "MRF_",  "SHAPE_",
+                                  "DBF_",  "SQLITE_", "GPKG_",   "USE_",  "BSB_",  "RASTERLITE_"});
+}
+
+/// Of access (which changes from day to day), speed, or messages.
+bool changes_no_result(const std::string& name) {
+    return begins_with_any(name, {"GDAL_HTTP_",
+                                  "CPL_VSIL_",
+                                  "CPL_CURL_",
+                                  "CPL_AWS_",
+                                  "CPL_GS_",
+                                  "CPL_AZURE_",
+                                  "CPL_DEBUG",
+                                  "CPL_LOG",
+                                  "CPL_TIME",
+                                  "CPL_TMP",
+                                  "CPL_ERROR",
+                                  "CPL_MAX_ERROR",
+                                  "CPL_CPU",
+                                  "AWS_",
+                                  "GS_",
+                                  "AZURE_",
+                                  "OSS_",
+                                  "SWIFT_",
+                                  "VSI_CACHE",
+                                  "GDAL_CACHEMAX",
+                                  "GDAL_NUM_",
+                                  "PROJ_DEBUG",
+                                  "GDAL_MAX_DATASET_POOL",
+                                  "GDAL_CONFIG_FILE",
+                                  "GDAL_SWATH_SIZE",
+                                  "GDAL_DISABLE_CPLLOCALEC"});
+}
+
+} // namespace
+
+std::vector<std::string> settings_of_results() {
+    GetGDALDriverManager(); // has read GDAL's own file of settings
+    std::map<std::string, std::string> all;
+    const auto take = [&](const char* const* list, bool any_name) {
+        for (; list != nullptr && *list != nullptr; ++list) {
+            const std::string setting = *list;
+            const size_t end = setting.find('=');
+            if (end == std::string::npos) continue;
+            const std::string name = CPLString(setting.substr(0, end)).toupper();
+            if ((any_name || is_setting(name)) && !changes_no_result(name))
+                all[name] = setting.substr(end + 1);
+        }
+    };
+    take(environ, false);
+    const CPLStringList of_process(CPLGetConfigOptions()), of_thread(CPLGetThreadLocalConfigOptions());
+    take(of_process.List(), true); // these two come first in GDAL, too
+    take(of_thread.List(), true);
+    std::vector<std::string> settings;
+    settings.reserve(all.size());
+    for (const auto& [name, value] : all)
+        settings.push_back(name + "=" + value);
+    return settings;
 }
 
 void check_is_file(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 class GDALDriver;
 
@@ -31,6 +32,11 @@ bool keeps_files(GDALDriver* driver);
 
 /// True for drivers whose datasets may lie in a file of HDF5.
 bool reads_hdf5(const std::string& driver);
+
+/// The settings of GDAL, PROJ and these tools that may change what a run reads, computes or writes, as
+/// "NAME=value" in the order of their names: from the environment, GDAL's own file of settings, --config or
+/// the program around. Those of access, speed and messages are left out.
+std::vector<std::string> settings_of_results();
 
 /// \throws UsageError when an output's name is no file's but that of a connection (PG:dbname=x) or of a part
 /// of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.

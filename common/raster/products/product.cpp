@@ -188,14 +188,6 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
     return n > 0 ? std::min(n, whole) : whole;
 }
 
-bool is_scene_document(const std::string& path) {
-    const std::string begin = beginning_of_file(path, looked_at);
-    const size_t at = begin.find_first_not_of(" \t\r\n");
-    if (at == std::string::npos || begin[at] != '{') return false;
-    return begin.find(std::string("\"") + scene_document_tag + "\"") != std::string::npos ||
-           equal_names(extension_of(path), "hsi");
-}
-
 SceneFile find_scene(const std::string& path) {
     if (may_lead_to_matlab(path))
         if (auto product = matlab_product(path)) return {path, std::move(product), {}, {}};

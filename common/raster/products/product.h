@@ -75,12 +75,6 @@ struct SceneFile {
     std::vector<std::string> notes;         ///< what the user should know, of files that are no product
 };
 
-/// Whether there is a scene that computes (files/scene_document.h) at `path`, perhaps a damaged one: told by
-/// its beginning, or, of text in JSON, by the extension .hsi.
-bool is_scene_document(const std::string& path);
-/// The value of "format" in one.
-inline constexpr const char* scene_document_tag = "gdal_hsi_scene";
-
 /// The data file for an ENVI header, the image for the XML file of a product; else the path itself. Names
 /// that are no files (NETCDF:"a.nc":v) are none of products. Throws Error for a product that lacks a part,
 /// and for a header without a data file.
