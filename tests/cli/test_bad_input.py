@@ -481,9 +481,9 @@ def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
     first_error(result)
 
 
-def in_the_middle(act, scene, out, *options):
+def in_the_middle(act, scene, out, *options, window=15):
     """spp on the scene, and `act` on its process when its second pass has begun."""
-    process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", 15, *options, scene,
+    process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", window, *options, scene,
                     out / "out.img", "-of", "ENVI", "-overwrite", nice=10)
     names = set(os.listdir(out))
     try:
@@ -518,7 +518,7 @@ def test_source_that_changes_meanwhile(tmp_path, out, how):
 
     (out / "out.img").write_text("old")
     with assert_untouched(out):
-        code, _, err = in_the_middle(change, scene, out)
+        code, _, err = in_the_middle(change, scene, out, window=7)  # goes on to its end
     assert code == 1 and "was changed while this run read it" in err, err
 
 
