@@ -69,7 +69,7 @@ class Group {
     /// there is none.
     virtual void swap_borders(const std::string& what, std::string& before, std::string& after) = 0;
     /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
-    /// that means: "sees another src".
+    /// that means: "sees another src". Of texts of several lines the message has the first that differ.
     virtual void agree(const std::string& what, const std::string& mine, const std::string& fault,
                        const std::string& advice) = 0;
     /// for_each() (parallel/threads.h) with the units shared among the ranks: whoever is free takes the next

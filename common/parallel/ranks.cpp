@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,14 @@ void keep_for_good(std::unique_ptr<T> left) {
     static auto& kept = *new std::vector<std::shared_ptr<void>>;
     const std::lock_guard lock(mutex);
     kept.push_back(std::move(left));
+}
+
+/// The first line that the other text does not have.
+std::string own_line(const std::string& text, const std::string& other) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (("\n" + other + "\n").find("\n" + line + "\n") == std::string::npos) return line;
+    return "nothing";
 }
 
 } // namespace
@@ -375,9 +384,9 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
     if (!several()) return;
     const auto list = all(what, mine);
     for (int r = 1; r < m_size; ++r)
-        if (list[static_cast<size_t>(r)] != list.front())
-            throw Error(name(r) + " " + fault + " than " + name(0) + ": " + list[static_cast<size_t>(r)] +
-                            " and " + list.front(),
+        if (const std::string& other = list[static_cast<size_t>(r)]; other != list.front())
+            throw Error(name(r) + " " + fault + " than " + name(0) + ": " + own_line(other, list.front()) +
+                            " and " + own_line(list.front(), other),
                         advice);
 }
 

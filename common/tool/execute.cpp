@@ -2,6 +2,7 @@
 #include "tool/execute.h"
 
 #include "core/cuda_module.h"
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/forced_unwind.h"
@@ -100,8 +101,8 @@ class MadeRecord {
         auto& given = m_told["options"] = Json::object();
         for (const Argument& argument : call.arguments())
             if (argument.count > 0 && !is_free(argument.name)) // no word itself: some are passwords
-                given[argument.name] = digest_of(joined(argument.words, "\n"));
-        m_told["settings"] = digest_of(joined(raster::settings_of_results(), "\n"));
+                given[argument.name] = digest_text(joined(argument.words, "\n"));
+        m_told["settings"] = digest_text(joined(raster::settings_of_results(), "\n"));
         read();
     }
 
@@ -115,7 +116,8 @@ class MadeRecord {
     void look_at_inputs(const raster::RunFiles& files) {
         for (const std::string& file : files.read()) {
             if (is_overview(file)) continue;
-            const Json& state = m_inputs[file] = state_of(file, true);
+            Json& state = m_inputs[file];
+            state = is_stream(file) ? Json::array() : state_of(file, true);
             if (!state.is_object()) continue; // it is not there
             for (const std::string& other : raster::files_that_may_come(file))
                 if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
@@ -131,8 +133,10 @@ class MadeRecord {
             computed = computed || raster::is_scene_document(output);
             for (const auto& file : raster::files_as_they_are(output))
                 made[file.path] = state_of(file.path);
-            // Where programs that only look keep statistics, too: what it holds does not count.
-            if (const std::string side = output + ".aux.xml"; is_there(side)) made[side] = {{"there", true}};
+            if (!is_local(output)) continue;
+            const std::string side = output + ".aux.xml", mask = output + ".msk";
+            made[side] = {{"there", is_there(side)}, {"tells", digest_text(raster::told_by_side_file(side))}};
+            if (!made.contains(mask)) made[mask] = state_of(mask);
         }
         for (const auto& [file, state] : made.items())
             read.erase(file); // y.prj of the output y.shp, beside the input y.tif
@@ -161,14 +165,20 @@ class MadeRecord {
         return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
     }
     static bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+    /// A pipe or a device, of which nobody knows what will come.
+    static bool is_stream(const std::string& file) {
+        std::error_code error;
+        const auto status = std::filesystem::status(file, error);
+        return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+               !std::filesystem::is_directory(status);
+    }
     /// What a power failure leaves of a record is as none; anything else is somebody's.
     void read() {
         if (!is_there(m_path)) return;
-        std::string text;
+        std::string text = "?"; // another file: a FIFO, or one that is too large
         try {
-            text = read_text_file(m_path, largest_file::model, FileHolds::bytes);
-        } catch (const Error&) { // too large: another file
-            text = "?";
+            if (!is_stream(m_path)) text = read_text_file(m_path, largest_file::model, FileHolds::bytes);
+        } catch (const Error&) {
         }
         m_before = Json::parse(text, nullptr, false);
         if (m_before.is_object() && m_before.value("format", Json()) == Json(format) &&
@@ -203,7 +213,7 @@ class MadeRecord {
         state["bytes"] = bytes;
         if (timed || bytes > small || error) state["modified"] = time_of(file);
         if (bytes <= small && !error)
-            state["holds"] = digest_of(read_text_file(file, small, FileHolds::bytes));
+            state["holds"] = digest_text(read_text_file(file, small, FileHolds::bytes));
         return state;
     }
     static Json state_of_folder(const std::string& folder) {
@@ -213,7 +223,7 @@ class MadeRecord {
                 all.push_back(entry.path().string() + " " + std::to_string(entry.file_size()) + " " +
                               time_of(entry.path().string()));
         std::sort(all.begin(), all.end());
-        return {{"files", all.size()}, {"holds", digest_of(joined(all, "\n"))}};
+        return {{"files", all.size()}, {"holds", digest_text(joined(all, "\n"))}};
     }
     static std::string time_of(const std::string& file) {
         std::error_code error;
@@ -222,13 +232,8 @@ class MadeRecord {
                      : std::to_string(
                            static_cast<int64_t>(time.time_since_epoch().count())); // libc++: 128 bits
     }
-    static std::string digest_of(const std::string& bytes) {
-        uint64_t value = 14695981039346656037u; // FNV-1a
-        for (const char c : bytes)
-            value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
-        return std::to_string(value);
-    }
-    /// A file of which no time is known, as on some servers, is never as it was.
+    static std::string digest_text(const std::string& bytes) { return std::to_string(digest_of(bytes)); }
+    /// A file of which no time is known, as on some servers, or a pipe is never as it was.
     static bool is_known(const Json& state) {
         return !state.is_array() ||
                (!state.empty() && std::none_of(state.begin(), state.end(),
@@ -236,8 +241,9 @@ class MadeRecord {
     }
     static bool is_as(const Json& files) {
         for (const auto& [file, state] : files.items())
-            if (state.is_object() && state.contains("there")
-                    ? !is_there(file)
+            if (state.is_object() && state.contains("tells")
+                    ? digest_text(raster::told_by_side_file(file)) != state["tells"] ||
+                          (state["there"] == Json(true) && !is_there(file))
                     : !is_known(state) || state_of(file, state.contains("modified")) != state)
                 return false;
         return true;
@@ -328,6 +334,7 @@ void run_step(Run& run, Call& call, const std::string& title, const std::string&
     auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
     RunAccess::State& state = *made;
     state.files = whole.files;
+    state.agreed = whole.agreed;
     state.overwrite = call.given("overwrite");
     state.options = options;
     state.own_options = own_options(call);
@@ -421,6 +428,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         register_files(call, *files);
         state.check_report();
         report_possible = true;
+        state.agree_on_files();
         call.run_checks();
         std::optional<MadeRecord> made_record;
         if (options.if_needed) {
@@ -445,6 +453,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         call.work()(*run);
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
         state.finish();
+        state.agree_on_files();
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
         for (const std::string& text : host.library_failures())
             run->warn("GDAL: " + one_line(text));
@@ -513,6 +522,11 @@ void JoinedJob::join(CancelFlag& cancel, const std::string& command) {
         "command", command, "was started with other arguments",
         "Start all ranks with the same command, or set HSI_MPI=NO where each process is to do a run of "
         "its own.");
+    // HSI_SIMD counts by what comes of it.
+    auto settings = raster::settings_of_results();
+    std::erase_if(settings, [](const std::string& one) { return one.rfind("HSI_SIMD=", 0) == 0; });
+    ranks.agree("settings", joined(settings, "\n"), "has other settings of GDAL",
+                "Give all ranks the same: with --config, or with the environment (mpirun -x NAME).");
     ranks.agree(
         "arithmetic", arithmetic(), "computes otherwise",
         "Their results would differ in the last digits. Use nodes that are alike, or the same HSI_SIMD "

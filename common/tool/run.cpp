@@ -3,6 +3,7 @@
 
 #include "core/codec_time.h"
 #include "core/counted.h"
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/text.h"
@@ -24,6 +25,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -488,6 +491,51 @@ Run::masked(const std::shared_ptr<const stream::CubeSource>& source) const {
     return std::make_shared<stream::MaskedSource>(source, m->mask);
 }
 
+namespace {
+
+/// What a file holds, in short: its size, and some of its bytes.
+std::string likeness(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    if (fs::is_directory(status)) { // a Zarr store
+        std::vector<std::string> all;
+        for (fs::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+            if (at->is_regular_file(error))
+                all.push_back(at->path().string() + " " + std::to_string(at->file_size(error)));
+        std::sort(all.begin(), all.end());
+        return counted(all.size(), "file") + " in it, " + std::to_string(digest_of(joined(all, "\n")));
+    }
+    if (!fs::is_regular_file(status)) return {};
+    std::ifstream file(path, std::ios::binary);
+    const auto size = static_cast<int64_t>(fs::file_size(path, error));
+    constexpr int64_t piece = 64 << 10, pieces = 32;
+    std::vector<char> bytes(static_cast<size_t>(piece));
+    uint64_t digest = digest_of_nothing;
+    for (int64_t k = 0; k < pieces; ++k) {
+        const int64_t begin = size <= piece * pieces ? k * piece : (size - piece) / (pieces - 1) * k;
+        if (begin >= size) break;
+        file.seekg(begin);
+        file.read(bytes.data(), piece);
+        digest = digest_of({bytes.data(), static_cast<size_t>(file.gcount())}, digest);
+        file.clear();
+    }
+    return counted(size, "byte") + ", " + std::to_string(digest);
+}
+
+} // namespace
+
+void Run::Impl::agree_on_files() {
+    if (!parallel::ranks().several()) return;
+    std::string all;
+    for (const std::string& file : files->read())
+        if (is_local(file) && agreed->insert(file).second)
+            if (const std::string like = likeness(file); !like.empty())
+                all += (all.empty() ? "" : "\n") + file + " (" + like + ")";
+    parallel::ranks().agree("files", all, "sees another file",
+                            "Give all ranks the same files, on a file system that they share.");
+}
+
 void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Precision precision) {
     const bool known = std::any_of(m->watched.begin(), m->watched.end(),
                                    [&](const auto& other) { return other->path() == source->path(); });
@@ -500,6 +548,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
                                 counted(shape.bands, "band") + " of " + source->type_name(),
                             "sees another '" + source->path() + "'",
                             "Give all ranks the same file, on a file system that they share.");
+    m->agree_on_files();
     for (const std::string& text : source->notes())
         warn(text);
     if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);

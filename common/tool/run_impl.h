@@ -12,7 +12,10 @@
 #include "tool/run.h"
 
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 
 namespace hsi::tool {
 
@@ -39,13 +42,18 @@ struct Run::Impl {
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool outputs_are_good = false;              ///< keep_outputs()
     bool overwrite = false;                     ///< -overwrite, the frame's or the tool's own
+    /// Files that are the same for all ranks; steps and the run around them have one list.
+    std::shared_ptr<std::set<std::string>> agreed = std::make_shared<std::set<std::string>>();
 
     std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
     std::vector<std::string> warnings;
     double share_done = 0; ///< of the bar, all passes begun so far
     double bar_position = 0;
 
-    void start();               ///< clock, cache
+    void start(); ///< clock, cache
+    /// All ranks call it. Throws Error where files that the run reads, of which ranks have not spoken yet,
+    /// are others for one of them.
+    void agree_on_files();
     void set_cache();           ///< GDAL's block cache as `memory` has it
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);

@@ -50,6 +50,7 @@ void RunFiles::check_unchanged() const {}
 
 std::vector<std::string> files_read_with(const std::string&) { return {}; }
 std::vector<std::string> files_that_may_come(const std::string&) { return {}; }
+std::string told_by_side_file(const std::string&) { return {}; }
 std::vector<DocumentSource::File> files_as_they_are(const std::string&) { return {}; }
 bool is_scene_document(const std::string&) { return false; }
 bool is_there(const std::string& path) { return arrays::Exchange::current().inputs().count(path) > 0; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The file: JSON that people can read but for its sums, whose numbers come back to the last bit.
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "model/document.h"
@@ -29,13 +30,6 @@ std::string hexadecimal(uint64_t x) {
     char text[32];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(x));
     return text;
-}
-
-uint64_t digest_of(const std::string& text) {
-    uint64_t value = 14695981039346656037u; // FNV-1a
-    for (const char c : text)
-        value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return value;
 }
 
 std::string float_row(const std::vector<float>& v) { return model::row(v.data(), v.size()); }

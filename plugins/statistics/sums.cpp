@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_pack.h"
+#include "core/digest.h"
 #include "core/error.h"
 #include "parallel/group.h"
 #include "statistics/statistics.h"
@@ -14,20 +15,18 @@
 namespace hsi::statistics {
 namespace {
 
-/// FNV-1a, of 64 bits: against damage and mistakes, not against anybody.
 class Digest {
   public:
     template <class T>
     void take(const T& value) {
-        unsigned char bytes[sizeof(T)];
+        char bytes[sizeof(T)];
         std::memcpy(bytes, &value, sizeof value);
-        for (const unsigned char b : bytes)
-            m_value = (m_value ^ b) * 1099511628211u;
+        m_value = digest_of({bytes, sizeof bytes}, m_value);
     }
     uint64_t value() const { return m_value; }
 
   private:
-    uint64_t m_value = 14695981039346656037u;
+    uint64_t m_value = digest_of_nothing;
 };
 
 void take(Digest& digest, const math::ExactSums& sums) {

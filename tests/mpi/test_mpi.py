@@ -473,17 +473,54 @@ def test_other_arguments(large, tmp_path):
     assert contents(folder) == before
 
 
-def test_another_scene(large, tmp_path):
-    """The same name, but other pixels at one rank."""
-    here, there = tmp_path / "here", tmp_path / "there"
-    workloads.copy_of(large, here)
-    there.mkdir()
-    workloads.write_scene(there / "s.img", workloads.cube(20, 10, 6))
+@pytest.mark.parametrize("what", ["size", "pixels", "header", "mask", "side file"])
+def test_another_scene(large, tmp_path, what):
+    """The same name, but something else at one rank."""
+    here, there = workloads.copy_of(large, tmp_path / "here"), workloads.copy_of(large, tmp_path / "there")
+    image, header, mask = there / "s.img", there / "s.hdr", there / "mask.tif"
+    for folder in here, there:
+        shutil.copy(folder / "s.img", folder / "mask.tif")
+        shutil.copy(folder / "s.hdr", folder / "mask.hdr")
+    if what == "size":
+        workloads.write_scene(image, workloads.cube(20, 10, 6))
+    elif what in ("pixels", "mask"):
+        path = image if what == "pixels" else mask
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3 & ~3] ^= 1
+        path.write_bytes(data)
+    elif what == "header":
+        header.write_text(header.read_text() + "\ndata ignore value = 400\n")
+    else:
+        (there / "s.img.aux.xml").write_text("<PAMDataset><PAMRasterBand band='1'><NoDataValue>4</NoDataValue></PAMRasterBand></PAMDataset>")
     before, dst = contents(here), tmp_path / "o.dat"
-    command = each_its_own([spp(dst=dst)] * 2, [here, there])
-    fails(mpirun(2, command, here), "rank 1 on ", "20x10", "1101x37")
+    command = [BIN / "gdal_hsi_pca", "-device", "cpu", "-nc", "2", "-mask", "mask.tif", "s.img", dst]
+    name = {"header": "s.hdr", "mask": "mask.tif", "side file": "s.img.aux.xml"}.get(what, "s.img")
+    fails(mpirun(2, each_its_own([command] * 2, [here, there]), here), "rank 1 on ", "sees another file", name)
     assert contents(here) == before
     assert not dst.exists()
+
+
+def test_another_model(large, tmp_path):
+    here, there = workloads.copy_of(large, tmp_path / "here"), workloads.copy_of(large, tmp_path / "there")
+    for folder, components in (here, "2"), (there, "3"):
+        assert workloads.execute([BIN / "gdal_hsi_pca", "-nc", components, "-model", "model.json", "s.img", "x.tif"], folder).code == 0
+    command = [BIN / "gdal_hsi_pca", "-device", "cpu", "-apply", "model.json", "s.img", tmp_path / "o.dat"]
+    fails(mpirun(2, each_its_own([command] * 2, [here, there]), here), "rank 1 on ", "model.json")
+    assert not (tmp_path / "o.dat").exists()
+    pipeline = [BIN / "gdal_hsi_pipeline", "read", "s.img", "!", "pca", "-apply", "model.json", "!", "write", tmp_path / "o.dat"]
+    fails(mpirun(2, each_its_own([pipeline] * 2, [here, there]), here), "rank 1 on ", "model.json")
+    assert not (tmp_path / "o.dat").exists()
+
+
+def test_other_settings_of_gdal(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    before = contents(folder)
+    command = spp()
+    result = mpirun(2, each_its_own([command, ["env", "GDAL_PAM_ENABLED=NO", *command]]), folder)
+    fails(result, "rank 1 on ", "other settings", "GDAL_PAM_ENABLED=NO and nothing", code=1)
+    assert contents(folder) == before
+    # What changes no result, and what comes to the same.
+    assert mpirun(2, each_its_own([command, ["env", "GDAL_CACHEMAX=200", "CPL_DEBUG=OFF", *command]]), folder).code == 0
 
 
 def test_a_dst_that_ranks_do_not_share(large, tmp_path):

@@ -143,6 +143,8 @@ def test_each_line_comes_out_before_the_next_one_is_written(either, tmp_path, na
     print(f"{name}: a line is out after {sorted(seconds)[LINES // 2] * 1000:.1f} ms (median), "
           f"{max(seconds[1:]) * 1000:.1f} ms at most")
     assert not err, err.decode()
+    for path in made:
+        assert ".hsi-" not in pathlib.Path(path).with_suffix(".hdr").read_text() # the folder in which it was made
     same_as_offline(name, either, tmp_path / "out", recorder.path)
 
 
@@ -240,8 +242,20 @@ def other_header(recorder):
     recorder.path.with_suffix(".hdr").write_text(recorder.header.replace(f"samples = {SAMPLES}", "samples = 3"))
 
 
+def write_again(recorder):
+    """As a recorder that begins anew, with other lines, faster than anybody looks."""
+    recorder.path.write_bytes(recorder.bytes[::-1])
+
+
+def overwrite_a_line(recorder):
+    with open(recorder.path, "r+b") as file:
+        file.seek(recorder.offset + 4 * recorder.line_bytes)
+        file.write(b"\1" * recorder.line_bytes)
+    recorder.write(LINES - recorder.written)
+
+
 @pytest.mark.parametrize("what, message", [
-    (shrink, "has shrunk from"), (replace, "has been replaced by another file"), (remove, "has been removed or renamed"),
+    (shrink, "has shrunk from"), (write_again, "has been written again"), (overwrite_a_line, "has been written again"), (replace, "has been replaced by another file"), (remove, "has been removed or renamed"),
     (other_header, "the ENVI header of .* has been changed")])
 def test_a_file_that_does_something_else_than_grow(line, tmp_path, what, message):
     recorder, process = begun(line, tmp_path)

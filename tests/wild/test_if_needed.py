@@ -2,11 +2,12 @@
 """-if-needed: a command whose outputs stand as it has made them does nothing; whatever was changed since makes it work again."""
 import json
 import os
+import subprocess
 import time
 
 import numpy as np
 import pytest
-from conftest import cube, first_error, run, snapshot, start, succeed, write_scene
+from conftest import BIN, cube, first_error, run, snapshot, start, succeed, write_scene
 from osgeo import gdal, ogr, osr
 
 NOTHING = "Nothing to do"
@@ -234,8 +235,8 @@ def test_no_word_of_the_command_is_kept(tmp_path, scene):
     assert "swordfish" not in (tmp_path / "o.tif.made").read_text()
 
 
-def test_a_side_file_of_an_output_is_to_be_there(tmp_path, scene):
-    """What it holds does not count: whoever looks at an output may add statistics."""
+def test_a_side_file_of_an_output(tmp_path, scene):
+    """Whoever looks at an output may add statistics, but neither numbers with another meaning nor another place."""
     pca(tmp_path, scene)
     side = tmp_path / "o.img.aux.xml"
     before = side.read_bytes()
@@ -243,9 +244,18 @@ def test_a_side_file_of_an_output_is_to_be_there(tmp_path, scene):
     output.GetRasterBand(1).ComputeStatistics(False)
     output = None
     assert side.read_bytes() != before and skipped(tmp_path, scene)
-    side.unlink()
+    def band(text):
+        return before.decode().replace("</PAMDataset>", f'<PAMRasterBand band="2">{text}</PAMRasterBand></PAMDataset>')
+
+    for text in (None, band("<Scale>3</Scale>"), before.decode().replace("<PAMDataset>", "<PAMDataset><GeoTransform>1,2,0,3,0,-2</GeoTransform>")):
+        side.unlink() if text is None else side.write_text(text)
+        assert not skipped(tmp_path, scene)
+        assert side.read_bytes() == before and skipped(tmp_path, scene)
+    side.write_text(band('<Metadata><MDI key="STATISTICS_MEAN">4</MDI></Metadata>'))
+    assert skipped(tmp_path, scene)
+    mask = tmp_path / "o.img.msk"
+    mask.write_bytes((tmp_path / "o.img").read_bytes())
     assert not skipped(tmp_path, scene)
-    assert side.read_bytes() == before and skipped(tmp_path, scene)
 
 
 @pytest.mark.parametrize("form", ["-of HSI", "pipeline"])
@@ -281,3 +291,48 @@ def test_settings_count_wherever_they_stand(tmp_path, scene, setting):
     for free in "GDAL_CACHEMAX=300", "AWS_SECRET_ACCESS_KEY=swordfish", "CPL_DEBUG=OFF", "GDAL_HTTP_TIMEOUT=7":
         assert NOTHING in succeed(run(*line, env=dict([free.split("=")]))).out
         assert NOTHING in succeed(run(*line, "--config", *free.split("="))).out
+
+
+def test_what_comes_through_a_pipe_is_never_known(tmp_path, scene):
+    succeed(run("gdal_hsi_pca", "-nc", 2, "-model", tmp_path / "a.json", scene, tmp_path / "x.tif"))
+    succeed(run("gdal_hsi_pca", "-nc", 2, "-whiten", "-model", tmp_path / "b.json", scene, tmp_path / "x.tif", "-overwrite"))
+    seen = []
+    for model in "aab":
+        result = subprocess.run(["bash", "-c", '"$0" -if-needed -apply <(cat "$1") "$2" "$3"', BIN / "gdal_hsi_pca", tmp_path / f"{model}.json",
+                                 scene, tmp_path / "o.tif"], capture_output=True, text=True, check=True)
+        assert NOTHING not in result.stdout
+        seen.append((tmp_path / "o.tif").read_bytes())
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_a_fifo_is_no_record(tmp_path, scene):
+    os.mkfifo(tmp_path / "o.img.made")
+    result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")
+    assert result.code == 1 and "no record of -if-needed" in first_error(result)
+
+
+def test_headers_and_data_that_come_first_for_gdal(tmp_path, scene):
+    assert not skipped(tmp_path, scene)
+    assert skipped(tmp_path, scene)
+    (tmp_path / "s.img.hdr").write_text((tmp_path / "s.hdr").read_text() + "\ndata ignore value = 7\n")
+    assert not skipped(tmp_path, scene)
+    assert skipped(tmp_path, scene)
+    (tmp_path / "s.img.hdr").unlink()
+    assert not skipped(tmp_path, tmp_path / "s.hdr")
+    assert skipped(tmp_path, tmp_path / "s.hdr")
+    write_scene(tmp_path / "t.img", cube(30, 20, 8, seed=8))
+    os.rename(tmp_path / "t.img", tmp_path / "s")
+    assert not skipped(tmp_path, tmp_path / "s.hdr")
+
+
+@pytest.mark.parametrize("option, name", [("-statistics", "o.stat"), ("-apply", "o.json")])
+def test_a_text_beside_the_header_of_an_output(tmp_path, scene, option, name):
+    """The header of o.img is none of o.stat."""
+    make = {"o.stat": ["gdal_hsi_statistics", scene, "-o", tmp_path / name],
+            "o.json": ["gdal_hsi_pca", "-nc", 2, "-model", tmp_path / name, scene, tmp_path / "x.tif"]}[name]
+    succeed(run(*make))
+    line = ["gdal_hsi_pca", "-if-needed", option, tmp_path / name, scene, tmp_path / "o.img", "-of", "ENVI"]
+    for again in (), ("-overwrite",):
+        assert NOTHING not in succeed(run(*line, *again) if not again else run(*[w for w in line if w != "-if-needed"], *again)).out
+    succeed(run(*line))
+    assert NOTHING in succeed(run(*line)).out

@@ -3,11 +3,13 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/text.h"
 #include "raster/files/scene_document.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
+#include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/hdf5_references.h"
@@ -55,6 +57,16 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     return as(kinds);
 }
 
+/// A model, a table, statistics: the header beside it is that of an image of its stem.
+bool is_text_beside_header(const std::string& path) {
+    if (!is_local(path) || envi_header_beside(path).empty()) return false;
+    const std::string begin = beginning_of_file(path, 1024);
+    const bool text = !begin.empty() && std::all_of(begin.begin(), begin.end(), [](unsigned char c) {
+        return c >= ' ' || c == '\t' || c == '\r' || c == '\n';
+    });
+    return text && !all_samples(path);
+}
+
 class Collector {
   public:
     std::vector<std::string> files;
@@ -78,15 +90,17 @@ class Collector {
         add_containers(path, depth);
         if (is_there(path)) add_file(path);
         if (is_scene_document(path)) return add_scene(path, depth);
-        const Dataset dataset = open(path);
+        Dataset dataset = open(path);
+        const bool text = is_text_beside_header(path);
+        if (text && dataset && EQUAL(dataset->GetDriverName(), "ENVI")) dataset.reset();
         if (!dataset) {
             // A spectral library is no raster to GDAL, and has a header all the same.
-            for (const std::string& header :
-                 {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr")), path + ".HDR",
-                  std::string(CPLResetExtension(path.c_str(), "HDR"))})
-                if (is_there(header)) add_file(header);
-            for (const std::string& file : files_of_library(path))
-                add_file(file);
+            std::vector<std::string> beside = files_of_library(path);
+            for (const std::string& name : {path + ".", path})
+                for (const char* const extension : {"hdr", "HDR"})
+                    beside.push_back(CPLResetExtension(name.c_str(), extension));
+            for (const std::string& file : beside)
+                if (is_there(file) && !(text && EQUAL(CPLGetExtension(file.c_str()), "hdr"))) add_file(file);
             return;
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
@@ -447,9 +461,56 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
         names.push_back(path + suffix);
     for (const char* const extension : {"aux", "prj", "PRJ", "cpg", "CPG", "csvt"})
         names.push_back(with_extension(path, extension));
-    if (is_there(path + ".hdr")) names.push_back(with_extension(path, "hdr")); // which GDAL takes first
+    // Of headers GDAL takes x.img.hdr before x.hdr; data named by their header have several names.
+    if (!envi_header_beside(path).empty())
+        for (const std::string& header :
+             {path + ".hdr", path + ".HDR", with_extension(path, "hdr"), with_extension(path, "HDR")})
+            if (!is_there(header)) names.push_back(header);
+    if (EQUAL(CPLGetExtension(path.c_str()), "hdr"))
+        for (const std::string& data : envi_data_names(path))
+            if (!is_there(data)) names.push_back(data);
     std::erase(names, path);
     return names;
+}
+
+namespace {
+
+/// Numbers are written in more than one way.
+std::string one_spelling(const char* text) {
+    char* end = nullptr;
+    const double number = CPLStrtod(text, &end);
+    return end != text && *end == '\0' ? CPLSPrintf("%.14g", number) : text;
+}
+
+/// An element with all that it holds; empty: what counts for nothing.
+std::string told_by(const CPLXMLNode& node) {
+    const std::string name = node.pszValue;
+    // Programs that only look leave statistics, and repeat what the format's own header tells.
+    const bool counts = name != "Histograms" && name != "Metadata" && name != "Description";
+    if (node.eType == CXT_Comment || (node.eType == CXT_Element && !counts)) return {};
+    if (node.eType == CXT_Text) return one_spelling(node.pszValue);
+    std::vector<std::string> inside;
+    bool told = false;
+    for (const CPLXMLNode* at = node.psChild; at != nullptr; at = at->psNext) {
+        std::string text = told_by(*at);
+        told = told || (at->eType != CXT_Attribute && !text.empty());
+        if (!text.empty()) inside.push_back(std::move(text));
+    }
+    if (node.eType == CXT_Attribute) return name + "=" + joined(inside, "");
+    const bool list = name == "PAMDataset" || name == "PAMRasterBand";
+    if (list && !told) return {};
+    if (list) std::sort(inside.begin(), inside.end());
+    return "<" + name + " " + joined(inside, "\n") + ">";
+}
+
+} // namespace
+
+std::string told_by_side_file(const std::string& path) {
+    if (!is_there(path)) return {};
+    const GdalErrors quiet;
+    const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+    const CPLXMLNode* const root = tree ? CPLGetXMLNode(tree.get(), "=PAMDataset") : nullptr;
+    return root ? told_by(*root) : "?";
 }
 
 std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own) {

@@ -21,6 +21,11 @@ std::vector<std::string> files_read_with(const std::string& path);
 /// file, the .prj of a shapefile, .aux.xml ... Whether they are there or not.
 std::vector<std::string> files_that_may_come(const std::string& path);
 
+/// What GDAL's side file (.aux.xml) `path` tells of the place of a dataset and the meaning of its numbers, in
+/// a form of its own: metadata and statistics, to which programs that only look add, are left out. Empty
+/// where it tells nothing or is not there.
+std::string told_by_side_file(const std::string& path);
+
 /// Throws Error when a dataset that `path`, a VRT, reads somewhere below lacks its values
 /// (check_values_are_there()).
 void check_virtual_sources(const std::string& path);

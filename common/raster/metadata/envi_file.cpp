@@ -287,17 +287,22 @@ std::string envi_header_of(GDALDataset& dataset) {
     return {};
 }
 
-std::optional<EnviFile> envi_file_of_header(const std::string& path) {
-    if (!is_header_name(path) || !is_envi_header(path)) return std::nullopt;
-    const uint64_t wanted = envi_bytes_told(read_envi_header(path));
-    const std::string stem = path.substr(0, path.size() - 4);
+std::vector<std::string> envi_data_names(const std::string& header) {
+    const std::string stem = header.substr(0, header.size() - 4);
     std::vector<std::string> names = {stem};
     for (const char* extension : {"dat", "img", "bsq", "bil", "bip", "raw", "bin", "rfl"}) {
         names.push_back(stem + "." + extension);
         names.push_back(stem + "." + CPLString(extension).toupper());
     }
+    return names;
+}
+
+std::optional<EnviFile> envi_file_of_header(const std::string& path) {
+    if (!is_header_name(path) || !is_envi_header(path)) return std::nullopt;
+    const uint64_t wanted = envi_bytes_told(read_envi_header(path));
+    const std::string stem = path.substr(0, path.size() - 4);
     std::string found;
-    for (const std::string& name : names) {
+    for (const std::string& name : envi_data_names(path)) {
         const uint64_t bytes = size_of(name);
         if (bytes == 0) continue;
         if (bytes == wanted) return EnviFile{name, path};

@@ -21,6 +21,9 @@ namespace hsi::raster {
 /// \throws Error when it is a header and has no data, or cannot be read (read_envi_header()).
 std::optional<EnviFile> envi_file_of_header(const std::string& path);
 
+/// The names that the data of an ENVI header `x.hdr` may have, in the order in which they are looked for.
+std::vector<std::string> envi_data_names(const std::string& header);
+
 /// The file, where all of it are samples by the ENVI header beside it: these may begin like any format, an
 /// HDF5 file or a TIFF among them. Nothing for other files, headers that tell of another size or of something
 /// before the samples, and files behind a network. Never throws.

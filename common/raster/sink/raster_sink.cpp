@@ -350,7 +350,7 @@ void RasterSink::Impl::show() {
     for (const std::string& path : file->made())
         if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) made = path;
     one.header = join_path(folder_of(one.path), name_of(made));
-    const std::string text = read_text_file(made, largest_file::options, FileHolds::bytes);
+    const std::string text = with_final_names(read_text_file(made, largest_file::options, FileHolds::bytes));
     const std::string key = "\nlines";
     const size_t begin = text.find('=', text.find(key)), end = text.find('\n', begin);
     if (text.find(key) == std::string::npos || end == std::string::npos)

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -245,6 +246,38 @@ void GrowingFile::look() {
     m_size = size;
 }
 
+std::string GrowingFile::bytes_at(int64_t begin) const {
+    std::string bytes(static_cast<size_t>(std::min<int64_t>(m_line_bytes, 512)), '\0');
+    std::FILE* const file = std::fopen(m_file.data.c_str(), "rbe");
+    const bool there = file != nullptr && ::fseeko(file, begin, SEEK_SET) == 0;
+    bytes.resize(there ? std::fread(bytes.data(), 1, bytes.size(), file) : 0);
+    if (file != nullptr) std::fclose(file);
+    return bytes;
+}
+
+/// Of a scene of any length a few hundred lines, spread over all that have come.
+void GrowingFile::mark(int64_t line) {
+    constexpr size_t most = 512;
+    if (m_comings++ % m_marked_each != 0) return;
+    if (m_marks.size() == most) {
+        for (size_t i = 0; i < most / 2; ++i)
+            m_marks[i] = std::move(m_marks[2 * i]);
+        m_marks.resize(most / 2);
+        m_marked_each *= 2;
+    }
+    const int64_t begin = m_offset + line * m_line_bytes;
+    m_marks.push_back({begin, bytes_at(begin)});
+}
+
+void GrowingFile::check_marks() const {
+    for (const Mark& mark : m_marks)
+        if (bytes_at(mark.begin) != mark.bytes)
+            throw Error("'" + m_file.data + "' has been written again while the run followed it: line " +
+                            std::to_string((mark.begin - m_offset) / m_line_bytes) +
+                            " (counted from 0) is another one",
+                        "Run it again, with a file that lines are only added to.");
+}
+
 int64_t GrowingFile::wait(int64_t lines) {
     for (;;) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
@@ -252,10 +285,16 @@ int64_t GrowingFile::wait(int64_t lines) {
         const bool header_is_read = look_at_header();
         int64_t there = std::max<int64_t>(0, m_size - m_offset) / m_line_bytes;
         if (m_promised) there = std::min(there, *m_promised);
-        if (there > lines) return there;
+        if (there > lines) {
+            mark(lines);
+            mark(there - 1);
+            return there;
+        }
         const bool complete = m_promised && lines >= *m_promised;
-        if (header_is_read && (complete || std::chrono::steady_clock::now() - m_grown >= m_patience))
+        if (header_is_read && (complete || std::chrono::steady_clock::now() - m_grown >= m_patience)) {
+            check_marks();
             return lines;
+        }
         std::this_thread::sleep_for(between_looks);
     }
 }

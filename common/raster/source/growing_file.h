@@ -34,8 +34,8 @@ class GrowingFile {
     /// Waits until more than `lines` lines are there, and tells how many; `lines` itself when no more will
     /// come: those that the header tells are there, or nothing has come for `patience` seconds. Where another
     /// program writes the number of lines into the header on the way, it counts from then on. \throws
-    /// Cancelled; Error when the file was replaced, removed or cut off, or its header tells of another scene
-    /// now.
+    /// Cancelled; Error when the file was replaced, removed or cut off, when lines that had come are other
+    /// ones now (as far as a few of their bytes tell), or its header tells of another scene now.
     int64_t wait(int64_t lines);
     /// Lines that the header tells of; none: it does not tell, or 0.
     std::optional<int64_t> promised() const { return m_promised; }
@@ -59,7 +59,18 @@ class GrowingFile {
     bool read_header();
     void take_promise(const EnviHeader& header);
     void look();
+    /// Bytes of the file by which it is seen that a line is another one.
+    struct Mark {
+        int64_t begin = 0;
+        std::string bytes;
+    };
+    std::string bytes_at(int64_t begin) const;
+    void mark(int64_t line);
+    void check_marks() const;
     EnviFile m_file;
+    std::vector<Mark> m_marks;                            ///< in the order of lines
+    int64_t m_marked_each = 1;                            ///< of how many times that lines come one is marked
+    int64_t m_comings = 0;                                ///< such times
     HeaderState m_header_state;                           ///< at the last look
     bool m_header_is_read = true;                         ///< in that state
     std::chrono::steady_clock::time_point m_header_since; ///< it is in that state
