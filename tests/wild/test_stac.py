@@ -216,6 +216,20 @@ def test_scales_and_units(tmp_path, out):
     assert "nodata" not in asset and all(b.keys() == {"name", "raster:scale"} for b in asset["bands"])
 
 
+@pytest.mark.parametrize("fields, scale, offset, unit", [
+    ("reflectance scale factor = 10000\ndata units = reflectance\n", 1e-4, 0, "reflectance"),
+    ("data reflectance gain values = {0.5, 0.5, 0.5}\ndata reflectance offset values = {-1, -1, -1}\n", 0.5, -1, None),
+    ("data gain values = {0.25, 0.25, 0.25}\nreflectance scale factor = 10000\n", 0.25, 0, None), ("", 1, 0, None)])
+def test_scales_of_headers(tmp_path, out, fields, scale, offset, unit):
+    """What the numbers mean, whoever tells it."""
+    scene = write_scene(tmp_path / "s.img", cube(bands=3), dtype="i2")
+    with open(tmp_path / "s.hdr", "a", encoding="utf-8") as header:
+        header.write(fields)
+    succeed(run("gdal_hsi_pipeline", "-q", f"read {scene} ! write {out / 'copy.tif'} -stac {out / 'copy.json'}"))
+    asset = judge(out / "copy.json")["assets"]["data"]
+    assert (asset["raster:scale"], asset["raster:offset"], asset.get("unit")) == (scale, offset, unit)
+
+
 @pytest.mark.parametrize("broken, expected", [
     ({"scale": math.nan}, {"raster:scale", "raster:offset"}), ({"offset": -math.inf}, {"raster:scale", "raster:offset"}),
     ({"wavelength": 1e308}, {"eo:center_wavelength"}), ({"place": math.nan}, {"proj:transform", "proj:bbox"}),

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstring>
 #include <set>
 
 namespace hsi::raster {
@@ -52,7 +54,9 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     std::vector<std::string> wanted = {""};
     for (int i = 0; i < names.size(); ++i)
         wanted.emplace_back(names[i]);
-    if (with_envi) wanted.emplace_back("ENVI");
+    // Not all drivers list what their side file has.
+    for (const char* name : {"ENVI", "RPC", "GEOLOCATION"})
+        if (with_envi) wanted.emplace_back(name);
     for (const std::string& name : wanted) {
         if (storage_domain(name) && !(with_envi && name == "ENVI")) continue;
         if (out.count(name)) continue;
@@ -169,6 +173,10 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
                               gcps[i].dfGCPZ});
     if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
     scene.domains = read_domains(dataset, true);
+    // As the netCDF driver writes items that other formats have.
+    constexpr const char* foreign = "NC_GLOBAL#GDAL_";
+    for (std::string& item : scene.domains[""])
+        if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
     scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
     scene.geotransform = geotransform_of(dataset, scene.envi);
@@ -176,6 +184,50 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
     read_spectral(scene);
     return scene;
+}
+
+bool has_own_scales(const SceneMetadata& scene) {
+    return std::any_of(scene.bands.begin(), scene.bands.end(), [](const BandMetadata& b) {
+        return b.scale.value_or(1) != 1 || b.offset.value_or(0) != 0;
+    });
+}
+
+BandScales scales_of(const SceneMetadata& scene, bool own_scales) {
+    const auto field = [&](const char* key) {
+        const std::string* text = scene.envi.find(key);
+        return text ? *text : std::string();
+    };
+    const auto list = [&](const char* key) {
+        auto all = envi_list(field(key));
+        if (all.size() != static_cast<size_t>(scene.file_bands)) all.clear();
+        return all;
+    };
+    const auto gains = list("data reflectance gain values"), offsets = list("data reflectance offset values");
+    const double divisor = envi_number(field("reflectance scale factor")).value_or(0);
+    const std::string unit = field("data units");
+    BandScales out;
+    for (const BandMetadata& b : scene.bands) {
+        double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
+        // One rule for all bands: a gain of 1 among others is one, and no place for the factor.
+        if (!own_scales) {
+            const auto index = static_cast<size_t>(b.file_band - 1);
+            if (!gains.empty()) {
+                scale = CPLAtof(gains[index].c_str());
+                offset = offsets.empty() ? 0 : CPLAtof(offsets[index].c_str());
+            } else if (divisor > 0) {
+                scale = 1 / divisor;
+            }
+        }
+        if (scale == 0 || !std::isfinite(scale) || !std::isfinite(offset)) {
+            scale = 1;
+            offset = 0;
+        }
+        out.any |= scale != 1 || offset != 0;
+        out.scale.push_back(scale);
+        out.offset.push_back(offset);
+        out.unit.push_back(b.unit.empty() ? unit : b.unit);
+    }
+    return out;
 }
 
 std::string upper(std::string s) {

@@ -77,6 +77,18 @@ struct SceneMetadata {
 /// Empty where nothing has to be told: all bands of the file in their order, or all wavelengths are known.
 std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
+/// A band tells a scale or an offset itself: lists of the ENVI header do not count then. Some drivers answer
+/// 1 and 0 where a file says nothing.
+bool has_own_scales(const SceneMetadata& scene);
+/// What the numbers of the kept bands mean, number * scale + offset in a unit, by the bands' own scales or by
+/// the ENVI header.
+struct BandScales {
+    std::vector<double> scale, offset; ///< one a band
+    std::vector<std::string> unit;
+    bool any = false; ///< some are not 1 and 0
+};
+BandScales scales_of(const SceneMetadata& scene, bool own_scales);
+
 /// Reads everything; all file bands are kept, the window is the whole file.
 SceneMetadata read_metadata(GDALDataset& dataset);
 

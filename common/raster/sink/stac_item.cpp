@@ -437,14 +437,14 @@ OrderedJson classes_of(const BandMetadata& band) {
     return classes;
 }
 
-OrderedJson band_json(const BandMetadata& band, int number) {
+OrderedJson band_json(const BandMetadata& band, int number, double scale, double offset,
+                      const std::string& unit) {
     constexpr double nanometres = 1000; // in a micrometre
     OrderedJson json{{"name", band.description.empty() ? "Band " + std::to_string(number) : band.description},
                      {"data_type", data_type(band.type)}};
     if (band.nodata) json["nodata"] = nodata_json(*band.nodata);
-    if (!band.unit.empty()) json["unit"] = band.unit;
-    const double scale = band.scale.value_or(1), offset = band.offset.value_or(0);
-    if ((band.scale || band.offset) && std::isfinite(scale) && std::isfinite(offset)) {
+    if (!unit.empty()) json["unit"] = unit;
+    if (std::isfinite(band.scale.value_or(1)) && std::isfinite(band.offset.value_or(0))) {
         json["raster:scale"] = number_json(scale);
         json["raster:offset"] = number_json(offset);
     }
@@ -463,8 +463,10 @@ OrderedJson band_json(const BandMetadata& band, int number) {
 /// The bands, and beside them what all of them share, as the specification recommends.
 void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     OrderedJson bands = OrderedJson::array();
-    for (const BandMetadata& band : scene.bands)
-        bands.push_back(band_json(band, static_cast<int>(bands.size()) + 1));
+    const BandScales values = scales_of(scene, has_own_scales(scene));
+    for (size_t k = 0; k < scene.bands.size(); ++k)
+        bands.push_back(band_json(scene.bands[k], static_cast<int>(k) + 1, values.scale[k], values.offset[k],
+                                  values.unit[k]));
     const bool single = bands.size() == 1;
     for (const char* key :
          {"data_type", "nodata", "unit", "raster:scale", "raster:offset", "classification:classes"}) {

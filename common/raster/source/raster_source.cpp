@@ -193,10 +193,7 @@ void match_nodata(SourceState& s) {
 /// Scene, window, bands and types; the rest hangs on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
-    // Some drivers answer 1 and 0 where a file says nothing.
-    s.own_scales = std::any_of(s.scene.bands.begin(), s.scene.bands.end(), [](const BandMetadata& b) {
-        return b.scale.value_or(1) != 1 || b.offset.value_or(0) != 0;
-    });
+    s.own_scales = has_own_scales(s.scene);
     s.file_samples = s.scene.window.w;
     s.file_lines = s.scene.window.h;
     if (s.file_samples <= 0 || s.file_lines <= 0)
