@@ -193,6 +193,25 @@ def test_a_folder_may_be_moved(folder, tmp_path):
     assert document["source"]["path"] == "in/plain.img"
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_link_to_it_lies_in_another_folder(folder, tmp_path, absolute):
+    """Its relative names hold where the document is, as those of a VRT do."""
+    shutil.copytree(folder, tmp_path / "data")
+    data, links = tmp_path / "data", tmp_path / "links" / "deeper"
+    links.mkdir(parents=True)
+    succeed(run("gdal_hsi_spp", "-q", data / "plain.img", data / "a.hsi"))
+    os.symlink(data / "a.hsi" if absolute else "../../data/a.hsi", links / "b.hsi")
+    os.symlink("b.hsi", links / "c.hsi")
+    succeed(run("gdal_hsi_spp", "-q", data / "a.hsi", tmp_path / "want.tif"))
+    for name in ("b.hsi", "c.hsi"):
+        succeed(run("gdal_hsi_spp", "-q", "-overwrite", links / name, tmp_path / "y.tif"))
+        assert np.array_equal(read(tmp_path / "y.tif"), read(tmp_path / "want.tif"))
+    # What is written through a link is named from there, too.
+    succeed(run("gdal_hsi_spp", "-q", "-overwrite", "-ws", 5, data / "plain.img", links / "c.hsi"))
+    assert os.path.islink(links / "c.hsi") and not os.path.islink(data / "a.hsi")
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 1, links / "c.hsi", tmp_path / "z.tif"))
+
+
 def test_the_plan_shows_the_chain(folder):
     LINKS["spp"](folder / "plain.img", folder / "plan1.hsi")
     LINKS["wide"](folder / "plan1.hsi", folder / "plan2.hsi")

@@ -244,7 +244,9 @@ bool is_scene_document(const std::string& path) {
 }
 
 SceneDocument read_scene_document(const std::string& path) {
-    return parse_scene_document(read_file(path, largest_file::model), folder_of(path), path);
+    // Of a link, its names hold where the document itself is.
+    const std::string place = is_local(path) ? follow_links(path) : path;
+    return parse_scene_document(read_file(path, largest_file::model), folder_of(place), path);
 }
 
 std::string scene_document_text(const SceneDocument& document, const std::string& destination) {
