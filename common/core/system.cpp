@@ -274,6 +274,13 @@ std::string executable() {
     return ec ? std::string() : file.string();
 }
 
+std::string path_of(int file) {
+    if (portable()) return {};
+    std::error_code ec;
+    const auto name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), ec);
+    return ec ? std::string() : name.string();
+}
+
 void restart(char** argv) noexcept {
     if (!portable()) {
         ::execv("/proc/self/exe", argv);

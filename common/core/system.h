@@ -56,6 +56,9 @@ void give_back(int file, uint64_t begin, uint64_t end) noexcept;
 /// This part of a file will be read soon. Portably without an effect.
 void read_ahead(int file, int64_t begin, int64_t end) noexcept;
 
+/// The name that an open file has now, whatever it was opened by. Portably empty, for unknown.
+std::string path_of(int file);
+
 enum class Renamed { done, taken, unsupported, failed };
 /// Gives a file a name that is free, in one step. Portably unsupported, as the next.
 Renamed rename_to_free(const char* from, const char* to) noexcept;

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
 
 
 def pca(*args, **kwargs):
@@ -86,7 +86,7 @@ def test_netcdf_holds_all_bands_and_their_wavelengths(scene, out):
     result = pca("-apply", out / "m.json", out / "y.nc", out / "d.tif")
     succeed(result)
     assert "wavelength" not in result.err, result.err
-    assert sorted(p.name for p in out.iterdir()) == ["c.tif", "d.tif", "m.json", "y.nc", "y.tif"]
+    assert sorted(p.name for p in out.iterdir()) == ["c.tif", "d.tif", "m.json", "y.nc", "y.nc.aux.xml", "y.tif"]
 
 
 def test_netcdf_of_derived_bands_without_a_place(tmp_path, out):
@@ -154,7 +154,8 @@ def test_zarr_is_a_folder_that_is_complete(scene, out):
     assert sorted(p.name for p in out.iterdir()) == ["y.tif", "y.zarr"]
 
 
-@pytest.mark.parametrize("name", ["PG:dbname=x", "MYSQL:x", "NETCDF:a.nc:cube"])
+@pytest.mark.parametrize("name", ["PG:dbname=x", "MYSQL:x", "NETCDF:a.nc:cube", "GTIFF_RAW:a.tif", "gtiff_raw:a.tif",
+                                  "NITF_IM:0:a.ntf", "L1BGCPS:a.tif", "HDF4_GR:a:b"])
 def test_a_connection_is_no_destination(scene, tmp_path, name):
     work = tmp_path / "work"
     work.mkdir()
@@ -405,4 +406,182 @@ def test_places_that_formats_do_not_keep(tmp_path, kind, extension, keeps, how):
         scene.SetGCPs([gdal.GCP(10 + x / 100, 50 - y / 100, 0, x, y) for x, y in ((0, 0), (30, 0), (0, 20), (30, 20), (15, 9))], srs.ExportToWkt())
     scene = None
     said = succeed(run("gdal_hsi_pca", "-nc", 1, "-of", kind, path, tmp_path / ("out." + extension))).err
+    keeps = keeps or (how, kind) == ("RPC", "netCDF")  # beside it, in GDAL's side file
     assert ("does not keep the " + ("rational polynomial" if how == "RPC" else "ground control points") in said) != keeps, said
+    assert (gdal.Open(str(tmp_path / ("out." + extension))).GetMetadata("RPC") != {}) == (keeps and how == "RPC")
+
+
+# What each piece of metadata is called where a format loses it.
+PIECES = {"wavelengths": ["the wavelengths"], "widths": ["widths (fwhm)"], "bad bands": ["the bad-band list"], "names": ["the band names"],
+          "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["means no data"],
+          "time": ["'acquisition_time'", "'acquisition time'"], "sensor": ["'sensor'", "'sensor type'"], "classes": ["the class names"],
+          "colours": ["the colours"], "place": ["does not keep the georeference", "does not keep the geotransform", "where its pixels lie"],
+          "srs": ["does not keep the SRS", "does not keep the georeference", "where its pixels lie"], "points": ["the ground control points"],
+          "RPC": ["the rational polynomial coefficients"]}
+
+# Name of a file and type of its values by driver, and whether it keeps all of it but the places in the last column.
+WRITTEN = [("GTiff", "y.tif", "Float32", True, []), ("ENVI", "y.dat", "Float32", True, []), ("COG", "y.cog", "Float32", True, []),
+           ("VRT", "y.vrt", "Float32", True, []), ("HSI", "y.hsi", "Float32", True, []), ("netCDF", "y.nc", "Float32", True, ["points"]),
+           ("HFA", "y.img", "Float32", True, []), ("PCIDSK", "y.pix", "Float32", True, []), ("JP2OpenJPEG", "y.jp2", "UInt16", True, []),
+           ("PNG", "y.png", "UInt16", True, []), ("Zarr", "y.zarr", "Float32", False, []), ("NITF", "y.ntf", "Float32", False, []),
+           ("GPKG", "y.gpkg", "Byte", False, []), ("KEA", "y.kea", "Float32", False, []), ("MRF", "y.mrf", "Float32", False, []),
+           ("RST", "y.rst", "Float32", False, []), ("SAGA", "y.sdat", "Float32", False, []), ("EHdr", "y.flt", "Float32", False, []),
+           ("ERS", "y.ers", "Float32", False, []), ("PDS4", "y.xml", "Float32", False, []), ("ISIS3", "y.lbl", "Float32", False, []),
+           ("VICAR", "y.vic", "Float32", False, []), ("FITS", "y.fits", "Float32", False, []), ("BMP", "y.bmp", "Byte", False, []),
+           ("GIF", "y.gif", "Byte", False, []), ("AAIGrid", "y.asc", "Float32", False, []), ("MFF", "y.hdr", "Float32", False, []),
+           ("PAux", "y.raw", "Float32", False, []), ("ISCE", "y.isce", "Float32", False, []), ("KRO", "y.kro", "Float32", False, []),
+           ("HDF4Image", "y.hdf", "Float32", False, [])]
+
+
+def pieces_of(path):
+    """All of PIECES that the file tells, in one form; a Zarr has an array for each of several bands."""
+    dataset = gdal.Open(str(path))
+    parts = [gdal.Open(name) for name, _ in dataset.GetSubDatasets() if "Band" in name] if dataset.RasterCount == 0 else [dataset]
+    dataset = parts[0]
+    bands = [part.GetRasterBand(b + 1) for part in parts for b in range(part.RasterCount)]
+    envi, own = dataset.GetMetadata("ENVI"), dataset.GetMetadata()
+    factor = float(envi.get("reflectance_scale_factor", 1))
+
+    def floats(key):
+        return [float(band.GetMetadataItem(key) or "nan") for band in bands]
+
+    table, srs = bands[0].GetColorTable(), dataset.GetSpatialRef()
+    names = bands[0].GetCategoryNames()
+    rpc = dataset.GetMetadata("RPC")
+    return {"wavelengths": floats("wavelength"), "widths": floats("fwhm"), "bad bands": [band.GetMetadataItem("bbl") == "0" for band in bands],
+            "names": [band.GetDescription().split(" (")[0] for band in bands],
+            "scale": [((band.GetScale() or 1) / factor, band.GetOffset() or 0) for band in bands],
+            "unit": [band.GetUnitType() or envi.get("data_units", "") for band in bands],
+            "nodata": [band.GetNoDataValue() for band in bands], "time": own.get("acquisition_time", envi.get("acquisition_time")),
+            "sensor": own.get("sensor", envi.get("sensor_type")), "classes": names and [name for name in names if name],
+            "colours": table and [table.GetColorEntry(i)[:3] for i in range(3)],
+            "place": None if dataset.GetGCPCount() else dataset.GetGeoTransform(can_return_null=True), "srs": srs and srs.GetName(),
+            "points": [(p.GCPPixel, p.GCPLine, round(p.GCPX, 9), round(p.GCPY, 9)) for p in dataset.GetGCPs()],
+            "RPC": {key: rpc[key].split() for key in rpc if key.endswith(("OFF", "COEFF"))}}
+
+
+def scene_with_all(folder, how):
+    data = np.random.default_rng(4).integers(1, 200, (3, 12, 15)).astype(np.float32)
+    spectral = {"wavelengths": [400 + 10.5 * b for b in range(3)], "names": ["alpha", "beta", "gamma"]}
+    if how == "header":
+        path = write_scene(folder / "s.img", data, nodata=0, fwhm=[9, 9.125, 9.25], bbl=[1, 0, 1], **spectral)
+        with open(folder / "s.hdr", "a", encoding="utf-8") as header:
+            header.write("reflectance scale factor = 10000\nacquisition time = 2022-08-28T05:19:16Z\nsensor type = HyMap\n"
+                         "data units = reflectance\n")
+        return path
+    placed = how == "bands"
+    path = write_scene(folder / "s.tif", data, driver="GTiff", nodata=0, **spectral, **({} if placed else {"geotransform": None, "epsg": None}))
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.SetMetadata({"acquisition_time": "2022-08-28T05:19:16Z", "sensor": "HyMap"})
+    for b in range(3):
+        band = dataset.GetRasterBand(b + 1)
+        for key, value in (("fwhm", 9 + b / 8), ("bbl", int(b != 1))):
+            band.SetMetadataItem(key, str(value))
+        band.SetScale(1e-4)
+        band.SetOffset(-0.1)
+        band.SetUnitType("W/m2")
+    if how == "points":
+        srs = osr.SpatialReference()
+        srs.ImportFromEPSG(4326)
+        dataset.SetGCPs([gdal.GCP(10 + x / 100, 50 - y / 90, 0, x, y) for x, y in ((0, 0), (15, 0), (0, 12), (15, 12), (7, 5))], srs.ExportToWkt())
+    if how == "RPC":
+        dataset.SetMetadata({"LINE_OFF": "6", "SAMP_OFF": "7", "LAT_OFF": "50", "LONG_OFF": "10", "HEIGHT_OFF": "0", "LINE_SCALE": "6",
+                             "SAMP_SCALE": "7", "LAT_SCALE": "0.1", "LONG_SCALE": "0.1", "HEIGHT_SCALE": "100",
+                             **{part + "_COEFF": " ".join(["0 1", *["0"] * 18]) for part in ("LINE_NUM", "SAMP_NUM")},
+                             **{part + "_COEFF": " ".join(["1", *["0"] * 19]) for part in ("LINE_DEN", "SAMP_DEN")}}, "RPC")
+    return path
+
+
+@pytest.mark.parametrize("how", ["header", "bands", "points", "RPC", "classes"])
+@pytest.mark.parametrize("driver, name, kind, all_of_it, but", WRITTEN, ids=[row[0] for row in WRITTEN])
+def test_all_metadata_are_kept_or_told(monkeypatch, tmp_path, out, driver, name, kind, all_of_it, but, how):
+    """The table of formats and metadata: what our tools read again from an output is what they read from a GeoTIFF of the
+    same, or a warning names what is missing."""
+    if driver != "HSI":
+        has_driver(driver)
+    monkeypatch.setenv("GDAL_DRIVER_PATH", str(PLUGINS))
+    scene = scene_with_all(tmp_path, "header" if how == "classes" else how)
+    if how == "classes":
+        if driver in ("VRT", "HSI"):
+            pytest.skip("no format of maps")
+        labels = write_scene(tmp_path / "l.tif", np.arange(180).reshape(1, 12, 15) % 3, "GTiff", "u1")
+        succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, "-bbl", "ignore", scene, labels, tmp_path / "m.json"))
+        command = ["gdal_hsi_svm_classify", "-q", "-bbl", "ignore"]
+        last = [tmp_path / "m.json"]
+    else:
+        command = ["gdal_hsi_spp", "-q", "-ws", 3, "-bbl", "ignore", "-ot", kind]
+        last = []
+        if kind in ("UInt16", "Byte"):
+            command += ["-dstnodata", 0]
+    options = {"JP2OpenJPEG": ["-co", "REVERSIBLE=YES", "-co", "QUALITY=100"]}.get(driver, [])
+    said = run(*command, "-of", driver, *options, scene, *last, out / name)
+    if said.code == 2 and "cannot hold" in said.err:
+        pytest.skip("it holds no such raster")
+    succeed(said)
+    succeed(run(*command, scene, *last, tmp_path / "want.tif"))
+    want = pieces_of(tmp_path / "want.tif")
+    again = run("gdal_hsi_pipeline", "-q", f"read {out / name} -bbl ignore ! write {tmp_path / 'again.tif'}")
+    got = pieces_of(tmp_path / "again.tif" if again.code == 0 else out / name)
+    assert again.code == 0 or not all_of_it, again.err
+    lost = [piece for piece in want if want[piece] not in (None, [], {}) and not same(want[piece], got[piece]) and
+            not (isinstance(want[piece], list) and all(value in (None, "", False, (1, 0)) or value != value for value in want[piece]))]
+    untold = [piece for piece in lost if not any(word in said.err for word in PIECES[piece])]
+    assert untold == [], ({piece: (want[piece], got[piece]) for piece in untold}, said.err, again.err)
+    if all_of_it:
+        assert set(lost) <= set(but), ({piece: (want[piece], got[piece]) for piece in lost}, said.err)
+        assert "has no place for" not in said.err, said.err
+
+
+def same(a, b):
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) <= len(b) and all(same(x, y) for x, y in zip(a, b, strict=False))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * abs(a)
+    return a == b
+
+
+@pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("HFA", "y.img"), ("ENVI", "y.dat")])
+def test_a_shift_of_datum_that_a_format_loses(tmp_path, out, driver, name):
+    """The numbers of the corners are the same, the places hundreds of metres away."""
+    has_driver(driver)
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput("+proj=tmerc +lat_0=1.5 +lon_0=7.25 +k=0.9997 +x_0=123456 +ellps=bessel "
+                         "+towgs84=598.1,73.7,418.2,0.202,0.045,-2.455,6.7 +units=m")
+    path = write_scene(tmp_path / "s.tif", cube(), driver="GTiff", geotransform=(1000, 30, 0, 2000, 0, -30), epsg=None)
+    gdal.Open(path, gdal.GA_Update).SetProjection(srs.ExportToWkt())
+    assert gdal.Open(path).GetSpatialRef().GetTOWGS84()[0] == 598.1
+    said = succeed(run("gdal_hsi_pca", "-q", "-nc", 1, "-of", driver, path, out / name)).err
+    kept = gdal.Open(str(out / name)).GetSpatialRef().GetTOWGS84()[0] == 598.1
+    assert kept == (driver != "ENVI")
+    assert ("does not keep where its pixels lie" in said) != kept, said
+
+
+@pytest.mark.parametrize("options", [["RPB=YES"], ["RPCTXT=YES"], ["PROFILE=BASELINE"], ["PROFILE=GeoTIFF"]])
+def test_side_files_of_coefficients_are_the_outputs_own(tmp_path, out, options):
+    scene = scene_with_all(tmp_path, "RPC")
+    command = ["gdal_hsi_spp", "-q", "-overwrite", *itertools.chain(*(("-co", option) for option in options))]
+    for _ in range(2):
+        result = succeed(run(*command, scene, out / "y.tif"))
+        assert "is no part of" not in result.err, result.err
+        assert gdal.Open(str(out / "y.tif")).GetMetadata("RPC") != {}
+    assert len(list(out.iterdir())) > 1
+    # Of an output without coefficients it is nobody's, and would be read with it.
+    placed = write_scene(tmp_path / "placed.img", cube())
+    if options[0].startswith("RP"):
+        assert "is no part of" in succeed(run("gdal_hsi_spp", "-q", "-overwrite", placed, out / "y.tif")).err
+
+
+def test_netcdf_turns_no_lines_over(tmp_path, out):
+    has_driver("netCDF")
+    scene = write_scene(tmp_path / "s.img", cube(), geotransform=(500000, 20, 0, 4480000, 0, 20))
+    for bands in (1, 3):
+        with assert_untouched(out):
+            result = run("gdal_hsi_pca", "-q", "-nc", bands, scene, out / "y.nc")
+        assert result.code == 2 and "here they run from south to north" in first_error(result), result.err
+
+
+def test_a_stream_is_no_file(scene, out):
+    with assert_untouched(out):
+        result = spp("-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif")
+    assert result.code == 2 and "which is not written as a stream" in first_error(result), result.err
+    succeed(spp("-co", "STREAMABLE_OUTPUT=NO", scene, out / "y.tif"))

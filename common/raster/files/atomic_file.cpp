@@ -201,7 +201,7 @@ class AtomicFile::PrivateFolder {
     PrivateFolder(const PrivateFolder&) = delete;
     PrivateFolder& operator=(const PrivateFolder&) = delete;
     ~PrivateFolder() {
-        if (!m_kept) remove_private(m_path);
+        if (!m_kept) remove_private(place());
         if (m_lock >= 0) ::close(m_lock);
     }
 
@@ -232,6 +232,17 @@ class AtomicFile::PrivateFolder {
 
     /// A umask may have taken what it takes to remove the folder.
     static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
+
+    /// Where it is now: somebody may have renamed a folder above it.
+    std::string place() const {
+        struct stat held {
+        }, found{};
+        const std::string file = m_lock >= 0 ? system::path_of(m_lock) : std::string();
+        const bool known = !file.empty() && ::fstat(m_lock, &held) == 0 &&
+                           ::stat(file.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+                           held.st_ino == found.st_ino && name_of(file) == lock_name;
+        return known ? folder_of(file) : m_path;
+    }
 
     static bool make(const std::string& folder) {
         int result;
@@ -359,6 +370,7 @@ std::vector<std::string> AtomicFile::made() const {
 }
 
 std::vector<std::string> AtomicFile::targets() const {
+    if (!m_named.empty()) return m_named;
     std::vector<std::string> out;
     for (const std::string& path : made())
         out.push_back(m_private ? join_path(m_folder, name_of(path)) : path);
@@ -430,6 +442,8 @@ void AtomicFile::publish() {
         withdraw();
         throw;
     }
+    for (const Move& move : m_moves)
+        if (!move.removal) m_named.push_back(move.to);
 }
 
 bool AtomicFile::undo(const Move& move) {
@@ -480,6 +494,7 @@ bool AtomicFile::withdraw() noexcept {
             good &= undone;
         }
         m_moves.clear();
+        m_named.clear();
     } catch (...) {
         if (m_private) m_private->keep();
         good = false;

@@ -36,7 +36,7 @@ class AtomicFile {
     std::string scratch_path(const std::string& extension) const;
     /// All that was made so far, side files too. In place: the destination alone.
     std::vector<std::string> made() const;
-    /// The names that made() will have.
+    /// The names that made() will have, and after publish() has.
     std::vector<std::string> targets() const;
     /// Side files of the old destination: those without a successor go when the new one comes.
     void set_stale(std::vector<std::string> stale) { m_stale = std::move(stale); }
@@ -72,7 +72,8 @@ class AtomicFile {
     std::string m_destination, m_folder, m_path;
     std::unique_ptr<PrivateFolder> m_private; ///< none in place
     std::vector<std::string> m_stale;
-    std::vector<Move> m_moves; ///< those that were done, in their order
+    std::vector<Move> m_moves;        ///< those that were done, in their order
+    std::vector<std::string> m_named; ///< what publish() has named
     bool m_replace = true, m_done = false, m_watched = false;
 };
 

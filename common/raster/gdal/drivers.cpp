@@ -146,21 +146,24 @@ void check_is_file(const std::string& path) {
     if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
     const std::string prefix = path.substr(0, colon);
     // What drivers say of their prefixes is not all, and a driver that is not installed says nothing.
-    static const char* const known[] = {"PG",        "PGeo",      "MySQL",    "MSSQL",      "OCI",
-                                        "ODBC",      "HANA",      "IDB",      "DB2",        "ES",
-                                        "MongoDB",   "MongoDBv3", "SQLite",   "MEM",        "GEORASTER",
-                                        "GTIFF_DIR", "HDF4_SDS",  "HDF4_EOS", "RASTERLITE", "DIMAP"};
+    static const char* const known[] = {
+        "PG",      "PGeo",      "MySQL",  "MSSQL", "OCI",       "ODBC", "HANA",       "IDB",   "DB2",    "ES",
+        "MongoDB", "MongoDBv3", "SQLite", "MEM",   "GEORASTER", "HDF4", "RASTERLITE", "DIMAP", "L1BGCPS"};
+    // GTIFF_RAW, NITF_IM, SENTINEL2_L1C_TILE: parts that a driver names after itself.
+    const auto names = [&](const std::string& family) {
+        return EQUAL(prefix.c_str(), family.c_str()) ||
+               STARTS_WITH_CI(prefix.c_str(), (family + "_").c_str());
+    };
     std::string owner;
     for (const char* name : known)
-        if (EQUAL(prefix.c_str(), name)) owner = name;
+        if (names(name)) owner = name;
     register_drivers();
     GDALDriverManager* manager = GetGDALDriverManager();
     for (int i = 0; owner.empty() && i < manager->GetDriverCount(); ++i) {
         GDALDriver* driver = manager->GetDriver(i);
         const char* own = driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX);
         const std::string said = own ? own : "";
-        if (EQUAL(prefix.c_str(), driver->GetDescription()) ||
-            (!said.empty() && EQUAL((prefix + ":").c_str(), said.c_str())))
+        if (names(driver->GetDescription()) || (!said.empty() && names(said.substr(0, said.find(':')))))
             owner = driver->GetDescription();
     }
     if (owner.empty()) return;

@@ -346,6 +346,11 @@ void check_creation_options(const Target& target, const OutputOptions& options,
             check_cog_option(option, list);
         else
             check_geotiff_option(option, target, list, shape);
+        if (option.name == "STREAMABLE_OUTPUT" && CPLTestBool(option.value.c_str()) &&
+            options.path != standard_output)
+            throw UsageError(option.text + ": '" + options.path +
+                                 "' is a file, which is not written as a stream",
+                             "Leave it out, or write to " + std::string(standard_output) + ".");
         check_codec_option(option, target, list);
     }
 }

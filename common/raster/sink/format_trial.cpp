@@ -197,6 +197,16 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     if (std::string fault = written.fault(shape, target.type); !fault.empty()) return "read again, " + fault;
     if (!values) return {};
     std::vector<float> row(static_cast<size_t>(w));
+    const auto turned_over = [&] {
+        for (int y = 0; y < h; ++y) {
+            if (written.band(0)->RasterIO(GF_Read, 0, h - 1 - y, w, 1, row.data(), w, 1, GDT_Float32, 0, 0,
+                                          nullptr) != CE_None)
+                return false;
+            for (int x = 0; x < w; ++x)
+                if (row[static_cast<size_t>(x)] != trial_value(target, 0, y, x)) return false;
+        }
+        return h > 1;
+    };
     for (int b = 0; b < shape.bands; ++b)
         for (int y = 0; y < h; ++y) {
             if (written.band(b)->RasterIO(GF_Read, 0, y, w, 1, row.data(), w, 1, GDT_Float32, 0, 0,
@@ -205,6 +215,10 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
             for (int x = 0; x < w; ++x) {
                 const float wanted = trial_value(target, b, y, x);
                 if (row[static_cast<size_t>(x)] == wanted) continue;
+                if (double gt[6];
+                    turned_over() && scene != nullptr && scene->window_geotransform(gt) && gt[5] > 0)
+                    return "it keeps lines from north to south alone, and here they run from south to north "
+                           "(gdalwarp turns them over)";
                 return "read again, values differ: " + std::string(CPLSPrintf("%.9g", wanted)) + " became " +
                        CPLSPrintf("%.9g", row[static_cast<size_t>(x)]) +
                        (shape.bands > 1 ? " in band " + std::to_string(b + 1) : std::string());

@@ -126,14 +126,16 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
          ++k)
         describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
+    // Together: Zarr's driver takes no single items, and before GDAL 3.7 does not say so.
+    CPLStringList items(CSLDuplicate(dataset.GetMetadata()));
     for (const auto& [key, value] : spec.metadata)
-        dataset.SetMetadataItem(key.c_str(), value.c_str());
+        items.SetNameValue(key.c_str(), value.c_str());
     if (!options.history.empty()) {
-        const char* before = dataset.GetMetadataItem("HSI_HISTORY");
-        const std::string all =
-            (before && *before ? std::string(before) + "\n" : std::string()) + options.history;
-        dataset.SetMetadataItem("HSI_HISTORY", all.c_str());
+        const std::string before = items.FetchNameValueDef("HSI_HISTORY", "");
+        items.SetNameValue("HSI_HISTORY",
+                           ((before.empty() ? before : before + "\n") + options.history).c_str());
     }
+    if (!items.empty()) dataset.SetMetadata(items.List());
     GDALRasterBand* first = dataset.GetRasterBand(1);
     const bool envi = is(dataset.GetDriver(), "ENVI");
     if (!spec.categories.empty()) {

@@ -302,6 +302,58 @@ void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
                           " does not keep " + lost);
 }
 
+DatasetHandle RasterSink::Impl::described() const {
+    DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
+        "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
+        target.type, nullptr));
+    if (!whole) throw failure("nothing can describe it");
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *whole);
+    return whole;
+}
+
+void RasterSink::Impl::keep_metadata(const std::string& path) const {
+    if (!is_local(path) && path.rfind("/vsimem/", 0) != 0) return; // an archive takes one file after another
+    VSIStatBufL facts;
+    if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode)) return; // nothing is read beside it
+    if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return;
+    const SceneMetadata wanted = read_metadata(*described());
+    std::vector<std::string> lost;
+    const std::string side = path + ".aux.xml";
+    std::string before, after;
+    {
+        const WrittenRaster written(path);
+        if (!written.fault(spec.shape, target.type).empty()) return; // who checks the file tells
+        lost = written.lost(wanted);
+        if (lost.empty()) return;
+        if (VSIStatL(side.c_str(), &facts) == 0)
+            before = read_text_file(side, largest_file::options, FileHolds::bytes);
+        after = written.with_lost(wanted, before);
+    }
+    const auto put = [&](const std::string& text) {
+        VSILFILE* const to = VSIFOpenL(side.c_str(), "wb");
+        const bool all = to && VSIFWriteL(text.data(), 1, text.size(), to) == text.size();
+        if ((to && VSIFCloseL(to) != 0) || !all)
+            throw failure("'" + name_of(side) + "': " + std::strerror(errno));
+    };
+    put(after);
+    if (WrittenRaster(path).lost(wanted) != lost) return;
+    if (before.empty()) // the driver reads nothing of it
+        VSIUnlink(side.c_str());
+    else
+        put(before);
+}
+
+void RasterSink::Impl::warn_of_lost_metadata(const WrittenRaster& written) const {
+    if (!options.run) return;
+    const auto lost = written.lost(read_metadata(*described()));
+    std::string all;
+    for (size_t k = 0; k < lost.size(); ++k)
+        all += (k == 0 ? "" : k + 1 == lost.size() ? " and " : ", ") + lost[k];
+    if (!all.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " has no place for " + all + ", which it loses");
+}
+
 void RasterSink::Impl::set_stale_files() const {
     if (options.path != standard_output) {
         auto stale = old_side_files(file->destination());
@@ -337,8 +389,12 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
         check(errors);
         remove_stage();
     }
-    if (!is(target.driver, "ENVI")) return;
-    finish_envi_output(*file, options, scene ? &*scene : nullptr, spec.same_bands);
+    if (is(target.driver, "ENVI")) {
+        finish_envi_output(*file, options, scene ? &*scene : nullptr, spec.same_bands);
+        check(errors);
+    }
+    if (options.path == standard_output) return;
+    keep_metadata(file->path());
     check(errors);
 }
 
@@ -364,6 +420,7 @@ void RasterSink::Impl::show() {
     const WrittenRaster written(file->path());
     warn_of_lost_nodata(written);
     warn_of_lost_place(written);
+    warn_of_lost_metadata(written);
     set_stale_files();
     file->watch();
     if (options.run)
@@ -395,11 +452,7 @@ void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
 /// keeps.
 void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
     if (options.stac.path.empty()) return;
-    const DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
-        "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
-        target.type, nullptr));
-    if (!whole) throw failure("no STAC Item can be made of it");
-    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *whole);
+    const DatasetHandle whole = described();
     write_text_output({"-stac", options.stac.path, options.overwrite, options.run},
                       stac_item(options, *target.driver, files, *whole, scene ? &*scene : nullptr));
 }
@@ -541,6 +594,7 @@ void RasterSink::commit() {
         const WrittenRaster written(s.file->path());
         s.warn_of_lost_nodata(written);
         s.warn_of_lost_place(written);
+        s.warn_of_lost_metadata(written);
     }
     try {
         s.hand_over();

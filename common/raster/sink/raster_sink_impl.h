@@ -81,6 +81,12 @@ struct RasterSink::Impl {
     void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns when the file, opened again, does not say where it lies.
     void warn_of_lost_place(const WrittenRaster& written) const;
+    /// Warns when the file, opened again, lacks metadata.
+    void warn_of_lost_metadata(const WrittenRaster& written) const;
+    /// A dataset without pixels that has all that describes the output.
+    DatasetHandle described() const;
+    /// What the format has no place for goes beside the file, where its driver reads that.
+    void keep_metadata(const std::string& path) const;
     /// Closes GDAL's dataset, and makes the file what its format wants it to be. `errors`: of all that GDAL
     /// has done in it.
     void complete_file(const GdalErrors& errors);

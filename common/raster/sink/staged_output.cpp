@@ -48,6 +48,8 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
     // all.
     std::string numbers, lengths, units;
     bool all = true;
+    const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
+    bool one_unit = true;
     for (int b = 1; b <= bands; ++b) {
         GDALRasterBand* band = stage.GetRasterBand(b);
         const char* length = band->GetMetadataItem("wavelength");
@@ -58,9 +60,12 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
         const char* comma = b == 1 ? "" : ",";
         numbers += comma + std::to_string(b);
         lengths += comma + std::string(length ? length : "");
+        one_unit = one_unit && unit_of_values == band->GetUnitType();
         band->SetMetadata(nullptr);
         band->SetDescription("");
     }
+    if (one_unit && !unit_of_values.empty())
+        stage.GetRasterBand(1)->SetMetadataItem("units", unit_of_values.c_str());
     const std::string name = all ? "wavelength" : "band";
     stage.SetMetadataItem("NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
     // 6 and 4: netCDF's numbers for double and int.

@@ -29,9 +29,17 @@ class WrittenRaster {
     /// keeps all. Another form of the same place, as some formats have it, is that place. After fault() found
     /// none.
     std::string lost_place(const SceneMetadata& scene) const;
+    /// What the file, read as tools read it, does not tell of all that `wanted`, read from a dataset that
+    /// keeps all of it, tells: "the wavelengths", for one. Place and nodata are not among it: lost_place(),
+    /// keeps(). After fault() found none.
+    std::vector<std::string> lost(const SceneMetadata& wanted) const;
+    /// The text of GDAL's side file (.aux.xml), which may be empty, with what lost() found. Drivers that read
+    /// it need not write into it what is told them of a file that is there: netCDF's does not.
+    std::string with_lost(const SceneMetadata& wanted, const std::string& side_file) const;
     GDALRasterBand* band(int index) const; ///< from 0, after fault() found none
 
   private:
+    SceneMetadata found() const;
     std::vector<DatasetHandle> m_parts; ///< one, or one a band
     std::string m_reason;               ///< GDAL's, when it does not open
 };
