@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <utility>
 
 namespace hsi {
 namespace {
@@ -46,6 +47,15 @@ Place place_of(const std::string& path) {
     return place;
 }
 
+/// Empty where it is no link.
+std::string link_target(const std::string& path) {
+    char target[PATH_MAX];
+    const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+    if (length < 0) return {};
+    const std::string to(target, static_cast<size_t>(length));
+    return to.front() == '/' ? to : join_path(folder_of(path), to);
+}
+
 bool same(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
 } // namespace
@@ -71,14 +81,19 @@ std::string join_path(const std::string& folder, const std::string& name) {
 bool is_local(const std::string& path) { return path.rfind("/vsi", 0) != 0; }
 
 std::string follow_links(const std::string& path) {
+    const auto links = links_on_the_way(path);
+    return links.empty() ? path : link_target(links.back());
+}
+
+std::vector<std::string> links_on_the_way(const std::string& path) {
     constexpr int most = 40; // as the kernel has it
-    std::string at = path;
-    for (int i = 0; i <= most; ++i) {
-        char target[PATH_MAX];
-        const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
-        if (length < 0) return at;
-        const std::string to(target, static_cast<size_t>(length));
-        at = to.front() == '/' ? to : join_path(folder_of(at), to);
+    std::vector<std::string> links;
+    if (!is_local(path)) return links;
+    std::string at = without_trailing_slashes(path); // behind one stands what a link leads to
+    while (links.size() <= most) {
+        std::string next = link_target(at);
+        if (next.empty()) return links;
+        links.push_back(std::exchange(at, std::move(next)));
     }
     throw Error("'" + path + "': too many symbolic links follow one another");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace hsi {
 
@@ -18,6 +19,9 @@ bool is_local(const std::string& path);
 /// Where a chain of symbolic links leads, whether its end is there or not; the path itself when it is no
 /// link. Throws Error when the links go round in a circle.
 std::string follow_links(const std::string& path);
+
+/// The links on that way, from the path itself on; none where it is no link, or not local.
+std::vector<std::string> links_on_the_way(const std::string& path);
 
 /// True when both names lead to one file: by its identity when it is there, else by the folder's identity and
 /// the name in it, so that "x", "./x" and a way through linked folders are the same. Names that are not local

@@ -585,3 +585,71 @@ def test_a_stream_is_no_file(scene, out):
         result = spp("-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif")
     assert result.code == 2 and "which is not written as a stream" in first_error(result), result.err
     succeed(spp("-co", "STREAMABLE_OUTPUT=NO", scene, out / "y.tif"))
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("driver, name", [("ENVI", "y.dat"), ("GTiff", "y.tif"), ("PNG", "y.png"), ("HFA", "y.img")])
+def test_a_link_leads_to_all_of_an_output(tmp_path, out, driver, name, absolute):
+    """Side files of the old pixels beside the link would be read with the new ones."""
+    has_driver(driver)
+    scene, far = scene_with_all(tmp_path, "header"), tmp_path / "far"
+    far.mkdir()
+    real, link = far / f"real{name[1:]}", out / name
+    kind = ["-ot", "UInt16", "-dstnodata", 0] if driver == "PNG" else ["-ot", "Float32"]
+    command = ["gdal_hsi_spp", "-q", "-overwrite", "-bbl", "ignore", "-of", driver, *kind]
+    succeed(run(*command, "-ws", 5, scene, link))
+    for file in list(out.iterdir()):  # as they come where a file is moved away and leaves its side files
+        (far / file.name.replace("y.", "real.")).write_bytes(file.read_bytes())
+    link.unlink()
+    link.symlink_to(real if absolute else f"../far/{real.name}")
+    for suffix in (".aux.xml", ".ovr", ".msk"):
+        (out / (name + suffix)).write_text("<PAMDataset><Metadata><MDI key='old'>1</MDI></Metadata></PAMDataset>")
+    header = out / "y.hdr"
+    if driver == "ENVI":
+        assert header.exists() and not header.is_symlink()
+    succeed(run(*command, scene, link))
+    succeed(run(*command, scene, tmp_path / ("want" + name[1:])))
+    assert link.is_symlink()
+    want = pieces_of(tmp_path / ("want" + name[1:]))
+    for path in (link, real):
+        assert np.array_equal(read(path), read(tmp_path / ("want" + name[1:])), equal_nan=True)
+        got = pieces_of(path)
+        assert all(same(want[piece], got[piece]) and same(got[piece], want[piece]) for piece in want), (want, got)
+        assert gdal.Open(str(path)).GetMetadataItem("old") is None
+        assert gdal.Open(str(path)).GetRasterBand(1).GetOverviewCount() == 0
+    assert {file.name.replace("y.", "real.") for file in out.iterdir()} == {file.name for file in far.iterdir()}
+    assert all(file.is_symlink() for file in out.iterdir())
+    # Another format through the same link: what the one before had is gone from both places.
+    succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-of", "GTiff", "-nc", 1, scene, link))
+    for folder in (out, far):
+        assert len(list(folder.iterdir())) == 1, list(folder.iterdir())
+
+
+def test_what_lies_beside_a_link_is_someones(tmp_path, out):
+    """A header that another scene has is no place for a link."""
+    scene = scene_with_all(tmp_path, "header")
+    (tmp_path / "far").mkdir()
+    (out / "y.dat").symlink_to("../far/real.dat")
+    write_scene(out / "y.img", cube())
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", "-q", "-overwrite", scene, out / "y.dat")
+    assert result.code == 1 and "is the header of" in first_error(result), result.err
+    for file in ("y.img", "y.hdr"):
+        (out / file).unlink()
+    (out / "y.hdr").write_text("ENVI\n")
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", "-q", scene, out / "y.dat")
+    assert result.code == 1 and "y.hdr" in first_error(result) and "already exists" in first_error(result), result.err
+    succeed(run("gdal_hsi_spp", "-q", "-overwrite", scene, out / "y.dat"))
+    assert gdal.Open(str(out / "y.dat")).RasterCount == 2
+
+
+def test_a_link_to_a_zarr_stays_one(scene, tmp_path, out):
+    has_driver("Zarr")
+    succeed(pca("-nc", 1, scene, tmp_path / "real.zarr"))
+    (out / "y.zarr").symlink_to("../real.zarr")
+    for name in ("y.zarr", "y.zarr/"):
+        succeed(pca("-nc", 1, "-overwrite", "-of", "Zarr", "-ot", "Float64", scene, f"{out}/{name}"))
+        assert (out / "y.zarr").is_symlink() and open_band(tmp_path / "real.zarr").DataType == gdal.GDT_Float64
+        assert [file.name for file in out.iterdir()] == ["y.zarr"]
+        succeed(pca("-nc", 1, "-overwrite", "-ot", "Float32", scene, tmp_path / "real.zarr"))

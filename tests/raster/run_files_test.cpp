@@ -239,6 +239,62 @@ TEST(AtomicFile, ALinkStaysALink) {
     EXPECT_EQ(read_text(folder / "far/none.tif"), "new, too");
 }
 
+TEST(AtomicFile, SideFilesAreFoundBesideALinkToo) {
+    const TempFolder folder;
+    fs::create_directory(folder / "far");
+    write_text(folder / "far/real.dat", "old");
+    write_text(folder / "far/real.hdr", "old header");
+    fs::create_symlink("far/real.dat", folder / "middle.dat");
+    fs::create_symlink(folder / "middle.dat", folder / "out.img");
+    write_text(folder / "out.hdr", "beside the link");
+    write_text(folder / "middle.dat.ovr", "of the old one");
+    for (const bool taken_back : {true, false}) {
+        AtomicFile file(folder / "out.img", true);
+        EXPECT_EQ(file.links(), (std::vector<std::string>{folder / "out.img", folder / "middle.dat"}));
+        write_text(file.path(), "new");
+        write_text(join_path(folder_of(file.path()), "real.hdr"), "new header");
+        write_text(join_path(folder_of(file.path()), "real.dat.aux.xml"), "new names");
+        file.set_stale({folder / "middle.dat.ovr", folder / "out.hdr", folder / "far/real.hdr"});
+        file.publish();
+        EXPECT_EQ(file.targets(),
+                  (std::vector<std::string>{folder / "far/real.dat.aux.xml", folder / "far/real.hdr",
+                                            folder / "far/real.dat"}));
+        if (taken_back) {
+            EXPECT_TRUE(file.withdraw());
+            EXPECT_EQ(read_text(folder / "far/real.dat"), "old");
+            EXPECT_EQ(read_text(folder / "out.hdr"), "beside the link");
+            EXPECT_EQ(read_text(folder / "middle.dat.ovr"), "of the old one");
+            EXPECT_FALSE(fs::exists(folder / "out.img.aux.xml") || fs::exists(folder / "middle.hdr"));
+        } else {
+            file.conclude();
+        }
+    }
+    for (const char* name : {"out.img", "middle.dat", "far/real.dat"})
+        EXPECT_EQ(read_text(folder / name), "new");
+    for (const char* name : {"out.hdr", "middle.hdr", "far/real.hdr"})
+        EXPECT_EQ(read_text(folder / name), "new header");
+    for (const char* name : {"out.img.aux.xml", "middle.dat.aux.xml", "far/real.dat.aux.xml"})
+        EXPECT_EQ(read_text(folder / name), "new names");
+    EXPECT_EQ(fs::read_symlink(folder / "middle.hdr"), "far/real.hdr");
+    EXPECT_EQ(fs::read_symlink(folder / "out.hdr"), folder / "middle.hdr");
+    EXPECT_FALSE(fs::exists(folder / "middle.dat.ovr"));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder / "."), fs::directory_iterator()), 7);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder / "far"), fs::directory_iterator()), 3);
+}
+
+TEST(AtomicFile, ItsFolderGoesWhereverItIsByThen) {
+    const TempFolder folder;
+    fs::create_directories(folder / "a/b");
+    {
+        auto file = complete(folder / "a/b/out.tif", "new", true);
+        fs::rename(folder / "a", folder / "c");
+        fs::create_directories(folder / "a/b");
+        EXPECT_THROW(file->publish(), Error);
+    }
+    for (const char* name : {"a/b", "c/b"})
+        EXPECT_TRUE(fs::is_empty(folder / name)) << name;
+}
+
 // --- the register
 
 TEST(RunFiles, AnOutputNeverFallsOnWhatIsRead) {

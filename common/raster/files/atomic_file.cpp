@@ -330,7 +330,7 @@ struct AtomicFile::Move {
 
 AtomicFile::AtomicFile(const std::string& destination, bool replace)
     : m_destination(is_local(destination) ? follow_links(destination) : destination),
-      m_folder(folder_of(m_destination)), m_replace(replace) {
+      m_folder(folder_of(m_destination)), m_links(links_on_the_way(destination)), m_replace(replace) {
     if (is_local(m_destination) || m_destination.rfind("/vsimem/", 0) == 0) {
         m_private = std::make_unique<PrivateFolder>(m_destination);
         m_path = join_path(m_private->made_folder(), name_of(m_destination));
@@ -394,56 +394,148 @@ void AtomicFile::publish() {
     // Side files first: who sees the new destination then sees all of it.
     std::stable_partition(paths.begin(), paths.end(),
                           [&](const std::string& path) { return path != m_path; });
-    const auto failure = [](const std::string& from, const std::string& to) {
-        return Error("cannot rename '" + from + "' to '" + to + "': " + std::strerror(errno));
-    };
     try {
-        for (const std::string& from : paths) {
-            Move move{from, join_path(m_folder, name_of(from)), {}, false, false};
-            if (m_watched) move.file = KnownFile(from);
-            for (int i = 0;; ++i) { // whether the name is taken may change between two looks
-                const Renamed result = rename_to_free_name(move.from, move.to);
-                if (result == Renamed::done) break;
-                if (result != Renamed::taken) throw failure(move.from, move.to);
-                if (!may_replace(move.to))
-                    throw Error("File '" + move.to +
-                                    "' already exists: it appeared while this run was working.",
-                                "Specify -overwrite to replace it.");
-                const Renamed swapped = is_local(move.to)
-                                            ? system::exchange(move.from.c_str(), move.to.c_str())
-                                            : Renamed::unsupported;
-                if (swapped == Renamed::done) {
-                    move.exchanged = true;
-                    break;
-                }
-                if (swapped == Renamed::failed && errno != ENOENT) throw failure(move.from, move.to);
-                if (swapped == Renamed::unsupported) {
-                    move.kept = m_private->name_for_old();
-                    if (!plain_rename(move.to, move.kept)) throw failure(move.to, move.kept);
-                    if (plain_rename(move.from, move.to)) break;
-                    const Error error = failure(move.from, move.to);
-                    if (!surely_rename(move.kept, move.to)) m_private->keep();
-                    throw error;
-                }
-                if (i >= tries) throw failure(move.from, move.to);
-            }
-            m_moves.push_back(std::move(move));
-        }
-        for (const std::string& old : m_stale) {
-            // By identity: the same file may be spelled x.hdr here and ./x.hdr there.
-            if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
-                                            [&](const Move& move) { return same_file(move.to, old); }))
-                continue;
-            Move move{{}, old, m_private->name_for_old(), false, true};
-            if (!plain_rename(old, move.kept)) throw failure(old, move.kept);
-            m_moves.push_back(std::move(move));
-        }
+        for (const std::string& from : paths)
+            give_name(from, join_path(m_folder, name_of(from)), *m_private);
+        std::vector<std::string> named;
+        for (const Move& move : m_moves)
+            named.push_back(move.to);
+        link_beside();
+        remove_stale();
+        m_named = std::move(named);
     } catch (...) {
         withdraw();
         throw;
     }
+}
+
+void AtomicFile::give_name(const std::string& from, const std::string& to, PrivateFolder& keeper) {
+    const auto failure = [](const std::string& old_name_of_it, const std::string& wanted) {
+        return Error("cannot rename '" + old_name_of_it + "' to '" + wanted + "': " + std::strerror(errno));
+    };
+    Move move{from, to, {}, false, false};
+    if (m_watched) move.file = KnownFile(from);
+    for (int i = 0;; ++i) { // whether the name is taken may change between two looks
+        const Renamed result = rename_to_free_name(move.from, move.to);
+        if (result == Renamed::done) break;
+        if (result != Renamed::taken) throw failure(move.from, move.to);
+        if (!may_replace(move.to))
+            throw Error("File '" + move.to + "' already exists: it appeared while this run was working.",
+                        "Specify -overwrite to replace it.");
+        const Renamed swapped =
+            is_local(move.to) ? system::exchange(move.from.c_str(), move.to.c_str()) : Renamed::unsupported;
+        if (swapped == Renamed::done) {
+            move.exchanged = true;
+            break;
+        }
+        if (swapped == Renamed::failed && errno != ENOENT) throw failure(move.from, move.to);
+        if (swapped == Renamed::unsupported) {
+            move.kept = keeper.name_for_old();
+            if (!plain_rename(move.to, move.kept)) throw failure(move.to, move.kept);
+            if (plain_rename(move.from, move.to)) break;
+            const Error error = failure(move.from, move.to);
+            if (!surely_rename(move.kept, move.to)) keeper.keep();
+            throw error;
+        }
+        if (i >= tries) throw failure(move.from, move.to);
+    }
+    m_moves.push_back(std::move(move));
+}
+
+AtomicFile::PrivateFolder& AtomicFile::keeper_of(const std::string& path) {
+    const std::string folder = folder_of(path);
+    if (same_file(folder, m_folder)) return *m_private;
+    for (const auto& [known, keeper] : m_keepers)
+        if (known == folder) return *keeper;
+    m_keepers.emplace_back(folder, std::make_unique<PrivateFolder>(path));
+    return *m_keepers.back().second;
+}
+
+namespace {
+
+/// What a side file of `main` is called as one of `other`: "x.hdr" and "x.dat.ovr" of "x.dat" are "l.hdr" and
+/// "l.dat.ovr" of "l.dat". Empty where it is not named after it.
+std::string side_name_of(const std::string& other, const std::string& main, const std::string& side) {
+    if (side.rfind(main + ".", 0) == 0) return other + side.substr(main.size());
+    const auto stem = [](const std::string& name) {
+        const size_t dot = name.rfind('.');
+        return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+    };
+    return side.rfind(stem(main), 0) == 0 ? stem(other) + side.substr(stem(main).size()) : std::string();
+}
+
+} // namespace
+
+std::vector<std::pair<std::string, std::string>> AtomicFile::names_beside_links() const {
+    std::vector<std::pair<std::string, std::string>> out;
+    if (!m_private || m_links.empty()) return out;
+    const std::string main = name_of(m_destination);
+    for (const std::string& path : made()) {
+        if (path == m_path) continue;
+        const std::string target = join_path(m_folder, name_of(path));
+        for (const std::string& link : m_links)
+            if (const std::string name = side_name_of(name_of(link), main, name_of(path)); !name.empty())
+                if (const std::string beside = join_path(folder_of(link), name); !same_file(beside, target))
+                    out.emplace_back(beside, link);
+    }
+    return out;
+}
+
+/// Each leads to the side file of what its link leads to, as the link does: from where it is or from the
+/// root.
+void AtomicFile::link_beside() {
+    if (m_links.empty()) return;
+    const std::string main = name_of(m_destination);
+    std::vector<std::string> sides; // of the file itself
     for (const Move& move : m_moves)
-        if (!move.removal) m_named.push_back(move.to);
+        sides.push_back(move.to);
+    for (const std::string& side : sides) {
+        const std::string name = name_of(side);
+        if (name == main) continue;
+        for (size_t k = 0; k < m_links.size(); ++k) {
+            const std::string& link = m_links[k];
+            const std::string next = k + 1 < m_links.size() ? name_of(m_links[k + 1]) : main;
+            const std::string own = side_name_of(name_of(link), main, name);
+            const std::string leads_to = side_name_of(next, main, name);
+            const std::string beside = join_path(folder_of(link), own);
+            std::error_code ec;
+            const fs::path target = fs::read_symlink(link, ec);
+            if (own.empty() || leads_to.empty() || ec || same_file(beside, side)) continue;
+            PrivateFolder* keeper = nullptr;
+            std::string made;
+            try {
+                keeper = &keeper_of(link);
+                made = keeper->name_for_old();
+                fs::create_symlink(target.parent_path() / leads_to, made, ec);
+            } catch (const Error&) { // nobody may write there
+                ec = std::make_error_code(std::errc::permission_denied);
+            }
+            if (ec)
+                m_missing.push_back(beside);
+            else
+                give_name(made, beside, *keeper);
+        }
+    }
+}
+
+void AtomicFile::remove_stale() {
+    for (const std::string& old : m_stale) {
+        // By identity: the same file may be spelled x.hdr here and ./x.hdr there.
+        if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
+                                        [&](const Move& move) { return same_file(move.to, old); }))
+            continue;
+        PrivateFolder* keeper = nullptr;
+        try {
+            keeper = &keeper_of(old);
+        } catch (const Error&) { // nobody may write there
+            m_missing.push_back(old);
+            continue;
+        }
+        Move move{{}, old, keeper->name_for_old(), false, true};
+        if (!plain_rename(old, move.kept))
+            throw Error("cannot rename '" + old + "' to '" + move.kept + "': " + std::strerror(errno));
+        m_moves.push_back(std::move(move));
+    }
 }
 
 bool AtomicFile::undo(const Move& move) {
@@ -487,16 +579,21 @@ void AtomicFile::renew(const std::string& made, const std::string& target) {
 
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
+    const auto keep_all = [this] { // what could not be given back may be in any of them
+        if (m_private) m_private->keep();
+        for (const auto& keeper : m_keepers)
+            keeper.second->keep();
+    };
     try {
         for (auto move = m_moves.rbegin(); move != m_moves.rend(); ++move) {
             const bool undone = undo(*move);
-            if (!undone) m_private->keep();
+            if (!undone) keep_all();
             good &= undone;
         }
         m_moves.clear();
         m_named.clear();
     } catch (...) {
-        if (m_private) m_private->keep();
+        keep_all();
         good = false;
     }
     return good;
@@ -506,6 +603,7 @@ void AtomicFile::conclude() noexcept {
     m_done = true;
     m_moves.clear();
     m_private.reset();
+    m_keepers.clear();
 }
 
 void AtomicFile::commit(const std::vector<std::string>& stale) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::raster {
@@ -18,7 +19,8 @@ std::string with_final_names(std::string text);
 /// Where the destination's file system can rename (local paths, /vsimem/) everything is made, under its final
 /// name, in a folder of this process's own beside the destination: nobody else can read, foresee or occupy
 /// it. Elsewhere (/vsizip/, /vsis3/ ...) it is made in place. A destination that is a symbolic link stays
-/// one; what it leads to is replaced.
+/// one; what it leads to is replaced. Side files lie beside that, and links to them beside the link: whoever
+/// opens either name finds all of the file.
 ///
 /// A process that is killed leaves that folder. It holds a lock as long as the process lives, so the next run
 /// to the same destination on the same host knows that it is abandoned, and removes it.
@@ -32,6 +34,12 @@ class AtomicFile {
 
     const std::string& destination() const { return m_destination; } ///< links followed
     const std::string& path() const { return m_path; }               ///< create the file here
+    /// The links on the way to the destination, from the name that was given on.
+    const std::vector<std::string>& links() const { return m_links; }
+    /// Before publish(): the names beside links that will lead to side files, each with its link.
+    std::vector<std::pair<std::string, std::string>> names_beside_links() const;
+    /// After publish(): those of them that could not be given, since nobody may write there.
+    const std::vector<std::string>& missing_beside_links() const { return m_missing; }
     /// A further file to make beside, for stages on the way; never published.
     std::string scratch_path(const std::string& extension) const;
     /// All that was made so far, side files too. In place: the destination alone.
@@ -68,10 +76,16 @@ class AtomicFile {
     bool may_replace(const std::string& target) const;
     static bool undo(const Move& move);
     Move& move_to(const std::string& target);
+    void give_name(const std::string& from, const std::string& to, PrivateFolder& keeper);
+    void link_beside();
+    void remove_stale();
+    PrivateFolder& keeper_of(const std::string& path);
 
     std::string m_destination, m_folder, m_path;
     std::unique_ptr<PrivateFolder> m_private; ///< none in place
-    std::vector<std::string> m_stale;
+    std::vector<std::string> m_links;
+    std::vector<std::pair<std::string, std::unique_ptr<PrivateFolder>>> m_keepers; ///< in folders of links
+    std::vector<std::string> m_stale, m_missing;
     std::vector<Move> m_moves;        ///< those that were done, in their order
     std::vector<std::string> m_named; ///< what publish() has named
     bool m_replace = true, m_done = false, m_watched = false;

@@ -369,6 +369,14 @@ bool RunFiles::lies_on_read(const std::string& target) const {
 void RunFiles::check_targets(const Pending& pending) const {
     std::vector<std::string> all;
     for (const auto& file : pending)
+        for (const auto& [name, link] : file->names_beside_links()) {
+            check_side_is_free(name, link);
+            if (is_read(name) || lies_on_read(name))
+                throw Error("'" + name + "', beside the link '" + link +
+                                "', would lead to the new file, and this run reads it",
+                            "Name another file: what a run reads is never replaced.");
+        }
+    for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
             if (is_read(target) || lies_on_read(target))
@@ -444,6 +452,10 @@ void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
     for (const auto& file : pending)
         file->conclude();
     for (const auto& file : pending) {
+        for (const std::string& name : file->missing_beside_links())
+            warn("'" + name +
+                 "' stays as it is, since its folder cannot be written into: it is not that of the new '" +
+                 file->destination() + "', which '" + file->links().front() + "' leads to");
         for (const std::string& other : foreign_side_files(file->destination(), file->targets()))
             warn("'" + other + "' is no part of '" + file->destination() +
                  "', but GDAL reads both together: delete it, or choose another name");

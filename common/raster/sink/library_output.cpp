@@ -97,7 +97,10 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     check_text_output(output);
     if (written_as_csv(path)) return;
     const std::string header = library_header_of(is_local(path) ? follow_links(path) : path);
-    if (output.run) output.run->writes(output.role, path, {header});
+    std::vector<std::string> headers{header};
+    for (const std::string& link : links_on_the_way(path))
+        headers.push_back(library_header_of(link));
+    if (output.run) output.run->writes(output.role, path, headers);
     // A library's header without a library is what a run that was killed has left. Any other belongs to
     // something else, a scene perhaps.
     if (!is_there(header)) return;

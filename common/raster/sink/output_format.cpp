@@ -26,6 +26,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -224,10 +226,18 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "GTiff, PNG and JPEG can.");
         return;
     }
-    // A link stays, and side files lie beside what it leads to.
+    // A link stays; side files lie beside what it leads to, and links to them beside it.
     const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
-    const auto sides = side_file_names(driver->GetDescription(), end, options.creation_options);
-    if (options.run) options.run->writes(options.role, path, sides);
+    std::vector<std::string> names = links_on_the_way(path), all;
+    names.push_back(end);
+    std::vector<std::pair<std::string, std::string>> sides; // each with what it belongs to
+    for (const std::string& name : names)
+        for (const std::string& side :
+             side_file_names(driver->GetDescription(), name, options.creation_options)) {
+            sides.emplace_back(side, name);
+            all.push_back(side);
+        }
+    if (options.run) options.run->writes(options.role, path, all);
     if (is_local(path)) {
         struct stat info {};
         if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
@@ -249,11 +259,11 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if (!options.overwrite)
             throw Error("File '" + path + "' already exists.", "Specify -overwrite to replace it.");
     }
-    for (const std::string& side : sides) {
+    for (const auto& [side, owner] : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
         // out.tif.aux.xml goes with the old out.tif; without one it would be taken for the new one's.
-        if ((there && side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
-        check_side_is_free(side, end);
+        if ((there && side.rfind(owner + ".", 0) == 0 && !header) || !exists(side, info)) continue;
+        check_side_is_free(side, owner);
         // It might be all that is left of somebody's classes or control points, or wait for a file that is
         // coming back: no run removes it unasked, and none takes it over.
         if (!options.overwrite)

@@ -356,11 +356,16 @@ void RasterSink::Impl::warn_of_lost_metadata(const WrittenRaster& written) const
 
 void RasterSink::Impl::set_stale_files() const {
     if (options.path != standard_output) {
-        auto stale = old_side_files(file->destination());
-        for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
-            if (const std::string side = file->destination() + suffix;
-                std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
-                stale.push_back(side);
+        std::vector<std::string> names = file->links(), stale; // each may have side files of its own
+        names.push_back(file->destination());
+        for (const std::string& name : names) {
+            for (std::string& side : old_side_files(name))
+                stale.push_back(std::move(side));
+            for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
+                if (const std::string side = name + suffix;
+                    std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
+                    stale.push_back(side);
+        }
         file->set_stale(std::move(stale));
     }
 }

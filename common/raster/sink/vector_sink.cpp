@@ -183,7 +183,10 @@ std::string layer_name(const std::string& path) {
 void check_vector_output(const VectorOptions& options) {
     GDALDriver* const driver = choose_driver(options);
     const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
-    const auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
+    auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
+    for (const std::string& link : links_on_the_way(options.path)) // beside which links to these lie
+        for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
+            sides.push_back(std::move(side));
     if (options.run) options.run->writes("dst", options.path, sides);
     VSIStatBufL status;
     if (VSIStatL(options.path.c_str(), &status) == 0) {
@@ -194,8 +197,9 @@ void check_vector_output(const VectorOptions& options) {
     std::vector<std::string> names{end};
     names.insert(names.end(), sides.begin(), sides.end());
     for (const std::string& name : names) {
-        if (name.rfind(end + ".", 0) == 0 || !is_there(name)) continue;
-        if (name != end) check_side_is_free(name, end);
+        const bool own = name.rfind(end + ".", 0) == 0 || name.rfind(options.path + ".", 0) == 0;
+        if (own || !is_there(name)) continue;
+        if (name != end) check_side_is_free(name, folder_of(name) == folder_of(end) ? end : options.path);
         if (!options.overwrite)
             throw Error("'" + name + "' is there already" +
                             (name == end ? ""
@@ -297,7 +301,11 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
             throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
     }
     if (opens_again(driver)) check_points(file->path(), options, layer);
-    file->set_stale(old_side_files(file->destination()));
+    auto stale = old_side_files(file->destination());
+    for (const std::string& link : file->links()) // which may have side files of its own
+        for (std::string& side : old_side_files(link))
+            stale.push_back(std::move(side));
+    file->set_stale(std::move(stale));
     if (options.run) {
         options.run->add(std::move(file));
         return;
