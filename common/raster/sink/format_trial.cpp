@@ -162,6 +162,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     const auto w = static_cast<int>(shape.samples), h = static_cast<int>(shape.lines);
     GDALDriver* const memory = GetGDALDriverManager()->GetDriverByName("MEM");
     GdalErrors errors;
+    check_memory_left(target.driver);
     {
         DatasetHandle made = target.copies ? make_raster(memory, "", shape, target.type, CPLStringList())
                                            : make_raster(target.driver, path, shape, target.type, options);

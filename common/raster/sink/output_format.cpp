@@ -75,6 +75,14 @@ void make_to_grow(Target& target, const OutputOptions& options, int bands) {
 
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
 
+void check_memory_left(GDALDriver* driver) {
+    constexpr size_t enough = size_t{8} << 20;
+    if (!is(driver, "Zarr")) return;
+    void* volatile room = std::malloc(enough); // or the compiler leaves both calls out
+    std::free(room);
+    if (room == nullptr) throw Error("out of memory", "Give a smaller -memory, or fewer -threads.");
+}
+
 bool takes_blocks(GDALDriver* driver) {
     // COG has a Create from GDAL 3.13 on, which only collects the pixels and makes the file when it is
     // closed, where errors have no way back; and what its blocks were given did not arrive.

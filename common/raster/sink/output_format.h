@@ -19,6 +19,9 @@ inline constexpr const char* standard_output = "/vsistdout/";
 
 /// True when the driver has this name.
 bool is(GDALDriver* driver, const char* name);
+/// Before a driver makes or closes a file: GDAL's Zarr builds its JSON with a library that ends the process
+/// where there is no memory for it. Throws Error where little is left.
+void check_memory_left(GDALDriver* driver);
 
 /// True when -of or the extension asks for a scene that computes (.hsi). Its description is a VRT's.
 bool is_computed(const OutputOptions& options);

@@ -168,6 +168,7 @@ void RasterSink::Impl::make() {
     CPLStringList list = made.options;
     if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
     if (coding) list.SetNameValue("NUM_THREADS", nullptr); // which GDAL would start for nothing
+    check_memory_left(made.driver);
     const GdalErrors errors;
     dataset.reset(made.driver->Create(path.c_str(), static_cast<int>(spec.shape.samples),
                                       static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
@@ -382,6 +383,7 @@ void RasterSink::Impl::hand_over() {
 }
 
 void RasterSink::Impl::complete_file(const GdalErrors& errors) {
+    check_memory_left(target.driver);
     // Into an archive GDAL writes from front to back: there is no reading.
     const bool closed =
         !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
