@@ -347,7 +347,7 @@ void check_creation_options(const Target& target, const OutputOptions& options,
         else
             check_geotiff_option(option, target, list, shape);
         if (option.name == "STREAMABLE_OUTPUT" && CPLTestBool(option.value.c_str()) &&
-            options.path != standard_output)
+            options.path != standard_output && is_local(options.path))
             throw UsageError(option.text + ": '" + options.path +
                                  "' is a file, which is not written as a stream",
                              "Leave it out, or write to " + std::string(standard_output) + ".");
