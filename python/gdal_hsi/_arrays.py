@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -18,6 +19,7 @@ BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel"
 LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing")
 SAMPLE_DIMENSIONS = ("x", "sample", "samples", "column", "columns", "col", "lon", "longitude", "easting")
 NODATA_ATTRIBUTES = ("_FillValue", "nodata", "missing_value")
+OF_VALUES = ("units", "long_name", "standard_name", "scale_factor", "add_offset")  # what an attribute says of values
 ROLE = "an array has three axes: bands, lines, samples, as rasterio gives it; band_axis=-1 where the bands come last"
 
 
@@ -122,6 +124,20 @@ class Layout:
         self.axes = axes if axes is not None else (0, 1)
         self.back = tuple(self.axes.index(a) for a in range(len(self.axes)))
         self.name = name
+
+    def band(self):
+        """The name of the dimension of bands, or None."""
+        return self.dims[self.axes[0]] if self.dims is not None and len(self.axes) == 3 else None
+
+    def labels(self):
+        """The labels of the bands, or None."""
+        return band_labels(self.like, self.band()) if self.band() is not None else None
+
+    def without_bands(self):
+        """The DataArray of one band, without that axis."""
+        if self.values.shape[self.axes[0]] != 1:
+            raise UsageError(f"{self.name} has {self.values.shape[self.axes[0]]} bands, and one is needed", "Lines x samples, without bands.")
+        return self.like.isel({self.band(): 0})
 
     def plane_dims(self):
         """The names of the dimensions of lines and samples."""
@@ -242,28 +258,110 @@ def _in_nm(values, units="", name=""):
     return values * 1000 if np.nanmax(values) < 100 else values
 
 
-WAVELENGTHS, WIDTHS = ("wavelength", "wavelengths", "wl"), ("fwhm", "widths")
+WAVELENGTHS = ("wavelength", "wavelengths", "wl", "center_wavelength", "center_wavelengths", "centre_wavelength", "centre_wavelengths",
+               "central_wavelength", "central_wavelengths", "wavelength_nm", "wavelengths_nm")
+WIDTHS = ("fwhm", "widths", "fwhm_nm")
 
 
 def _of_bands(value, band, names):
-    """A coordinate of the dimension of bands by one of these names, and its units; (None, "")."""
-    for key in names:
-        if key in value.coords and tuple(map(str, value.coords[key].dims)) == (band,):
-            coordinate = value.coords[key]
-            if np.asarray(coordinate).dtype.kind in "biuf":
-                return np.asarray(coordinate, dtype=float), coordinate.attrs.get("units", "")
-    return None, ""
+    """The coordinate of the dimension of bands that has one of these names, in capitals or not, or None."""
+    for name in names:
+        for key, coordinate in value.coords.items():
+            if str(key).lower() == name and tuple(map(str, coordinate.dims)) == (band,) and np.asarray(coordinate).dtype.kind in "biuf":
+                return coordinate
+    return None
+
+
+def _units_of(value, coordinate):
+    """What a coordinate's values are in: its own word, that of its name, or that of an ENVI header, which is the array's."""
+    told = str(coordinate.attrs.get("units", "")).strip()
+    return told or ("nm" if str(coordinate.name).lower().endswith("_nm") else value.attrs.get("wavelength_units", ""))
 
 
 def _wavelengths_of(value, band, name):
     """What a DataArray says of its bands' wavelengths, in nm, or None."""
-    found, units = _of_bands(value, band, WAVELENGTHS)
-    return None if found is None else _in_nm(found, units, name)
+    found = _of_bands(value, band, WAVELENGTHS)
+    return None if found is None else _in_nm(np.asarray(found, dtype=float), _units_of(value, found), name)
 
 
-def _widths_of(value, band, name):
-    found, units = _of_bands(value, band, WIDTHS)
-    return None if found is None else found * (_factor(units, name) or 1)
+def _widths_of(value, band, name, beside_wavelengths=True):
+    """The same of widths; those that tell no unit have that of the wavelengths beside them."""
+    found = _of_bands(value, band, WIDTHS)
+    if found is None:
+        return None
+    values, factor = np.asarray(found, dtype=float), _factor(_units_of(value, found), name)
+    centres = _of_bands(value, band, WAVELENGTHS) if factor is None and beside_wavelengths else None
+    if centres is not None:
+        centres, factor = np.asarray(centres, dtype=float), _factor(_units_of(value, centres), name)
+        factor = 1e3 if factor is None and np.nanmax(centres) < 100 else factor
+    return values * (factor or 1)
+
+
+def band_labels(value, band):
+    """The labels of a DataArray's bands: the coordinate of their dimension, where it is none of wavelengths; else None."""
+    if band is None or band not in value.coords or band.lower() in WAVELENGTHS or value.coords[band].ndim != 1:
+        return None
+    return np.asarray(value.coords[band]).tolist()
+
+
+def _label(one):
+    """A label as it is compared: 3 and 3.0 are the same, and so is a number of Float32."""
+    if isinstance(one, float):
+        return int(one) if one.is_integer() else float(f"{one:.6g}")
+    return one
+
+
+def _order_of_labels(own, scene):
+    """Of each label the place in the scene, from 0 on; None where it is not there, and for all of them where one stands twice."""
+    own, scene = [_label(one) for one in own], [_label(one) for one in scene]
+    if own == scene:
+        return list(range(len(own)))
+    places = {one: k for k, one in enumerate(scene)}
+    unique = len(places) == len(scene) and len(set(own)) == len(own)
+    return [places.get(one) if unique else None for one in own]
+
+
+def _refused_labels(name, own, scene):
+    told = lambda labels: ", ".join(map(str, labels[:4])) + (f" ... {labels[-1]}" if len(labels) > 4 else "")  # noqa: E731
+    return UsageError(f"{name} has other labels of bands than the scene: {told(own)}, and the scene {told(scene)}",
+                      "Choose the same bands, as spectra.sel(band=scene.band) does; give both wavelengths; or give .values, where bands "
+                      "belong together as they stand.")
+
+
+def in_order_of_scene(cube, own, scene_cube, scene, by_wavelength):
+    """The cube of a second scene with its bands in the order of the first: by wavelengths, where both have them and the library does not
+    match these itself, else by the labels of the bands. Raises where they are others; what tells nothing is taken as it stands."""
+    number = cube.values.shape[0]
+    if number != scene_cube.values.shape[0]:
+        return cube
+    if cube.wavelengths is not None and scene_cube.wavelengths is not None:
+        if by_wavelength:
+            return cube
+        one, other = np.asarray(cube.wavelengths), np.asarray(scene_cube.wavelengths)
+        order = np.empty(number, dtype=int)
+        order[np.argsort(other, kind="stable")] = np.argsort(one, kind="stable")
+        if not np.allclose(one[order], other, rtol=1e-5, atol=0.01, equal_nan=True):
+            raise UsageError(f"{own.name} has other wavelengths than {scene.name}",
+                             f"Bring it to the same bands, or give {own.name}.values, where bands belong together as they stand.")
+    else:
+        labels, of_scene = own.labels(), scene.labels()
+        if labels is None or of_scene is None:
+            return cube
+        places = _order_of_labels(labels, of_scene)
+        if None in places:
+            raise _refused_labels(own.name, labels, of_scene)
+        order = np.argsort(places)
+    if (order == np.arange(number)).all():
+        return cube
+    choose = lambda values: None if values is None else [values[k] for k in order]  # noqa: E731
+    return Cube(cube.values[order.tolist()], mask=cube.mask, nodata=cube.nodata, wavelengths=choose(cube.wavelengths), widths=choose(cube.widths),
+                names=choose(cube.names), scales=choose(cube.scales), offsets=choose(cube.offsets), unit=cube.unit)
+
+
+def _number_of(value, key, default):
+    """A number that an attribute tells of all values, or the default."""
+    told = np.asarray(value.attrs.get(key, default))
+    return float(told.reshape(())) if told.size == 1 and told.dtype.kind in "iuf" and np.isfinite(told).all() else default
 
 
 def nodata_of(value):
@@ -293,7 +391,7 @@ def exact_number(value, name):
 def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
     """The argument for the library, with what is said of it and what it says itself."""
     value, cube = layout.like, layout.cube()
-    mask = None
+    mask, scales, offsets = None, None, None
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
         hidden = np.ma.getmaskarray(value)
         hidden = hidden.transpose(layout.axes).any(axis=0) if len(layout.axes) == 3 else layout.plane(hidden)
@@ -301,9 +399,15 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
     if is_data_array(value):
         if len(layout.axes) == 3:
             band = layout.dims[layout.axes[0]]
+            fwhm = _widths_of(value, band, layout.name, wavelengths is None) if fwhm is None else fwhm
             wavelengths = _wavelengths_of(value, band, layout.name) if wavelengths is None else wavelengths
-            fwhm = _widths_of(value, band, layout.name) if fwhm is None else fwhm
+            labels = band_labels(value, band) if names is None else None
+            if labels is not None and all(isinstance(one, str) for one in labels):
+                names = labels
         nodata = nodata_of(value) if nodata is None else nodata
+        scale, offset = (_number_of(value, key, default) for key, default in (("scale_factor", 1.0), ("add_offset", 0.0)))
+        if (scale, offset) != (1.0, 0.0):
+            scales, offsets = [scale] * cube.shape[0], [offset] * cube.shape[0]
     bands = cube.shape[0]
     for what, values in (("wavelengths", wavelengths), ("fwhm", fwhm)):
         if values is None:
@@ -325,14 +429,29 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
         nodata = None
     to_list = lambda v: None if v is None else [float(x) for x in np.asarray(v, dtype=float)]  # noqa: E731
     return Cube(cube, mask=mask, nodata=nodata, wavelengths=None if wavelengths is None else to_list(_in_nm(wavelengths)),
-                widths=to_list(fwhm), names=names)
+                widths=to_list(fwhm), names=names, scales=scales, offsets=offsets)
+
+
+def _band_dimension(value):
+    """The dimension of a DataArray's bands: the one that has wavelengths, or is named as bands are; or None."""
+    dims = tuple(map(str, value.dims))
+    band = next((d for d in dims if _of_bands(value, d, WAVELENGTHS) is not None), None)
+    return band or next((d for d in dims if d.lower() in BAND_DIMENSIONS), None)
+
+
+def bands_told(value):
+    """What a DataArray tells of its bands, whatever its other dimensions: wavelengths in nm, and labels; None each where it tells nothing."""
+    band = _band_dimension(value)
+    return (None, None) if band is None else (_wavelengths_of(value, band, "X"), band_labels(value, band))
+
+
+def same_labels(one, other):
+    return list(map(_label, one)) == list(map(_label, other))
 
 
 def _spectra_of(value):
-    """Of a DataArray of spectra: values (spectra, bands), names, wavelengths in nm and widths, by its dimensions' names."""
-    dims = tuple(map(str, value.dims))
-    band = next((d for d in dims if _of_bands(value, d, WAVELENGTHS)[0] is not None), None)
-    band = band or next((d for d in dims if d.lower() in BAND_DIMENSIONS), None)
+    """Of a DataArray of spectra: values (spectra, bands), names, wavelengths in nm, widths and labels of bands, by its dimensions' names."""
+    dims, band = tuple(map(str, value.dims)), _band_dimension(value)
     if band is None and len(dims) == 1:
         band = dims[0]
     if band is None or len(dims) > 2:
@@ -349,20 +468,25 @@ def _spectra_of(value):
         values = values if dims[1] == band else values.T
         named = (value.coords[k] for k in (other, "name", "names", "class") if k in value.coords)
         names = next((list(map(str, np.asarray(c))) for c in named
-                      if tuple(map(str, c.dims)) == (other,) and np.asarray(c).dtype.kind in "UO"), None)
-    return values, names, _wavelengths_of(value, band, "spectra"), _widths_of(value, band, "spectra")
+                      if tuple(map(str, c.dims)) == (other,) and np.asarray(c).dtype.kind in "iuUO"), None)
+    else:
+        named = [str(np.asarray(c)) for c in value.coords.values() if c.ndim == 0 and np.asarray(c).dtype.kind == "U"]
+        names = named if len(named) == 1 else None
+    return (values, names, _wavelengths_of(value, band, "spectra"), _widths_of(value, band, "spectra"), band_labels(value, band))
 
 
 class Spectra:
     """Spectra with names and wavelengths: a library that came out of an algorithm, or for one.
 
     spectra: array of shape (spectra, bands), NaN where there is no value. names: a text each. wavelengths, fwhm: nm, one a
-    band, or None. band_numbers: of the scene's bands, from 1 on, or None.
+    band, or None. band_numbers: of the scene's bands, from 1 on, or None. band_labels: what a DataArray's coordinate of the bands
+    says, or None; a scene that has such labels, too, is met by them where one of both has no wavelengths.
     """
 
-    def __init__(self, spectra, names=None, wavelengths=None, fwhm=None, band_numbers=None):
+    def __init__(self, spectra, names=None, wavelengths=None, fwhm=None, band_numbers=None, band_labels=None):
         if is_data_array(spectra):
-            spectra, told, nm, widths = _spectra_of(spectra)
+            spectra, told, nm, widths, labels = _spectra_of(spectra)
+            band_labels = labels if band_labels is None else band_labels
             names, wavelengths = told if names is None else names, nm if wavelengths is None else wavelengths
             fwhm = widths if fwhm is None else fwhm
         self.spectra = np.atleast_2d(as_numpy(unmasked(spectra), "spectra"))
@@ -374,7 +498,23 @@ class Spectra:
         self.wavelengths = None if wavelengths is None else real_numbers(wavelengths, "wavelengths")
         self.fwhm = None if fwhm is None else real_numbers(fwhm, "widths")
         self.band_numbers = None if band_numbers is None else [int(b) for b in real_numbers(band_numbers, "band numbers")]
+        self.band_labels = None if band_labels is None else np.asarray(band_labels).tolist() if hasattr(band_labels, "dtype") else list(band_labels)
         self.check()
+
+    def for_scene(self, labels, has_wavelengths, name, some):
+        """These spectra with their bands in the order of a scene's labels. some: those of a part of its bands are wanted."""
+        if labels is None or self.band_labels is None or self.wavelengths is not None and has_wavelengths:
+            return self
+        places = _order_of_labels(self.band_labels, labels)
+        found = [k for k, place in enumerate(places) if place is not None]
+        of_all = len(found) == len(labels)
+        if not (of_all if len(found) == len(places) else of_all and self.band_numbers is not None) and not (
+                found and len(found) == len(places) and (some or self.band_numbers is not None)):
+            raise _refused_labels(name, self.band_labels, labels)
+        order = sorted(found, key=lambda k: places[k])
+        choose = lambda values: None if values is None else np.asarray(values)[order]  # noqa: E731
+        return Spectra(self.spectra[:, order], self.names, choose(self.wavelengths), choose(self.fwhm),
+                       None if of_all else [places[k] + 1 for k in order])
 
     def check(self):
         """Raises where names or what is said of bands are not as many as the spectra, or their bands."""
@@ -383,7 +523,8 @@ class Spectra:
         number = self.spectra.shape[1]
         for name in self.names:
             text(name, "names")
-        for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers)):
+        for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers),
+                             ("labels of bands", self.band_labels)):
             if values is not None and len(values) != number:
                 raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one a band.")
 
@@ -498,16 +639,16 @@ def with_mask(out, info):
     return out
 
 
-def of_same_kind(array, layout, flat, info, window=None):
+def of_same_kind(array, layout, flat, info, window=None, further=None):
     """A result (bands, lines, samples) as the argument's kind of array. window: of the scene, which it is of: first sample and
-    line, number of samples and lines."""
+    line, number of samples and lines. further: what names bands that are new."""
     values = layout.given_back(array, flat)
     like = layout.like
     if isinstance(values, DeviceArray):
         values = values.owner
-        return _data_array(values, layout, flat, info, window) if is_data_array(like) else values
+        return _data_array(values, layout, flat, info, window, further) if is_data_array(like) else values
     if is_data_array(like):
-        return _data_array(values, layout, flat, info, window)
+        return _data_array(values, layout, flat, info, window, further)
     if isinstance(like, np.ma.MaskedArray):
         return np.ma.MaskedArray(values, _hidden(values, info))
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
@@ -516,34 +657,114 @@ def of_same_kind(array, layout, flat, info, window=None):
     return module.from_dlpack(values) if hasattr(module, "from_dlpack") else values
 
 
-def _data_array(values, layout, flat, info, window):
+def _numbers_of_bands(cubes):
+    """All wavelengths and widths, in nm, of inputs: cubes, spectra and models."""
+    for one in cubes:
+        told = one if isinstance(one, str) else [one.wavelengths, one.widths]
+        if isinstance(told, str):
+            document = json.loads(told) if told.lstrip().startswith("{") else {}
+            told = [document.get(key) for key in ("wavelengths_nm", "fwhm_nm")]
+        for values in told:
+            if isinstance(values, (list, np.ndarray)):
+                yield from (float(value) for value in values if value is not None)
+
+
+def _told_of_bands(info, cubes):
+    """What a result tells of its new bands, in nm: wavelengths and widths, to the last digit where an input or a model has them so; None
+    where it tells no wavelengths."""
+    items = [band.get("items", {}) for band in info.get("bands", [])]
+    if not items or not all("wavelength" in one for one in items):
+        return None, None
+    known = {f"{value:.9g}": value for value in _numbers_of_bands(cubes)}
+    units = items[0].get("wavelength_units", "nm")
+    exact = lambda text: known.get(f"{float(text):.9g}", float(text))  # noqa: E731
+    widths = [exact(one["fwhm"]) for one in items] if all("fwhm" in one for one in items) else None
+    return _in_nm([exact(one["wavelength"]) for one in items], units), None if widths is None else np.array(widths) * (_factor(units, "") or 1)
+
+
+def _coordinates_of_target(target, nm, new):
+    """The coordinates of the target's bands that have these wavelengths, along the dimension `new`; None where they are others."""
+    own = target.band()
+    told = None if own is None else _wavelengths_of(target.like, own, target.name)
+    if told is None:
+        return None
+    index, start = [], 0
+    for value in nm:
+        start = next((k for k in range(start, len(told)) if abs(told[k] - value) <= 1e-8 * abs(value)), len(told)) + 1
+        index.append(start - 1)
+    if index[-1] == len(told):
+        return None
+    coords, spectral = {}, new.lower() in WAVELENGTHS
+    centres = _of_bands(target.like, own, WAVELENGTHS).name
+    for key, c in target.like.isel({own: index}).coords.items():
+        if tuple(map(str, c.dims)) != (own,):
+            continue
+        name = (new if spectral else key) if key == centres else (None if spectral else new) if key == own else None if key == new else key
+        if name is not None and not (c.dtype == object and key == own):  # of an index of several levels the levels
+            coords[name] = (new, np.asarray(c), c.attrs)
+    return coords
+
+
+def _new_wavelengths(like, band, new, nm, widths):
+    """Coordinates of wavelengths and widths as the argument has them: by its names, in its units; wavelength and fwhm in nm else."""
+    coords = {}
+    for values, names in ((nm, WAVELENGTHS), (widths, WIDTHS)):
+        if values is None:
+            continue
+        found = None if band is None else _of_bands(like, band, names)
+        units = "" if found is None else _units_of(like, found)
+        factor = _factor(units, "") if found is not None else None
+        if factor is None:
+            coords[names[0] if found is None else str(found.name)] = (new, values, {"units": "nm"})
+        else:
+            coords[str(found.name)] = (new, values / factor if factor >= 1 else values * (1 / factor), dict(found.attrs, units=units))
+    return coords
+
+
+def _data_array(values, layout, flat, info, window, further):
     like, dims = layout.like, list(layout.dims)
     like = in_window(like, layout.plane_dims(), window)
     plane = {dims[a] for a in layout.axes[-2:]}
-    coords = {}
-    for key, coordinate in like.coords.items():
-        if set(map(str, coordinate.dims)) <= plane:
-            coords[key] = coordinate
     attrs = {}
-    band_dim = dims[layout.axes[0]] if len(layout.axes) == 3 else "band"
+    band_dim = layout.band()
     sources = info.get("source_bands")
-    if flat:
-        dims = [d for d in dims if d in plane]
-    elif len(layout.axes) == 3 and sources is not None:
-        index = [b - 1 for b in sources]
-        for key, coordinate in like.coords.items():
-            if band_dim in map(str, coordinate.dims):
-                coords[key] = coordinate.isel({band_dim: index})
-        attrs = {k: v for k, v in like.attrs.items() if k not in NODATA_ATTRIBUTES}
+    kept = [key for key in NODATA_ATTRIBUTES if key in like.attrs]
+    if not flat and band_dim is not None and sources is not None:
+        template = like.isel({band_dim: [b - 1 for b in sources]})
+        attrs = {k: v for k, v in like.attrs.items() if k not in kept}
+        if "bands" in info:  # other values than the source's
+            attrs = {k: v for k, v in attrs.items() if k not in OF_VALUES}
+        coords, name = template.coords, None if "bands" in info else like.name
     else:
-        names = [b.get("name", "") for b in info.get("bands", [])]
-        bands = values.shape[layout.axes[0]] if len(layout.axes) == 3 else 1
-        new = "band" if band_dim.lower() in ("wavelength", "wavelengths", "wl") else band_dim
-        if len(layout.axes) == 3:
+        coords = {key: c for key, c in like.coords.items() if set(map(str, c.dims)) <= plane}
+        name = None
+        if flat:
+            dims = [d for d in dims if d in plane]
+        elif band_dim is not None:
+            names = [b.get("name", "") for b in info.get("bands", [])]
+            bands = values.shape[layout.axes[0]]
+            nm, widths = _told_of_bands(info, further["cubes"])
+            spectral = band_dim.lower() in WAVELENGTHS
+            new = "band" if spectral and nm is None else band_dim
             dims[layout.axes[0]] = new
-            coords[new] = names if len(names) == bands and all(names) else list(range(1, bands + 1))
+            told = len(names) == bands and all(names)
+            counted = told and all(re.fullmatch(r"Band \d+", name) for name in names)  # of the scene of a model, whose labels are not known
+            if not counted and not (spectral and nm is not None):
+                coords[new] = names if told else list(range(1, bands + 1))
+            if nm is not None:
+                target = further["target"]
+                told = _coordinates_of_target(target, nm, new) if target is not None else None
+                if told is None:
+                    told = _new_wavelengths(like, band_dim, new, nm, widths)
+                coords.update(told)
+                if further["same_values"]:
+                    attrs = {k: v for k, v in like.attrs.items() if k not in kept}
+            for key, told in (("scale", "scale_factor"), ("offset", "add_offset"), ("unit", "units")):
+                shared = {band.get(key) for band in info.get("bands", [])}
+                if len(shared) == 1 and None not in shared:
+                    attrs[told] = shared.pop()
     if "nodata" in info:
         attrs["_FillValue"] = info["nodata"]
     if "classes" in info:
         attrs["classes"] = info["classes"]
-    return type(like)(values, dims=dims, coords=coords, attrs=attrs)
+    return type(like)(values, dims=dims, coords=coords, attrs=attrs, name=name)

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from . import _library
-from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, is_data_array, model_text, nodata_of, unmasked
+from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, bands_told, is_data_array, model_text, nodata_of, same_labels, unmasked
 from ._errors import Error, UsageError
 from ._options import options_for
 from ._signatures import in_words_of_python
@@ -104,6 +104,29 @@ def _check_names(estimator, names):
                       f"X has feature names, but {kind} was fitted without feature names", UserWarning, stacklevel=4)
 
 
+class _Bands:
+    """What a DataArray tells of its bands: their labels, and wavelengths in nm; None each where it tells nothing."""
+
+    def __init__(self, X=None, wavelengths=None):
+        self.labels, self.wavelengths = None, wavelengths
+        if X is not None and is_data_array(X):
+            self.wavelengths, self.labels = bands_told(X)
+
+    def check(self, fitted):
+        """Raises where these are other bands than those of fit(), or in another order."""
+        if self.wavelengths is not None and fitted.wavelengths is not None:
+            same = len(self.wavelengths) == len(fitted.wavelengths) and np.allclose(
+                self.wavelengths, fitted.wavelengths, rtol=1e-5, atol=0.01, equal_nan=True)
+            what = "wavelengths"
+        elif self.labels is not None and fitted.labels is not None:
+            same, what = same_labels(self.labels, fitted.labels), "labels"
+        else:
+            return
+        if not same:
+            raise ValueError(f"The bands of X have other {what} than those of fit(), or another order: choose and order them as there, with "
+                             "X.sel() or X.isel(); or give X.values.")
+
+
 def _pixels(X, estimator=None, fitting=False):
     """X as pixels x bands, of a type that the library takes."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
@@ -112,6 +135,7 @@ def _pixels(X, estimator=None, fitting=False):
     names = names if names is not None and len(names) and all(isinstance(n, str) for n in names) else None
     if estimator is not None and not fitting:
         _check_names(estimator, names)
+    told = _Bands(X if estimator is not None else None)
     X = _values_of(X) if is_data_array(X) else np.asarray(unmasked(X))
     if X.dtype == object:
         try:
@@ -138,7 +162,7 @@ def _pixels(X, estimator=None, fitting=False):
     if estimator is None:
         return X
     if fitting:
-        estimator.n_features_in_ = X.shape[1]
+        estimator.n_features_in_, estimator._bands = X.shape[1], told
         if names is not None:
             estimator.feature_names_in_ = names
         elif hasattr(estimator, "feature_names_in_"):
@@ -147,12 +171,14 @@ def _pixels(X, estimator=None, fitting=False):
     if X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
                          f"{estimator.n_features_in_} features as input.")
+    told.check(getattr(estimator, "_bands", _Bands()))
     return X
 
 
-def _scene(X):
-    """Pixels x bands as the library's bands x 1 x pixels, where they lie."""
-    return _library.Cube(X.T[:, np.newaxis, :])
+def _scene(X, fitted=None):
+    """Pixels x bands as the library's bands x 1 x pixels, where they lie. fitted: an estimator whose model gets the bands' wavelengths."""
+    nm = None if fitted is None else fitted._bands.wavelengths
+    return _library.Cube(X.T[:, np.newaxis, :], wavelengths=None if nm is None else [float(v) for v in nm])
 
 
 def _rows(array):
@@ -221,6 +247,8 @@ class _Estimator(_Base):
             if document["format"].split()[0] != "gdal_hsi_" + cls._format:  # a former version had a word after it
                 raise ValueError(f"its format is {document['format']!r}")
             one._take(document)
+            nm = document.get("features", document).get("wavelengths_nm")
+            one._bands = _Bands(wavelengths=_numbers({"wavelengths": nm}, "wavelengths") if nm else None)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UsageError(f"model is no model of {cls.__name__}: {type(error).__name__}: {error}",
                              f"Give what {cls.__name__}.save() or gdal_hsi_{cls._maker} has written.") from None
@@ -270,7 +298,7 @@ class _Components(_Transformer, _Estimator):
             raise ValueError(f"n_samples={X.shape[0]}: components need two pixels at least.")
         if X.shape[1] < 2:
             raise ValueError(f"n_features={X.shape[1]}: components need two bands at least (1 feature(s)).")
-        outcome = _call(self._algorithm, {**self._options(), **self._compute()}, {"src": _scene(X)}, ["dst", "model"])
+        outcome = _call(self._algorithm, {**self._options(), **self._compute()}, {"src": _scene(X, self)}, ["dst", "model"])
         self.model_ = Model(outcome.texts["model"])
         self._take(self.model_.document)
         return _rows(outcome.arrays["dst"])
@@ -278,7 +306,7 @@ class _Components(_Transformer, _Estimator):
     def _take(self, document):
         self.n_features_in_ = len(_numbers(document, "bands"))
         self.eigenvalues_ = _numbers(document, "eigenvalues")
-        self.n_components_ = min(self._wanted() or 7, len(self.eigenvalues_))
+        self.n_components_ = min(self._wanted() or 7, document.get("components", len(self.eigenvalues_)))
         self.mean_ = _numbers(document, "mean")
 
     def transform(self, X):
@@ -386,7 +414,7 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
         X = _pixels(X, self, fitting=True)
         classes, labels = self._labels(X, y)
         cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + [str(c) for c in classes])
-        outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X), "labels": cube}, outputs)
+        outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X, self), "labels": cube}, outputs)
         model = Model(outcome.texts["model"])
         learned = {c["value"] for c in model.document["classes"]}
         missing = [str(c) for k, c in enumerate(classes) if k + 1 not in learned]
@@ -519,11 +547,11 @@ class EADP(_Transformer, _Base):
 
     def fit(self, X, y=None):
         """Remembers the number of bands."""
-        self.n_features_in_ = self._bands(X)
+        self.n_features_in_, self._bands = self._number(X), _Bands(X)
         return self
 
     @staticmethod
-    def _bands(X):
+    def _number(X):
         return Layout(X, "X").cube().shape[0]
 
     def transform(self, X):
@@ -532,8 +560,9 @@ class EADP(_Transformer, _Base):
         if not hasattr(self, "n_features_in_"):
             raise _NotFitted("This EADP instance is not fitted yet. Call 'fit' with appropriate arguments before using this "
                              "estimator.")
-        if self._bands(X) != self.n_features_in_:
-            raise ValueError(f"X has {self._bands(X)} features, but EADP is expecting {self.n_features_in_} features as input.")
+        if self._number(X) != self.n_features_in_:
+            raise ValueError(f"X has {self._number(X)} features, but EADP is expecting {self.n_features_in_} features as input.")
+        _Bands(X).check(self._bands)
         try:
             return gdal_hsi.eadp(X, nc=self.n_components, threads=self.threads, device=self.device)
         except Error as error:

@@ -9,12 +9,14 @@ import warnings
 import numpy as np
 
 from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
+from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, in_order_of_scene, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError
 from ._library import NUMBERS, TYPES, Cube, call
 from ._options import option_value, plain
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
+
+OF_THE_SAME_BANDS = {"other": True, "uncertainty": False}  # scenes with a band for each of the first one's; whether the library goes by wavelength
 
 class Result:
     """Several results of one call: attributes by name, and in their order when it is unpacked.
@@ -62,8 +64,8 @@ def _bar(progress, name):
     return show, bar.close
 
 
-def _input(signature, argument, value, further, layout):
-    """An input for the library: a Cube or a text, and its layout where it is a cube."""
+def _input(signature, argument, value, further, layout, scene):
+    """An input for the library: a Cube or a text, and its layout where it is a cube. layout, scene: those of the first one."""
     name, content = python_name(argument["name"]), argument.get("content")
     if isinstance(value, str) and value == "none" and content != "raster" or value is None and content == "labels":
         return "none", None  # where the tool takes that word for a file's name
@@ -77,6 +79,8 @@ def _input(signature, argument, value, further, layout):
         spectra = value if isinstance(value, Spectra) else Spectra(
             value if is_data_array(value) else as_numpy(unmasked(value), name))
         spectra.check()
+        if layout is not None and isinstance(scene, Cube):
+            spectra = spectra.for_scene(layout.labels(), scene.wavelengths is not None, name, further["some_bands"])
         values = spectra.values()
         if values is None:
             return spectra.text(), None
@@ -88,8 +92,11 @@ def _input(signature, argument, value, further, layout):
     first = argument is signature.required[0] if signature.required else False
     if content == "labels" or argument["role"] == "input" and _axes(value) == 2:
         plane = value
-        if not is_data_array(value) and _axes(value) == 3 and 1 in np.shape(value):
-            plane = np.squeeze(value, axis=np.shape(value).index(1))
+        if _axes(value) == 3 and 1 in np.shape(value):
+            if is_data_array(value):
+                plane = Layout(value, name).without_bands()
+            else:
+                plane = np.squeeze(value, axis=np.shape(value).index(1))
         own = Layout(plane, name, rank=2)
         if further["window"] is not None and layout is not None and layout.dims is not None and own.dims is not None:
             dims = own.plane_dims()
@@ -104,7 +111,10 @@ def _input(signature, argument, value, further, layout):
     own = Layout(value, name, further["band_axis"])
     check_same_places(own, layout)
     said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
-    return cube_of(own, **said), own
+    cube = cube_of(own, **said)
+    if name in OF_THE_SAME_BANDS and isinstance(scene, Cube) and not further["pairs_of_bands"]:
+        cube = in_order_of_scene(cube, own, scene, layout, by_wavelength=OF_THE_SAME_BANDS[name])
+    return cube, own
 
 
 def _window(options):
@@ -131,9 +141,21 @@ def _axes(value):
     return getattr(value, "ndim", 0)
 
 
-def _finish(signature, outcome, layout, given, full, options):
+def _spectra_result(text, layout):
+    """Spectra with the labels of the scene's bands that they are of."""
+    spectra = Spectra.from_text(text)
+    labels = layout.labels() if layout is not None else None
+    if labels is not None and spectra.band_numbers is not None and 1 <= min(spectra.band_numbers) and max(spectra.band_numbers) <= len(labels):
+        spectra.band_labels = [labels[number - 1] for number in spectra.band_numbers]
+    return spectra
+
+
+def _finish(signature, outcome, layout, given, full, options, cubes):
     """What the function returns."""
     window = _window(options)
+    further = {"cubes": [cube for cube, _ in cubes.values()],
+               "target": cubes["like"][1] if "like" in cubes and is_data_array(getattr(cubes["like"][1], "like", None)) else None,
+               "same_values": "like" in cubes or "bands" in cubes}
     warned = [in_words_of_python(text, names=signature.names) for text in outcome.facts.get("warnings", [])]
     for text in warned:
         warnings.warn(text, _errors.Warning, stacklevel=4)
@@ -145,11 +167,11 @@ def _finish(signature, outcome, layout, given, full, options):
             array = outcome.arrays[role]
             flat = array.shape[0] == 1 and ("classes" in info or argument not in signature.made)
             results[python_name(role)] = (with_mask(given[role], info) if role in given else
-                                          of_same_kind(array, layout, flat, info, window) if layout is not None else
+                                          of_same_kind(array, layout, flat, info, window, further) if layout is not None else
                                           array[0] if flat else array)
         elif role in outcome.texts:
             text, kind = outcome.texts[role], info.get("kind")
-            results[python_name(role)] = (points_of(text) if kind == "points" else Spectra.from_text(text) if kind == "spectra"
+            results[python_name(role)] = (points_of(text) if kind == "points" else _spectra_result(text, layout) if kind == "spectra"
                                           else Model(text) if argument.get("content") == "model" else text)
     report = outcome.facts.get("report", {})
     if not results and not full:
@@ -174,13 +196,15 @@ def _arguments(signature, values):
 
 
 def on_arrays(signature, options, inputs, wanted, further, class_names=None):
-    """Runs the algorithm in this process. Returns (Outcome, Layout of the scene, outputs that were given)."""
-    further = dict(further, class_names=class_names, window=_window(options))
-    layout, cubes = None, {}
+    """Runs the algorithm in this process. Returns (Outcome, Layout of the scene, outputs that were given, inputs with their layouts)."""
+    further = dict(further, class_names=class_names, window=_window(options), some_bands=not options.keys().isdisjoint(("b", "exclude-range")),
+                   pairs_of_bands=not options.keys().isdisjoint(("band", "other-b", "any-wavelengths")))
+    layout, scene, laid = None, None, {}
     for argument, value in inputs:
-        cubes[argument["name"]], own = _input(signature, argument, value, further, layout)
+        laid[argument["name"]] = cube, own = _input(signature, argument, value, further, layout, scene)
         if layout is None and own is not None and argument["positional"]:
-            layout = own
+            layout, scene = own, cube
+    cubes = {name: cube for name, (cube, _) in laid.items()}
     for role, value in wanted.items():
         if value is not True:
             raise UsageError(f"{python_name(role)}={value!r}: with arrays an output is wanted (True) or not",
@@ -215,7 +239,7 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
             show(1.0)
     finally:
         end()
-    return outcome, layout, given
+    return outcome, layout, given, laid
 
 
 def _target(out, layout, role):
@@ -248,10 +272,10 @@ def make_function(definition, module):
         try:
             if any(is_path(value) and argument.get("content") != "model" for argument, value in inputs[:1]):
                 return _files.run_function(signature, options, inputs, wanted, further)
-            outcome, layout, given = on_arrays(signature, options, inputs, wanted, further)
+            outcome, layout, given, cubes = on_arrays(signature, options, inputs, wanted, further)
         except Error as error:
             raise type(error)(*(in_words_of_python(text, names=signature.names) for text in (error.message, error.advice))) from None
-        return _finish(signature, outcome, layout, given, further["full"], options)
+        return _finish(signature, outcome, layout, given, further["full"], options, cubes)
 
     function.__name__ = function.__qualname__ = definition["name"]
     function.__module__ = module
