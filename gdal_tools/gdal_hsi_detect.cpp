@@ -214,13 +214,20 @@ class DetectTargets {
 
   private:
     void warn_of_emission(tool::Run& run) const {
-        for (size_t k = 0; k < m_library.spectra.size(); ++k)
-            if (const auto& x = m_library.spectra[k];
-                std::none_of(x.begin(), x.end(), [](double v) { return v < 0; }))
+        for (size_t k = 0; k < m_library.spectra.size(); ++k) {
+            double below = 0, all = 0; // squared
+            for (const double v : m_library.spectra[k]) {
+                below += v < 0 ? v * v : 0;
+                all += v * v;
+            }
+            constexpr double hardly = 0.01;
+            if (below <= hardly * all)
                 run.warn("-target-is-absorption: '" + m_library.names[k] +
-                         "' is nowhere below zero, as what absorbs is, and scores tell of what makes the "
+                         "' is hardly or nowhere below zero, as what absorbs is, and scores tell of what "
+                         "makes the "
                          "background brighter: turn the signs of the library where it holds coefficients of "
                          "absorption");
+        }
     }
 
     const std::vector<std::array<int64_t, 2>> m_pixels;

@@ -352,6 +352,7 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     run.watch_source(opened);
     run.reserve_cache(opened->cache_bytes());
     tools::check_same_place(run, "-uncertainty", *opened, scene);
+    tools::warn_of_other_deviations(run, scene, *opened, "-uncertainty");
     return opened;
 }
 
@@ -431,6 +432,11 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
             std::vector<std::shared_ptr<const stream::CubeSource>>{scene, uncertainty});
     }
     const auto operation = computing->make_draws(spectra, classes, options);
+    if (!options.noise && options.draws > 1 && classes.names.size() == spectra.names.size())
+        run.warn(
+            "every spectrum is a class of its own, and there is no -uncertainty: all draws are alike, and "
+            "tell nothing of how sure fractions are. Give several spectra of each class (-classes), or "
+            "-uncertainty");
     if (operation->skipped() > 0)
         run.warn(counted(operation->skipped(), "draw is", "draws are") + " left out of " +
                  std::to_string(options.draws) + ": their spectra are mixtures of one another");

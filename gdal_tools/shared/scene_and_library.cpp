@@ -398,7 +398,10 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
         text += (beyond > 0 ? ", and in " + std::to_string(others) + worded(others, " other", " others")
                             : std::string(worded(others, ": in the other", ": in the others"))) +
                 " the library's spectra do not all have a value";
-    run.note(text);
+    if (8 * used <= bands)
+        run.warn(text + ": is it a library for this sensor? What so few bands tell apart is little");
+    else
+        run.note(text);
 }
 
 namespace {
@@ -619,6 +622,8 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
         if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
             ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
     const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.type_name());
+    // As bright as the scene's brightest pixels, which spectra of a scene with much water or shade are.
+    if (!ratios.empty() && scale == spectra.scale) return;
     char text[200];
     std::snprintf(
         text, sizeof text,
@@ -659,6 +664,20 @@ void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, cons
              " below zero in over a quarter of the bands, and the scene is not: logarithms, derivatives and "
              "differences have no meaning beside what they were made of. " +
              advice);
+}
+
+void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
+                              const raster::RasterSource& deviations, const std::string& role) {
+    if (!run.ranks().root()) return;
+    const double values = median(first_sizes(scene).lengths),
+                 ratio = median(first_sizes(deviations).lengths) / values;
+    constexpr double largest = 0.5, smallest = 1e-5; // of what an instrument measures
+    if (!(values > 0) || (ratio < largest && ratio > smallest) || !(ratio > 0)) return;
+    char text[120];
+    std::snprintf(text, sizeof text, ": its values are %.3g times those of the scene: ", ratio);
+    run.warn(
+        role + text +
+        "are they standard deviations, in the unit of the scene's numbers? gdal_calc.py multiplies them");
 }
 
 namespace {

@@ -119,6 +119,11 @@ using SumSquares = std::function<bool(const CubeView<float>& scene, double* squa
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
                          const std::string& inexact, const SumSquares& sum_squares = {});
 
+/// Warns when `deviations`, of the values of `scene`, are over half as large as these, or a hundred thousand
+/// times smaller: no instrument measures so. By the median length of the first 65,536 spectra of each.
+void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
+                              const raster::RasterSource& deviations, const std::string& role);
+
 /// Warns when over a quarter of a spectrum's values are below zero, and of those of the scene's first 65,536
 /// valid pixels not one in a hundred: logarithms or derivatives beside what they were made of. The warning
 /// ends with `advice`. Reads the scene where there is such a spectrum.

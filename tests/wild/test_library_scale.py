@@ -194,4 +194,39 @@ def test_a_gas_that_absorbs_nothing(tmp_path, method):
     assert "below zero" not in compared(tmp_path, "gdal_hsi_detect", method, k, CUBE, "-target-is-absorption").err
     k[2] *= -1
     said = compared(tmp_path, "gdal_hsi_detect", method, k, CUBE, "-target-is-absorption").err
-    assert "'c' is nowhere below zero" in said and "'a'" not in said
+    assert "'c' is hardly or nowhere below zero" in said and "'a'" not in said
+    k[2, ::5] = -1e-6  # noise
+    assert "'c' is hardly" in compared(tmp_path, "gdal_hsi_detect", method, k, CUBE, "-target-is-absorption").err
+
+
+@pytest.mark.parametrize("tool", ["gdal_hsi_unmix", "gdal_hsi_detect"])
+def test_bright_spectra_of_a_dark_scene_are_in_its_units(tmp_path, tool):
+    """As those that are found in a scene with much water."""
+    dark = 0.02 * CUBE
+    dark[:, 0, :3] = SPECTRA.T
+    assert "times as long" not in compared(tmp_path, tool, "nnls" if tool == "gdal_hsi_unmix" else "ace", SPECTRA, dark).err
+    assert "-library-scale 0.01 would" in compared(tmp_path, tool, "nnls" if tool == "gdal_hsi_unmix" else "ace", 100 * SPECTRA, dark).err
+
+
+@pytest.mark.parametrize("sigma, told", [(0.004, False), (40, True), (1e-9, True), ("scene", True)])
+def test_deviations_in_other_units_are_told(tmp_path, sigma, told):
+    write_scene(tmp_path / "sigma.tif", CUBE if sigma == "scene" else np.full(CUBE.shape, sigma), driver="GTiff", dtype="f4")
+    said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-uncertainty", tmp_path / "sigma.tif").err
+    assert ("are they standard deviations" in said) == told, said
+    assert "all draws are alike" not in said
+
+
+def test_draws_that_are_all_alike_are_told(tmp_path):
+    said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-deviation", tmp_path / "d.tif").err
+    assert "all draws are alike" in said
+    (tmp_path / "classes.csv").write_text("name,class\na,one\nb,one\nc,two\n")
+    said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-classes", tmp_path / "classes.csv").err
+    assert "all draws are alike" not in said
+
+
+@pytest.mark.parametrize("shared, told", [(2, True), (3, False), (16, False)])
+def test_a_library_that_shares_few_bands_is_told(tmp_path, shared, told):
+    library = SPECTRA.copy()
+    library[:, shared:] = np.nan
+    said = compared(tmp_path, "gdal_hsi_detect", "sam", library, CUBE)
+    assert ("is it a library for this sensor" in said.err) == told, said.err
