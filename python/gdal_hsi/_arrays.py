@@ -475,6 +475,32 @@ def _spectra_of(value):
     return (values, names, _wavelengths_of(value, band, "spectra"), _widths_of(value, band, "spectra"), band_labels(value, band))
 
 
+_SPACE = re.compile(r"\s*")
+
+
+def _members(text, name):
+    """The members of a JSON object, the lists of numbers in the list of this name as arrays. They are read one after the other, so that
+    Ctrl-C comes between two of them, and a text of hundreds of megabytes never stands in memory as objects."""
+    read = json.JSONDecoder().raw_decode
+    after = lambda place: _SPACE.match(text, place).end()  # noqa: E731
+    whole, place = {}, after(0)
+    while text[place] != "}":
+        key, place = read(text, after(place + 1))
+        place = after(after(place) + 1)  # the colon
+        if key == name:
+            whole[key], place = [], after(place + 1)
+            while text[place] != "]":
+                row, place = read(text, place)
+                whole[key].append(np.array(row, dtype=np.float64))
+                place = after(place)
+                place = after(place + 1) if text[place] == "," else place
+            place += 1
+        else:
+            whole[key], place = read(text, place)
+        place = after(place)
+    return whole
+
+
 class Spectra:
     """Spectra with names and wavelengths: a library that came out of an algorithm, or for one.
 
@@ -567,13 +593,12 @@ class Spectra:
 
     @classmethod
     def from_text(cls, text):
-        whole = json.loads(text)
+        whole = _members(text, "spectra")
 
         def numbers(values):
             return None if values is None else np.array([math.nan if v is None else v for v in values])
         kind = np.float64 if whole.get("double_precision") else np.float32
-        spectra = np.array([numbers(s) for s in whole["spectra"]], dtype=np.float64).astype(kind)
-        return cls(spectra, whole["names"], numbers(whole.get("wavelengths_nm")), numbers(whole.get("fwhm_nm")),
+        return cls(np.array(whole["spectra"], dtype=np.float64).astype(kind), whole["names"], numbers(whole.get("wavelengths_nm")), numbers(whole.get("fwhm_nm")),
                    whole.get("band_numbers"))
 
 

@@ -2,6 +2,7 @@
 """What functions refuse, with message and advice, and that the process lives; how results are given back; progress and the end
 of a call."""
 import inspect
+import json
 import os
 import pathlib
 import pickle
@@ -16,6 +17,7 @@ import pytest
 from conftest import ROOT, cube
 
 import gdal_hsi as hsi
+from gdal_hsi import _arrays
 
 X = cube(24, 20, 8)
 LABELS = np.repeat(np.array([1, 0, 2, 0], np.uint8), 5)[:, None] * np.ones(24, np.uint8)
@@ -598,3 +600,39 @@ def _sum_of(values):
     return float(hsi.spp(values).sum())
 
 
+
+
+def test_spectra_from_their_text():
+    """Read spectrum by spectrum, the text is what JSON says it is, whatever names and spaces there are."""
+    rng = np.random.default_rng(4)
+    for number, bands in ((0, 0), (1, 1), (7, 5), (300, 40)):
+        rows = rng.normal(0, 1e3, (number, bands)).tolist()
+        if number > 1:
+            rows[1][2] = None
+        whole = {"names": [f'"spectra": [[{k}]], \\ \u00e9' for k in range(number)], "spectra": rows, "wavelengths_nm": [1.5 * b for b in range(bands)],
+                 "double_precision": True}
+        for text in (json.dumps(whole), json.dumps(whole, indent=2), json.dumps(whole, separators=(",", ":"), ensure_ascii=False),
+                     " " + json.dumps(dict(reversed(list(whole.items())))) + "\n"):
+            if number == 0:
+                assert _arrays._members(text, "spectra") == whole
+                continue
+            made = hsi.Spectra.from_text(text)
+            expected = np.array([[np.nan if v is None else v for v in row] for row in json.loads(text)["spectra"]])
+            np.testing.assert_array_equal(made.spectra, expected)
+            assert made.names == whole["names"] and made.wavelengths.tolist() == whole["wavelengths_nm"]
+
+
+def test_the_end_among_spectra(monkeypatch):
+    """Ctrl-C ends the reading of many spectra at the next one, and not after the last."""
+    read = []
+
+    class Interrupted(json.JSONDecoder):
+        def raw_decode(self, text, place=0):
+            read.append(place)
+            if len(read) == 20:
+                signal.raise_signal(signal.SIGINT)
+            return super().raw_decode(text, place)
+    monkeypatch.setattr(json, "JSONDecoder", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        hsi.spectra(X, LABELS, kind="every")
+    assert len(read) == 20 < np.count_nonzero(LABELS)
