@@ -11,6 +11,7 @@
 #include "shared/pixel_numbers.h"
 #include "shared/scene_and_library.h"
 #include "shared/second_scene.h"
+#include "shared/spectral_bands.h"
 #include "shared/tallied_operation.h"
 #include "stream/stacked_source.h"
 #include "stream/statistics_sums.h"
@@ -349,6 +350,12 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
                     "Give the standard deviations of src's values, of its size and bands.");
     options.bands = scene.bands();
     auto opened = raster::RasterSource::open(options);
+    const auto own = opened->wavelengths_nm(), nm = scene.wavelengths_nm();
+    for (size_t k = 0; k < std::min(own.size(), nm.size()); ++k)
+        if (std::fabs(own[k] - nm[k]) > std::max(0.01, 1e-5 * nm[k]))
+            throw Error("-uncertainty " + s.uncertainty + " has other wavelengths than src: " +
+                            tools::nm_text(own[k]) + " beside " + tools::nm_text(nm[k]),
+                        "Give deviations with the bands of src, in their order.");
     run.watch_source(opened);
     run.reserve_cache(opened->cache_bytes());
     tools::check_same_place(run, "-uncertainty", *opened, scene);

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import read, run, succeed, write_scene
+from conftest import first_error, read, run, succeed, write_scene
 
 RANDOM = np.random.default_rng(7)
 SPECTRA = RANDOM.uniform(0.05, 0.6, (3, 16))
@@ -214,6 +214,17 @@ def test_deviations_in_other_units_are_told(tmp_path, sigma, told):
     said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-uncertainty", tmp_path / "sigma.tif").err
     assert ("are they standard deviations" in said) == told, said
     assert "all draws are alike" not in said
+
+
+def test_deviations_of_other_bands_are_refused(tmp_path):
+    nm = [2000 + 10 * b for b in range(16)]
+    for names, fault in ((nm[::-1], "2150 nm beside 2000 nm"), ([v + 5 for v in nm], "2005 nm beside 2000 nm"), (nm, None), (None, None)):
+        sigma = write_scene(tmp_path / "sigma.tif", 0.01 * CUBE, driver="GTiff", dtype="f4", wavelengths=names)
+        scene = write_scene(tmp_path / "s.tif", CUBE, driver="GTiff", dtype="f4", wavelengths=nm)
+        np.savetxt(tmp_path / "lib.csv", np.vstack([nm, SPECTRA]).T, delimiter=",", header="wavelength,a,b,c", comments="")
+        result = run("gdal_hsi_unmix", "-overwrite", "-draws", 2, "-uncertainty", sigma, scene, tmp_path / "lib.csv", tmp_path / "a.tif")
+        assert result.code == (1 if fault else 0), result.err
+        assert fault is None or fault in first_error(result)
 
 
 def test_draws_that_are_all_alike_are_told(tmp_path):
