@@ -98,7 +98,7 @@ class Collector {
             std::vector<std::string> beside = files_of_library(path);
             for (const std::string& name : {path + ".", path})
                 for (const char* const extension : {"hdr", "HDR"})
-                    beside.push_back(CPLResetExtension(name.c_str(), extension));
+                    beside.emplace_back(CPLResetExtension(name.c_str(), extension));
             for (const std::string& file : beside)
                 if (is_there(file) && !(text && EQUAL(CPLGetExtension(file.c_str()), "hdr"))) add_file(file);
             return;
