@@ -109,6 +109,11 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     if (const auto all = source.promised_lines(); all && done < *all)
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
                  counted(*all, "line") + " that its header tells of");
+    if (source.ends_with_zeros(done))
+        run.warn(
+            "'" + source.path() +
+            "' ends with lines of zeros: if its recorder gives it its size "
+            "beforehand, they are lines that had not come. Run it again without -follow when it is complete");
     if (const std::string lost = source.lost_header(); !lost.empty())
         run.warn(lost + "; they were taken as it had told before");
     if (const auto late = source.late_fields(); !late.empty())

@@ -433,6 +433,7 @@ std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t) const {
 }
 std::string RasterSource::incomplete_line() const { return {}; }
 std::string RasterSource::lost_header() const { return {}; }
+bool RasterSource::ends_with_zeros(int64_t) const { return false; }
 std::vector<std::string> RasterSource::late_fields() const { return {}; }
 std::vector<std::string> RasterSource::growing_files() const { return {}; }
 

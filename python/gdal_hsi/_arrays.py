@@ -364,6 +364,11 @@ def _number_of(value, key, default):
     return float(told.reshape(())) if told.size == 1 and told.dtype.kind in "iuf" and np.isfinite(told).all() else default
 
 
+def scale_told(value):
+    """scale_factor and add_offset of a DataArray; 1 and 0 where it tells none."""
+    return _number_of(value, "scale_factor", 1.0), _number_of(value, "add_offset", 0.0)
+
+
 def nodata_of(value):
     """The value that means none in a DataArray whose values are as a file has them. One that xarray has decoded has NaN there:
     what its `encoding` says is of the file."""
@@ -405,7 +410,7 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
             if labels is not None and all(isinstance(one, str) for one in labels):
                 names = labels
         nodata = nodata_of(value) if nodata is None else nodata
-        scale, offset = (_number_of(value, key, default) for key, default in (("scale_factor", 1.0), ("add_offset", 0.0)))
+        scale, offset = scale_told(value)
         if (scale, offset) != (1.0, 0.0):
             scales, offsets = [scale] * cube.shape[0], [offset] * cube.shape[0]
     bands = cube.shape[0]

@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 
 from . import _library
-from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, bands_told, is_data_array, model_text, nodata_of, same_labels, unmasked
-from ._errors import Error, UsageError
+from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, bands_told, is_data_array, model_text, nodata_of, same_labels, scale_told, unmasked
+from ._errors import Error, UsageError, Warning
 from ._options import options_for
 from ._signatures import in_words_of_python
 
@@ -105,15 +105,20 @@ def _check_names(estimator, names):
 
 
 class _Bands:
-    """What a DataArray tells of its bands: their labels, and wavelengths in nm; None each where it tells nothing."""
+    """What a DataArray tells of its bands: their labels, and wavelengths in nm; None each where it tells nothing. And of its numbers:
+    scale_factor and add_offset, 1 and 0 where it has none; None of what is no DataArray."""
 
     def __init__(self, X=None, wavelengths=None):
-        self.labels, self.wavelengths = None, wavelengths
+        self.labels, self.wavelengths, self.scale = None, wavelengths, None
         if X is not None and is_data_array(X):
             self.wavelengths, self.labels = bands_told(X)
+            self.scale = scale_told(X)
 
     def check(self, fitted):
-        """Raises where these are other bands than those of fit(), or in another order."""
+        """Raises where these are other bands than those of fit(), or in another order, or numbers of another scale."""
+        if self.scale is not None and fitted.scale is not None and self.scale != fitted.scale:
+            raise ValueError("X has scale_factor {:g} and add_offset {:g}, and that of fit() had {:g} and {:g}: decode both, as "
+                             "xarray.decode_cf does, or neither.".format(*self.scale, *fitted.scale))
         if self.wavelengths is not None and fitted.wavelengths is not None:
             same = len(self.wavelengths) == len(fitted.wavelengths) and np.allclose(
                 self.wavelengths, fitted.wavelengths, rtol=1e-5, atol=0.01, equal_nan=True)
@@ -205,11 +210,16 @@ def _call(algorithm, options, inputs, outputs):
         # pixels x bands in memory
         return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
     try:
-        return _library.call(algorithm, _options_for(algorithm, options), inputs, {role: None for role in outputs},
-                             allocate=allocate)
+        outcome = _library.call(algorithm, _options_for(algorithm, options), inputs, {role: None for role in outputs},
+                                allocate=allocate)
     except Error as error:
         names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
         raise UsageError(*(_in_words_of_estimators(text, names) for text in (error.message, error.advice))) from None
+    # What is said of training speaks of neighbours in a scene, and rows of pixels have none.
+    for text in outcome.facts.get("warnings", []) if "model" not in outputs else []:
+        names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
+        warnings.warn(_in_words_of_estimators(text, names), Warning, stacklevel=4)
+    return outcome
 
 
 def _numbers(document, name):

@@ -653,3 +653,40 @@ def test_a_link_to_a_zarr_stays_one(scene, tmp_path, out):
         assert (out / "y.zarr").is_symlink() and open_band(tmp_path / "real.zarr").DataType == gdal.GDT_Float64
         assert [file.name for file in out.iterdir()] == ["y.zarr"]
         succeed(pca("-nc", 1, "-overwrite", "-ot", "Float32", scene, tmp_path / "real.zarr"))
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("driver", ["netCDF", "GTiff", "COG", "HFA", "ENVI"])
+def test_scales_of_bands_are_their_own_or_none(tmp_path, driver, same):
+    """netCDF has one scale for all bands, and told that of the last one."""
+    if gdal.GetDriverByName(driver) is None:
+        pytest.skip(f"GDAL here has no {driver}")
+    scene = write_scene(tmp_path / "s.tif", cube(9, 8, 4, scale=1000.0), driver="GTiff", dtype="i2")
+    data = gdal.Open(str(scene), gdal.GA_Update)
+    wanted = [(0.1, 1.0)] * 4 if same else [(0.1 * b, float(b)) for b in (1, 2, 3, 4)]
+    for b, (scale, offset) in enumerate(wanted, 1):
+        data.GetRasterBand(b).SetScale(scale)
+        data.GetRasterBand(b).SetOffset(offset)
+    data = None
+    result = succeed(run("gdal_hsi_pipeline", "read", scene, "!", "write", "-of", driver, tmp_path / "x.out"))
+    made = json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "x.out")).out)
+    found = [(band.get("scale", 1), band.get("offset", 0)) for band in made["bands"]]
+    told = "scale and offset" in result.err
+    assert np.allclose(found, wanted) != told and (not told or found == [(1, 0)] * 4), (found, result.err)
+
+
+def test_colours_of_classes_with_gaps(tmp_path):
+    """HFA counted the colours of classes, and gave a class that of another."""
+    if gdal.GetDriverByName("HFA") is None:
+        pytest.skip("GDAL here has no HFA")
+    scene = write_scene(tmp_path / "s.img", cube(30, 20, 6))
+    labels = np.zeros((1, 20, 30))
+    for k, value in enumerate((1, 3, 5, 6)):
+        labels[0, 5 * k:5 * k + 3] = value
+    write_scene(tmp_path / "l.tif", labels, driver="GTiff", dtype="u1")
+    tables = {}
+    for driver in "GTiff", "HFA":
+        succeed(run("gdal_hsi_sample", "-of", driver, "-fraction", 0.5, tmp_path / "l.tif", tmp_path / f"{driver}.out", tmp_path / f"{driver}.rest"))
+        table = gdal.Open(str(tmp_path / f"{driver}.out")).GetRasterBand(1).GetColorTable()
+        tables[driver] = [table.GetColorEntry(v)[:3] for v in (1, 3, 5, 6)]
+    assert tables["HFA"] == tables["GTiff"] and scene

@@ -356,3 +356,25 @@ def test_estimators_look_at_bands(kind, wavelengths, tmp_path):
         np.testing.assert_array_equal(use(loaded, given(array)), expected)
         with pytest.raises(ValueError, match="other wavelengths"):
             use(loaded, given(others[-1]))
+
+
+@pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP"])
+def test_estimators_look_at_scales(kind):
+    """Numbers of another scale are other numbers, whatever they stand for."""
+    pixels = scene().stack(pixel=("y", "x")).transpose("pixel", "band")
+    y = (np.arange(pixels.shape[0]) % 3) + 1
+    one = getattr(hsi, kind)()
+    X = scene() if kind == "EADP" else pixels
+    one.fit(X, y) if kind in ("SVM", "SAHIC") else one.fit(X)
+    use = one.predict if kind in ("SVM", "SAHIC") else one.transform
+    use(X)
+    use(X.assign_attrs(scale_factor=1.0))
+    with pytest.raises(ValueError, match="X has scale_factor 0.0001 and add_offset 0, and that of fit.. had 1 and 0"):
+        use(X.assign_attrs(scale_factor=1e-4))
+
+
+def test_estimators_warn_of_numbers_out_of_range():
+    pixels = VALUES.reshape(NUMBER, -1).T
+    svm = hsi.SVM().fit(pixels, (np.arange(len(pixels)) % 2) + 1)
+    with pytest.warns(hsi.Warning, match="far outside of the range that the model was made from"):
+        svm.predict(1e4 * pixels)

@@ -148,6 +148,16 @@ def test_each_line_comes_out_before_the_next_one_is_written(either, tmp_path, na
     same_as_offline(name, either, tmp_path / "out", recorder.path)
 
 
+def test_a_file_that_has_its_size_beforehand(line, tmp_path):
+    """Zeros in the place of lines that have not come are told."""
+    recorder = Recorder(line / "whole.img", tmp_path / "live.img")
+    recorder.write(5)
+    os.truncate(recorder.path, len(recorder.bytes))
+    tool, *words = command("unmix", recorder.path, tmp_path / "out", line)
+    result = succeed(run(tool, "-follow", 0.2, *words))
+    assert "ends with lines of zeros" in result.err
+
+
 def test_statistics_of_a_line_that_grows(either, tmp_path):
     recorder = Recorder(either / "whole.img", tmp_path / "live.img", False)
     process = start("gdal_hsi_statistics", "-follow", FAR, "-report", tmp_path / "r.json", recorder.path, "-o", tmp_path / "live.stat")

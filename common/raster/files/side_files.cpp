@@ -64,7 +64,14 @@ bool is_text_beside_header(const std::string& path) {
     const bool text = !begin.empty() && std::all_of(begin.begin(), begin.end(), [](unsigned char c) {
         return c >= ' ' || c == '\t' || c == '\r' || c == '\n';
     });
-    return text && !all_samples(path);
+    if (!text || all_samples(path)) return false;
+    try {
+        const EnviHeader header = read_envi_header(envi_header_beside(path));
+        const std::string* const type = header.find("file type");
+        return type == nullptr || lower(*type).find("spectral library") == std::string::npos;
+    } catch (const Error&) { // opening it says what is wrong
+        return false;
+    }
 }
 
 class Collector {

@@ -148,7 +148,9 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
         GDALColorTable table;
         for (size_t i = 0; i < spec.colours.size(); ++i) {
             const auto& c = spec.colours[i];
-            const GDALColorEntry entry{c[0], c[1], c[2], c[3]};
+            GDALColorEntry entry{c[0], c[1], c[2], c[3]};
+            // HFA leaves out entries that are nothing at all, and counts the others one place further down.
+            if (i > 0 && entry.c1 == 0 && entry.c2 == 0 && entry.c3 == 0) entry.c4 = 255;
             table.SetColorEntry(static_cast<int>(i), &entry);
         }
         first->SetColorTable(&table);

@@ -286,6 +286,12 @@ void RasterSink::Impl::warn_of_lost_values(const StoreRule::Lost& lost) const {
 }
 
 void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
+    if (const auto made = written.number_for_nodata();
+        !nodata && options.run && made && spec.categories.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " takes " + CPLSPrintf("%.17g", made->as_double()) +
+                          " for no value, where nothing else says so: pixels with that number become "
+                          "invalid. -dstnodata names another");
     // NaN says it itself, and 0 is no class of any map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))

@@ -49,9 +49,11 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
     std::string numbers, lengths, units;
     bool all = true;
     const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
-    bool one_unit = true;
+    bool one_unit = true, one_scale = true;
+    const double scale = stage.GetRasterBand(1)->GetScale(), offset = stage.GetRasterBand(1)->GetOffset();
     for (int b = 1; b <= bands; ++b) {
         GDALRasterBand* band = stage.GetRasterBand(b);
+        one_scale = one_scale && band->GetScale() == scale && band->GetOffset() == offset;
         const char* length = band->GetMetadataItem("wavelength");
         const char* unit = band->GetMetadataItem("wavelength_units");
         if (b == 1) units = unit ? unit : "";
@@ -63,6 +65,10 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
         one_unit = one_unit && unit_of_values == band->GetUnitType();
         band->SetMetadata(nullptr);
         band->SetDescription("");
+    }
+    for (int b = 1; b <= bands && !one_scale; ++b) {
+        stage.GetRasterBand(b)->SetScale(1);
+        stage.GetRasterBand(b)->SetOffset(0);
     }
     if (one_unit && !unit_of_values.empty())
         stage.GetRasterBand(1)->SetMetadataItem("units", unit_of_values.c_str());

@@ -137,6 +137,12 @@ bool WrittenRaster::lacks_blocks() const {
     return false;
 }
 
+std::optional<NodataValue> WrittenRaster::number_for_nodata() const {
+    auto found = nodata_of(*band(0));
+    if (found && std::isnan(found->as_double())) found.reset();
+    return found;
+}
+
 bool WrittenRaster::keeps(const NodataValue& nodata) const {
     const int bands =
         m_parts.size() == 1 ? m_parts.front()->GetRasterCount() : static_cast<int>(m_parts.size());
@@ -246,7 +252,8 @@ std::vector<EnviField> missing_fields(const SceneMetadata& wanted, const SceneMe
     std::vector<EnviField> out;
     for (const EnviField& field : wanted.envi.fields()) {
         if (is_any(envi_key(field.key), "wavelength fwhm bbl") || envi_key(field.key) == "wavelength units" ||
-            envi_key(field.key) == "band names" || is_file_name(field))
+            envi_key(field.key) == "band names" || envi_key(field.key) == "data gain values" ||
+            envi_key(field.key) == "data offset values" || is_file_name(field)) // compared as bands have them
             continue;
         const std::string* const there = found.envi.find(field.key);
         if (there == nullptr || trimmed(*there) != trimmed(field.value)) out.push_back(field);
@@ -261,10 +268,14 @@ bool same_number(double a, double b) {
 
 bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
     if (!wanted.colours) return true;
-    const int count = wanted.colours->GetColorEntryCount();
-    if (!found.colours || found.colours->GetColorEntryCount() < count) return false;
-    for (int i = 0; i < count; ++i) {
-        const GDALColorEntry &a = *wanted.colours->GetColorEntry(i), &b = *found.colours->GetColorEntry(i);
+    for (int i = 0; i < wanted.colours->GetColorEntryCount(); ++i) {
+        const GDALColorEntry& a = *wanted.colours->GetColorEntry(i);
+        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0; // where there is no class, too
+        if (!found.colours || i >= found.colours->GetColorEntryCount()) {
+            if (!black) return false;
+            continue;
+        }
+        const GDALColorEntry& b = *found.colours->GetColorEntry(i);
         if (a.c1 != b.c1 || a.c2 != b.c2 || a.c3 != b.c3) return false;
     }
     return true;

@@ -23,6 +23,8 @@ class WrittenRaster {
     std::string fault(const stream::CubeShape& shape, GDALDataType type) const;
     /// True when a TIFF has blocks that lie nowhere in the file; after fault() found none.
     bool lacks_blocks() const;
+    /// What the first band has for no data, a number; after fault() found none.
+    std::optional<NodataValue> number_for_nodata() const;
     /// True when every band has this nodata value; after fault() found none.
     bool keeps(const NodataValue& nodata) const;
     /// What the file does not keep of where `scene` lies, for a message: "the SRS", for one; empty when it

@@ -299,6 +299,16 @@ int64_t GrowingFile::wait(int64_t lines) {
     }
 }
 
+bool GrowingFile::ends_with_zeros(int64_t lines) const {
+    const int64_t end = m_offset + lines * m_line_bytes, begin = end - m_line_bytes;
+    for (int64_t at = begin; lines > 0 && at < end;) {
+        const std::string bytes = bytes_at(at).substr(0, static_cast<size_t>(end - at));
+        if (bytes.empty() || bytes.find_first_not_of('\0') != std::string::npos) return false;
+        at += static_cast<int64_t>(bytes.size());
+    }
+    return lines > 0;
+}
+
 std::string GrowingFile::rest() const {
     const int64_t data = std::max<int64_t>(0, m_size - m_offset);
     const int64_t whole = data / m_line_bytes, part = data % m_line_bytes;

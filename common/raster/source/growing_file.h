@@ -42,6 +42,8 @@ class GrowingFile {
     /// What the file holds behind its last whole line, in words, after wait() has found the end; empty:
     /// nothing.
     std::string rest() const;
+    /// True when nothing but zeros stands in the last of so many lines.
+    bool ends_with_zeros(int64_t lines) const;
     /// What has become of the header that told of the lines, in words; empty: it is there.
     const std::string& header_fault() const { return m_header_fault; }
     /// Fields that tell what the scene is and which the header did not have when the run began, in quotes.

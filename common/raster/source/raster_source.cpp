@@ -646,6 +646,9 @@ std::optional<int64_t> RasterSource::promised_lines() const { return m->growing-
 std::string RasterSource::lost_header() const {
     return m->growing ? m->growing->header_fault() : std::string();
 }
+bool RasterSource::ends_with_zeros(int64_t lines) const {
+    return m->growing && m->growing->ends_with_zeros(lines);
+}
 std::vector<std::string> RasterSource::late_fields() const {
     return m->growing ? m->growing->late_fields() : std::vector<std::string>();
 }

@@ -147,6 +147,8 @@ class RasterSource final : public stream::CubeSource {
     std::string incomplete_line() const;
     /// With OpenOptions::follow, what has become of the header since, in words; empty: it is there.
     std::string lost_header() const;
+    /// True when nothing but zeros stands in the last of so many lines of a file that grows.
+    bool ends_with_zeros(int64_t lines) const;
     /// Fields that tell what the scene is and which the header has had only since, in quotes.
     std::vector<std::string> late_fields() const;
     /// The data and their header; empty for a scene that does not grow.
