@@ -49,8 +49,9 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
 }
 
 /// The legend once more as an attribute table, which keeps names and colours of single values together:
-/// some programs read nothing else.
-void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
+/// some programs read nothing else. `gapless`: numbers that no class has have a row, too; HFA has the colours
+/// of values by the numbers of rows.
+void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool gapless) {
     GDALDefaultRasterAttributeTable table;
     table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
     table.CreateColumn("Class_name", GFT_String, GFU_Name);
@@ -61,7 +62,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
     table.SetTableType(GRTT_THEMATIC);
     int row = 0;
     for (size_t value = 0; value < std::min(spec.categories.size(), spec.colours.size()); ++value) {
-        if (spec.categories[value].empty()) continue; // a number that no class has
+        if (spec.categories[value].empty() && !gapless) continue; // a number that no class has
         table.SetValue(row, 0, static_cast<int>(value));
         table.SetValue(row, 1, spec.categories[value].c_str());
         for (int part = 0; part < 4; ++part)
@@ -148,14 +149,13 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
         GDALColorTable table;
         for (size_t i = 0; i < spec.colours.size(); ++i) {
             const auto& c = spec.colours[i];
-            GDALColorEntry entry{c[0], c[1], c[2], c[3]};
-            // HFA leaves out entries that are nothing at all, and counts the others one place further down.
-            if (i > 0 && entry.c1 == 0 && entry.c2 == 0 && entry.c3 == 0) entry.c4 = 255;
+            const GDALColorEntry entry{c[0], c[1], c[2], c[3]};
             table.SetColorEntry(static_cast<int>(i), &entry);
         }
         first->SetColorTable(&table);
     }
-    if (!spec.categories.empty() && !spec.colours.empty()) write_attribute_table(spec, *first);
+    if (!spec.categories.empty() && !spec.colours.empty())
+        write_attribute_table(spec, *first, is(dataset.GetDriver(), "HFA"));
 }
 
 SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
