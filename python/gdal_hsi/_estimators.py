@@ -328,8 +328,13 @@ class _Components(_Transformer, _Estimator):
         return _rows(outcome.arrays["dst"])
 
     def inverse_transform(self, X):
-        """Pixels of components."""
+        """Pixels of components, the first ones in their order: names that tell of others are refused."""
         self._check_fitted()
+        told = _Bands(X).labels if is_data_array(X) else list(getattr(X, "columns", ()))
+        if told and all(str(one).startswith(self._prefix) for one in told):
+            expected = [f"{self._prefix}{k + 1}" for k in range(len(told))]
+            if list(map(str, told)) != expected:
+                raise ValueError(f"X has the components {', '.join(map(str, told))}, and {', '.join(expected)} are wanted, in this order.")
         X = _pixels(X)
         if X.shape[1] > self.n_components_:
             raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} has {self.n_components_} components.")

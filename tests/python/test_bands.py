@@ -378,3 +378,16 @@ def test_estimators_warn_of_numbers_out_of_range():
     svm = hsi.SVM().fit(pixels, (np.arange(len(pixels)) % 2) + 1)
     with pytest.warns(hsi.Warning, match="far outside of the range that the model was made from"):
         svm.predict(1e4 * pixels)
+
+
+@pytest.mark.parametrize("kind", ["PCA", "MNF"])
+def test_components_by_their_names(kind):
+    pixels = VALUES.reshape(NUMBER, -1).T
+    one = getattr(hsi, kind)(n_components=4).fit(pixels)
+    made = one.transform(pixels)
+    named = xr.DataArray(made, dims=("pixel", "band"), coords={"band": list(one.get_feature_names_out())})
+    np.testing.assert_array_equal(one.inverse_transform(named), one.inverse_transform(made))
+    np.testing.assert_array_equal(one.inverse_transform(named[:, :2]), one.inverse_transform(made[:, :2]))
+    for order in ([1, 0, 2, 3], [1, 2]):
+        with pytest.raises(ValueError, match="X has the components"):
+            one.inverse_transform(named.isel(band=order))
