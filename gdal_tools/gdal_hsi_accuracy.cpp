@@ -15,6 +15,7 @@
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 
 #include <algorithm>
 #include <array>
@@ -424,11 +425,10 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     const auto grid = files.map->grid();
     report["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};
     report["reference"] = {{"path", files.reference->path()}, {"how", files.reference->description()}};
-    if (run.options().dry_run) {
-        run.note("Map: " + files.map->description() + ", " + std::to_string(grid.samples) + "x" +
-                 std::to_string(grid.lines) + ". Reference: " + files.reference->description() + ".");
+    if (tool::add_to_plan(run, "Map: " + files.map->description() + ", " + std::to_string(grid.samples) +
+                                   "x" + std::to_string(grid.lines) +
+                                   ". Reference: " + files.reference->description() + "."))
         return {};
-    }
     auto confusion = compare(run, files, known);
     if (zero_is_the_other_class(files, s.unclassified)) {
         run.warn("map and reference hold 0 and class " + std::to_string(files.map->only_class()) +

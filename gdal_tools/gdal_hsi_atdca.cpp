@@ -14,6 +14,7 @@
 #include "shared/target_search.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -281,10 +282,10 @@ void run_atdca(tool::Run& run, Settings s) {
     // of OSP; GS takes twice as many.
     options.keep_scene = options.method == atdca::Method::gs || many || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
-        return tools::print_search_plan(run, *scene.counted(), options);
-    }
+        tools::print_search_plan(run, *scene.counted(), options);
+    });
 
     const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
     const auto found = tools::find_targets(run, computing, s, scene, options, share);

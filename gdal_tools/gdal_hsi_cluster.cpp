@@ -13,6 +13,7 @@
 #include "stream/empty_source.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -262,11 +263,10 @@ void run_cluster(tool::Run& run, Settings s) {
     ClusterComputing computing(run, "cluster", choose_device(run, s, source->shape(), wanted),
                                cluster::simd_target(), cluster::make_cpu_backend);
     tool::Scene scene(run, source, "clustering");
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         for (const auto& [name, operation] : cluster::plan_operations(scene.shape(), s.options, wanted))
             tool::print_plan(run, *scene.counted(), *operation, run.pass(name, 0.5));
-        return;
-    }
+    });
     const auto bands = source->bands();
     const bool any = scene.attempt([&](bool) {
         cluster::Centres start;

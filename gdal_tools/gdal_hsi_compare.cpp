@@ -15,6 +15,7 @@
 #include "stream/value_parts.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -684,12 +685,12 @@ void compare_scenes(tool::Run& run, Settings s) {
         raster::RasterSink::check(map_options, map_spec, *a.file);
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         const auto both = side_by_side(a, b);
-        return measurement.show(both, mapped, [&](const std::string& name, const auto& operation) {
+        measurement.show(both, mapped, [&](const std::string& name, const auto& operation) {
             tool::print_plan(run, both, operation, run.pass(name, 1));
         });
-    }
+    });
     warn_of_other_scales(run, a, b);
 
     std::unique_ptr<raster::RasterSink> map;
@@ -1137,21 +1138,26 @@ void compare_mosaic(tool::Run& run, Settings s) {
         return std::make_shared<PlacedSource>(
             scenes[scene], inverse(place_of(*scenes[scene]), scenes[scene]->path()), grid.place, window);
     };
+    const auto both_of = [&](const PairOfScenes& pair) {
+        return stream::StackedSource({placed(pair.first, pair.window), placed(pair.second, pair.window)});
+    };
+    const auto pass_of = [&](const std::string& name, double share) {
+        auto pass = run.pass(name, share / static_cast<double>(pairs.size()));
+        if (map) tool::leave_room(pass, map->bytes());
+        return pass;
+    };
+    tool::end_of_plan(run, [&] {
+        for (const auto& pair : pairs) {
+            run.print(names[pair.first] + " - " + names[pair.second] + ":");
+            measurement.show(both_of(pair), map.has_value(),
+                             [&](const std::string& name, const auto& operation) {
+                                 tool::print_plan(run, both_of(pair), operation, pass_of(name, 1));
+                             });
+        }
+    });
     std::vector<PairOfScenes> found;
     for (auto& pair : pairs) {
-        const stream::StackedSource both({placed(pair.first, pair.window), placed(pair.second, pair.window)});
-        const auto pass_of = [&](const std::string& name, double share) {
-            auto pass = run.pass(name, share / static_cast<double>(pairs.size()));
-            if (map) tool::leave_room(pass, map->bytes());
-            return pass;
-        };
-        if (run.options().dry_run) {
-            run.print(names[pair.first] + " - " + names[pair.second] + ":");
-            measurement.show(both, map.has_value(), [&](const std::string& name, const auto& operation) {
-                tool::print_plan(run, both, operation, pass_of(name, 1));
-            });
-            continue;
-        }
+        const auto both = both_of(pair);
         std::optional<MosaicMap::PairSink> sink;
         if (map) sink.emplace(*map, pair.window);
         std::function<stream::CubeSink*()> open_map;
@@ -1164,7 +1170,6 @@ void compare_mosaic(tool::Run& run, Settings s) {
                             });
         if (pair.found.counts.compared > 0) found.push_back(pair);
     }
-    if (run.options().dry_run) return;
     if (found.empty()) refuse_lonely(scenes);
     if (map) {
         const auto sink = raster::RasterSink::create(map_output(run, s), spec, nullptr);

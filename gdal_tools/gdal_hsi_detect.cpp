@@ -32,6 +32,7 @@
 #include "tool/follow.h"
 #include "tool/mask.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -456,15 +457,14 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
     if (!raster::RasterSink::is_virtual(dst)) return false;
     if (names.empty()) names = {"RX"};
     const auto spec = score_spec(s, scene.shape(), names);
-    raster::RasterSink::check_virtual(dst, spec, scene);
-    if (raster::RasterSink::is_computed(dst)) {
-        raster::RasterSink::write_virtual(dst, spec, scene, links::detection(detector));
-        return true;
-    }
-    std::vector<raster::VirtualBand> bands;
-    for (size_t k = 1; k <= names.size(); ++k)
-        bands.push_back(virtual_score(detector, targets, k));
-    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+    tool::write_virtual(
+        run, dst, spec, scene, [&] { return links::detection(detector); },
+        [&] {
+            std::vector<raster::VirtualBand> bands;
+            for (size_t k = 1; k <= names.size(); ++k)
+                bands.push_back(virtual_score(detector, targets, k));
+            return bands;
+        });
     return true;
 }
 
@@ -708,9 +708,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
                   const std::vector<std::string>& names, const detect::PixelMask* mask,
                   stream::PassOptions pass) {
-    outputs.create(&scene);
-    run.reserve_cache(outputs.cache_bytes());
-    pass.output_layout = outputs.layout();
+    pass = tool::begin_writing(run, cube, detection, outputs, &scene, [&] { return pass; });
     const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
                           !s.map.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
@@ -876,8 +874,8 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
     int64_t pixels = 0;
     for (const bool second : {false, true}) {
         const auto operation = scoring.make({});
-        run.add_pass(
-            stream::run_pass(scoring.cube, *operation, {&ranking}, scoring.pass("threshold", share)));
+        if (!tool::run_pass(run, scoring.cube, *operation, {&ranking}, scoring.pass("threshold", share)))
+            return true;
         if (!has_scores(*operation)) return false;
         if (second) break;
         pixels = ranking.pixels();
@@ -919,60 +917,24 @@ detect::Decision as_stored(const Settings& s, detect::Decision decision) {
     return decision;
 }
 
-/// A detector of the right size, for a plan.
-detect::Detector detector_for_plan(Method method, int bands, size_t targets) {
-    detect::Targets any;
-    for (size_t k = 0; k < targets; ++k) {
-        any.names.emplace_back();
-        any.spectra.emplace_back(static_cast<size_t>(bands), 2.0);
-    }
-    if (!detect::has_background(method)) return detect::make_detector(method, any);
-    const auto size = static_cast<size_t>(bands);
-    stream::SceneStatistics moments;
-    moments.bands = bands;
-    moments.valid_pixels = 2;
-    moments.mean.assign(size, 0.0);
-    moments.covariance.assign(size * size, 0.0);
-    for (size_t b = 0; b < size; ++b)
-        moments.covariance[b * size + b] = 1;
-    return detect::make_detector(method, any, moments);
-}
-
-void print_shrinkage_plan(tool::Run& run, const Settings& s, const raster::RasterSource& source,
-                          const detect::PixelMask* mask) {
-    const int bands = source.shape().bands;
-    const auto pass = [&] { return without_mask(mask, run.pass("shrinkage", 0.0)); };
-    if (s.shrink_best) {
-        stream::SceneStatistics none;
-        none.mean.resize(static_cast<size_t>(bands));
-        tool::print_plan(run, source, detect::ShrinkageScan(s.method, none, mask), pass());
-    }
-    if (s.ledoit_wolf) {
-        const std::vector<std::unique_ptr<detect::BandShrinkage>> none(1);
-        tool::print_plan(run, source, detect::GroupShrinkageScan(bands, none, nullptr, mask), pass());
-    }
-}
-
 /// What scores are made from, with one more pass where the shrinkage is to be found.
 detect::Detector detector_of(tool::Run& run, const Settings& s, const tool::Scene& scene,
                              const stream::SceneStatistics& moments, const detect::Targets& targets,
                              const detect::PixelMask* mask) {
     auto conditioning = s.conditioning;
     const auto scan = [&](auto& operation) {
-        run.add_pass(stream::run_pass(*scene.counted(), operation, {},
-                                      without_mask(mask, run.pass("shrinkage", 0.0))));
+        return tool::run_pass(run, *scene.counted(), operation, {},
+                              without_mask(mask, run.pass("shrinkage", 0.0)));
     };
     if (s.shrink_best) {
         detect::ShrinkageScan shrinkage(s.method, moments, mask);
-        scan(shrinkage);
-        conditioning.shrinkage = shrinkage.result();
+        if (scan(shrinkage)) conditioning.shrinkage = shrinkage.result();
     }
     if (s.ledoit_wolf && moments.valid_pixels > 1) {
         std::vector<std::unique_ptr<detect::BandShrinkage>> parts;
         parts.push_back(std::make_unique<detect::BandShrinkage>(s.method, moments));
         detect::GroupShrinkageScan shrinkage(moments.bands, parts, nullptr, mask);
-        scan(shrinkage);
-        conditioning.shrinkage = shrinkage.share(0);
+        if (scan(shrinkage)) conditioning.shrinkage = shrinkage.share(0);
     }
     return detect::make_detector(s.method, targets, moments, conditioning);
 }
@@ -997,8 +959,8 @@ void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scen
             return without_mask(mask, std::move(options));
         };
         const auto operation = computing->make_detection(detector, {});
-        run.add_pass(
-            stream::run_pass(scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))));
+        if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
+            return;
         const auto kept =
             best.without_greatest(s.exclude_share, nullptr, counted_pixels(run, mask), excluded);
         detect::BackgroundScan scan(shape, kept.get());
@@ -1050,22 +1012,6 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     BackgroundComputing there(run, computing, mask, given);
     detect::Decision decision{!s.map.empty(), s.threshold};
-    if (run.options().dry_run) {
-        if (given == nullptr)
-            there ? tool::print_plan(run, *source, *there.make_scan(scene.shape()), there.pass(0.5))
-                  : tool::print_plan(run, *source, *make_scan(),
-                                     without_mask(mask, run.pass("background", 0.5)));
-        print_shrinkage_plan(run, s, *source, mask);
-        const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
-        if (s.exclude_share > 0)
-            tool::print_plan(run, *source, *computing->make_detection(any, {}),
-                             without_mask(mask, computing.pass("exclusion", 0.0)));
-        if (s.ranks())
-            tool::print_plan(run, *source, *computing->make_detection(any, {}),
-                             without_mask(mask, computing.pass("threshold", 0.0)));
-        return tool::print_plan(run, *source, *computing->make_detection(any, decision),
-                                without_mask(mask, computing.pass("detection", 0.5)));
-    }
     scene.set_fate(nullptr);
     if (raster::RasterSink::is_virtual(run.options().destination) && s.exclude_share == 0) scene.read_once();
     const auto pass = [&](bool again) {
@@ -1150,7 +1096,7 @@ void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const s
 std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const uint64_t bytes = source->shape().float_bytes();
-    if (run.ranks().several() || run.options().dry_run || (source->raw_access() && !source->is_remote()) ||
+    if (run.ranks().several() || (source->raw_access() && !source->is_remote()) ||
         bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
         return source;
     class Filling final : public stream::Operation { // the source keeps what is read
@@ -1164,7 +1110,7 @@ std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
     auto kept = std::make_shared<stream::ResidentSource>(source);
     auto pass = run.pass("reading", 0.2);
     tool::leave_room(pass, bytes);
-    run.add_pass(stream::run_pass(*kept, filling, {}, pass));
+    if (!tool::run_pass(run, *kept, filling, {}, pass)) return source;
     kept->seal();
     return kept;
 }
@@ -1233,11 +1179,6 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
                                   return pass;
                               }};
         const double share = again ? 0 : 0.8 * s.share_of_detection();
-        if (run.options().dry_run) {
-            if (s.ranks()) tool::print_plan(run, *source, *scoring.make({}), scoring.pass("threshold", 0));
-            tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
-            return true;
-        }
         if (!again) targets.warn_of_mistakes(run, s, *source);
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
@@ -1348,9 +1289,9 @@ GroupDetectors make_groups(tool::Run& run, const Settings& s, const tool::Scene&
             if (const auto moments = backgrounds.moments(g); moments.valid_pixels > 1)
                 parts[g] = std::make_unique<detect::BandShrinkage>(s.method, moments);
         detect::GroupShrinkageScan scan(scene.shape().bands, parts, &plane, mask);
-        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("shrinkage", 0.0))));
-        for (size_t g = 0; g < count; ++g)
-            shares[g] = parts[g] ? scan.share(g) : 0;
+        if (tool::run_pass(run, *scene.counted(), scan, {}, pass(run.pass("shrinkage", 0.0))))
+            for (size_t g = 0; g < count; ++g)
+                shares[g] = parts[g] ? scan.share(g) : 0;
     }
     GroupDetectors groups;
     for (size_t g = 0; g < count; ++g) {
@@ -1397,12 +1338,10 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
             tool::leave_room(made, plane.bytes());
             return without_mask(mask, std::move(made));
         };
-        if (run.options().dry_run) {
-            tool::print_plan(run, *source, *loading, pass("reading", 0.8));
-            return true;
-        }
+        const auto reading = pass("reading", again ? 0 : 0.8);
+        tool::end_of_plan(run, [&] { tool::print_plan(run, *source, *loading, reading); });
         if (!again) targets.warn_of_mistakes(run, s, *source);
-        run.add_pass(stream::run_pass(*source, *loading, {}, pass("reading", again ? 0 : 0.8)));
+        run.add_pass(stream::run_pass(*source, *loading, {}, reading));
         const stream::EmptySource empty(source->shape());
         const Scoring scoring{empty, [&](const detect::Decision& d) { return there->make_detection(d); },
                               pass};
@@ -1442,17 +1381,6 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
     };
     const auto make_scan = [&] { return std::make_unique<detect::GroupScan>(scene.shape(), plane, mask); };
     detect::Decision decision{!s.map.empty(), s.threshold};
-    if (run.options().dry_run) {
-        tool::print_plan(run, *source, *make_scan(), pass(run.pass("background", 0.5)));
-        print_shrinkage_plan(run, s, *source, mask);
-        GroupDetectors any;
-        any.detectors.push_back(std::make_unique<detect::Detector>(
-            detector_for_plan(s.method, scene.shape().bands, targets.names().size())));
-        return tool::print_plan(
-            run, *source,
-            *detect::make_group_detection(scene.shape(), plane, any.detectors, any.records, decision),
-            pass(computing.pass("detection", 0.5)));
-    }
     scene.set_fate(nullptr);
     const auto backgrounds =
         scene.scan(make_scan, [&](bool again) { return pass(run.pass("background", again ? 0.0 : 0.5)); });
@@ -1471,8 +1399,8 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
         const auto shape = scene.shape();
         const auto operation = make({});
         detect::BestScores best({shape.samples, shape.lines, operation->output_bands().front()});
-        run.add_pass(
-            stream::run_pass(scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))));
+        if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
+            break;
         std::vector<int64_t> excluded;
         const auto kept = best.without_greatest(s.exclude_share, &plane, counting, excluded);
         detect::GroupScan scan(shape, plane, kept.get());
@@ -1521,11 +1449,6 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
                 return without_mask(mask, computing.pass(name, share));
             }};
         const double share = again ? 0 : s.share_of_detection();
-        if (run.options().dry_run) {
-            if (s.ranks()) tool::print_plan(run, *source, *scoring.make({}), scoring.pass("threshold", 0));
-            tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
-            return true;
-        }
         if (!again) targets.warn_of_mistakes(run, s, *source);
         if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
         if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
@@ -1737,12 +1660,6 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
         const double share = again ? 0 : s.share_of_detection();
         auto task = plan.task;
         task.depths = !s.depth.empty();
-        if (run.options().dry_run) {
-            if (s.ranks()) tool::print_plan(run, *scene, *scoring.make({}), scoring.pass("threshold", 0));
-            tool::print_plan(run, *scene, *computing->make_feature_fit(task, decision),
-                             scoring.pass("detection", 1));
-            return true;
-        }
         if (!again) targets.warn_of_mistakes(run, s, *scene);
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, *scene, targets.names(), decision);
@@ -1808,22 +1725,6 @@ void write_tuned_scores(tool::Run& run, const Settings& s, DetectComputing& comp
     report_kernels(run, computing);
 }
 
-/// For a plan: what takes most.
-detect::TunedTask tuned_task_for_plan(const Settings& s, int bands, const std::vector<std::string>& names) {
-    const auto n = static_cast<size_t>(bands),
-               components = s.tuned_components > 0 ? static_cast<size_t>(s.tuned_components) : n;
-    detect::TunedTask task;
-    task.bands = bands;
-    task.used.resize(n);
-    std::iota(task.used.begin(), task.used.end(), 0);
-    task.mean.assign(n, 0.0);
-    task.loadings.assign(components * n, 1.0);
-    task.eigenvalues.assign(components, 2.0);
-    task.targets = {names, std::vector<std::vector<double>>(names.size(), std::vector<double>(n, 1.0)),
-                    false};
-    return task;
-}
-
 /// mtmf with -mnf-model: one pass.
 void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computing,
                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
@@ -1832,12 +1733,6 @@ void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computi
     const auto values = tool::value_scale(*scene, matched);
     mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
     plan_outputs(run, s, *scene, targets.names());
-    if (run.options().dry_run)
-        return tool::print_plan(
-            run, *scene,
-            *computing->make_tuned_filter(tuned_task_for_plan(s, scene->shape().bands, targets.names()),
-                                          {!s.map.empty(), s.threshold}),
-            computing.pass("detection", 1));
     auto spectra = targets.at(*scene);
     if (!spectra) throw targets.missing();
     targets.warn_of_mistakes(run, s, *scene);
@@ -1869,14 +1764,6 @@ void detect_among_components(tool::Run& run, const Settings& s,
         return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences, true);
     };
     const auto pass = [&](bool again) { return computing.pass("covariances", again ? 0.0 : 0.5); };
-    if (run.options().dry_run) {
-        tool::print_plan(run, *source, *scan(), pass(false));
-        return tool::print_plan(
-            run, *source,
-            *filter->make_tuned_filter(tuned_task_for_plan(s, scene.shape().bands, targets.names()),
-                                       {!s.map.empty(), s.threshold}),
-            filter.pass("detection", 0.5));
-    }
     const auto moments = scene.scan(scan, pass);
     auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();

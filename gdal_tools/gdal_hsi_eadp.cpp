@@ -10,6 +10,7 @@
 #include "shared/scene_statistics.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -119,9 +120,7 @@ void print_schedule(tool::Run& run, const Settings& settings, int components) {
     const auto& o = settings.eadp;
     const auto stages = eadp::make_stages(o);
     auto& report = run.report()["schedule"];
-    const auto say = [&](const std::string& text) {
-        if (run.options().dry_run) run.print(text);
-    };
+    const auto say = [&](const std::string& text) { tool::add_to_plan(run, text); };
     int sweeps = 0;
     for (const auto& s : stages)
         sweeps += s.degree;
@@ -332,10 +331,8 @@ class Profiling {
 /// profiled; ranges, histograms and diffusion of the component planes.
 void run_profile(tool::Run& run, const Settings& settings) {
     Profiling profiling(run, settings);
-    if (run.options().dry_run)
-        profiling.show_plan();
-    else
-        profiling.write();
+    tool::end_of_plan(run, [&] { profiling.show_plan(); });
+    profiling.write();
 }
 
 // The options

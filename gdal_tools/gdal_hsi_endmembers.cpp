@@ -14,6 +14,7 @@
 #include "shared/target_search.h"
 #include "stream/statistics_sums.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
@@ -80,10 +81,7 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     atdca::Options options;
     options.targets = s.count;
     options.keep_scene = !s.with.empty() || !scene.raster()->held_by_system();
-    if (run.options().dry_run) {
-        tools::print_search_plan(run, *scene.counted(), options);
-        return {};
-    }
+    tool::end_of_plan(run, [&] { tools::print_search_plan(run, *scene.counted(), options); });
     double variance = 0;
     if (s.first > 0) { // the search itself sums no moments
         scene.set_fate(nullptr);
@@ -125,15 +123,12 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
     scene.set_fate("and not taken for endmembers");
-    const auto scan = [&] { return moments_of(scene); };
-    if (run.options().dry_run) {
+    const auto moments = scene.scan("moments", 0.5, [&] { return moments_of(scene); });
+    tool::end_of_plan(run, [&] {
         const auto all = scene.counted();
-        tool::print_plan(run, *all, *scan(), run.pass("moments", 0.5));
         tool::print_plan(run, *all, *endmembers::plan_operation(all->shape(), options),
                          run.pass("components", 0.5));
-        return {};
-    }
-    const auto moments = scene.scan("moments", 0.5, scan);
+    });
     const auto search = [&](const endmembers::Options& wanted, double share) {
         auto found = endmembers::extract(*scene.counted(), moments, wanted, [&](const std::string& name) {
             return run.pass(name, name == "components" ? share : 0.0);
@@ -597,7 +592,6 @@ void run_endmembers(tool::Run& run, Settings s) {
     const auto curve = run.text_output("-plot", s.curve, s.members.overwrite);
     raster::check_text_output(curve);
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
-    if (run.options().dry_run) return;
     warn_of_few_pixels(run, found);
     auto targets = found.members;
     if (s.first > 0)

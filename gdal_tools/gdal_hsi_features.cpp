@@ -9,6 +9,7 @@
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -141,19 +142,13 @@ raster::OutputSpec spec_of(const Settings& s, const raster::RasterSource& scene,
     return spec;
 }
 
-void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Plan& plan) {
-    const auto& dst = run.options().destination;
-    const auto spec = spec_of(s, scene, plan);
-    raster::RasterSink::check_virtual(dst, spec, scene);
-    if (run.options().dry_run) return tool::print_virtual_plan(run);
-    if (raster::RasterSink::is_computed(dst))
-        return raster::RasterSink::write_virtual(
-            dst, spec, scene, links::feature_bands(scene.shape().bands, plan.ranges, s.output));
+std::vector<raster::VirtualBand> continuum_bands(const Settings& s, const raster::RasterSource& scene,
+                                                 const Plan& plan, int count) {
     std::vector<double> ends;
     for (size_t k = 0; k < plan.ranges.size(); ++k)
         ends.insert(ends.end(), {plan.from[k], plan.to[k]});
     std::vector<raster::VirtualBand> bands;
-    for (int b = 0; b < spec.shape.bands; ++b) {
+    for (int b = 0; b < count; ++b) {
         raster::VirtualBand one;
         one.function = "hsi_continuum";
         const bool removed = s.output == features::Output::removed;
@@ -163,7 +158,16 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
                          {"band", std::to_string(removed ? b + 1 : b / features::measures + 1)}};
         bands.push_back(std::move(one));
     }
-    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+    return bands;
+}
+
+void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Plan& plan) {
+    const auto& dst = run.options().destination;
+    const auto spec = spec_of(s, scene, plan);
+    tool::write_virtual(
+        run, dst, spec, scene,
+        [&] { return links::feature_bands(scene.shape().bands, plan.ranges, s.output); },
+        [&] { return continuum_bands(s, scene, plan, spec.shape.bands); });
 }
 
 // The run
@@ -216,15 +220,8 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
     outputs.check(*scene);
     const auto operation = computing->make_features(scene->shape().bands, plan.ranges, s.output);
     report_ranges(run, plan);
-    if (run.options().dry_run) {
-        tool::print_plan(run, *scene, *operation, computing.pass("features", share));
-        return true;
-    }
-    outputs.create(scene.get());
-    run.reserve_cache(outputs.cache_bytes());
-    auto pass = computing.pass("features", share);
-    pass.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
+    tool::write(run, *scene, *operation, outputs, scene.get(),
+                [&] { return computing.pass("features", share); });
     if (operation->valid() == 0) return false;
     tool::report_invalid(run, operation->valid(), operation->invalid());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)

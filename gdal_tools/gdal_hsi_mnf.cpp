@@ -77,27 +77,16 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         tools::check_values(run, *given);
     }
     tool::Scene scene(run, source, "MNF");
-    scene.watch_values(tools::find_extremes_with(scene, computing));
     const int most =
         tools::component_count(settings.components, settings.components_given, scene.shape().bands);
     tools::check_output(run, component_spec(scene.shape(), most, true, nullptr), *source);
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
-    const auto scan = [&] {
-        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences,
-                                scene.raster()->device() >= 0);
-    };
-    const auto pass = [&](bool again) {
-        return tools::without_held_memory(computing, computing.pass("covariances", again ? 0.0 : 0.5));
-    };
-    if (run.options().dry_run) {
-        const auto operation = scan();
-        if (!given) tools::print_scan_plan(run, computing, *source, *operation, pass(false));
-        return tools::print_projection_plan(run, computing, *source, most);
-    }
     if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
-    const auto moments = given ? given->moments : scene.scan(scan, pass);
+    const auto moments =
+        given ? given->moments
+              : tools::scan_scene(scene, computing, stream::Statistics::differences, "covariances", 0.5);
     std::vector<int> kept;
     const auto model = tools::fit_noise_scene(scene, moments, given ? given->minimum : scene.minimum(),
                                               given ? given->maximum : scene.maximum(), kept);

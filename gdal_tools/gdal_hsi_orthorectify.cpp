@@ -8,6 +8,7 @@
 #include "raster/sink/output_set.h"
 #include "raster/source/lookup_table.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -108,7 +109,7 @@ void write_computed(tool::Run& run, const raster::RasterSource& scene, const ras
                          "Write another format.");
     const auto spec = spec_of(grid);
     raster::RasterSink::check_virtual(run.options().destination, spec, grid);
-    if (run.options().dry_run) return tool::print_virtual_plan(run);
+    tool::begin_virtual(run, run.options().destination);
     stream::Link link;
     link.operation = raster::grid_operation;
     raster::RasterSink::write_virtual(run.options().destination, spec, grid, link);
@@ -126,8 +127,8 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
         return write_computed(run, *scene, *shown);
     auto outputs = output_of(run, *shown);
     Placing placing(read->shape().bands);
-    if (run.options().dry_run)
-        return tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1));
+    tool::end_of_plan(run,
+                      [&] { tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1)); });
     outputs.create(shown.get());
     run.reserve_cache(outputs.cache_bytes());
     // Kept where the second pass has room beside it: that reads pieces of the swath into memory of its own.

@@ -64,16 +64,10 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
-    if (run.options().dry_run) {
-        const auto operation = tools::make_scan(run, computing, scene.shape(), stream::Statistics::covariance,
-                                                source->device() >= 0);
-        if (!given)
-            tools::print_scan_plan(run, computing, *source, *operation,
-                                   tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
-        return tools::print_projection_plan(run, computing, *source, nc);
-    }
     if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
-    const auto statistics = given ? given->moments : tools::scan_scene(scene, computing, 0.5);
+    const auto statistics =
+        given ? given->moments
+              : tools::scan_scene(scene, computing, stream::Statistics::covariance, "covariance", 0.5);
     const int bands = scene.shape().bands;
     nc = tools::component_count(settings.components, settings.components_given, bands);
     const auto model =

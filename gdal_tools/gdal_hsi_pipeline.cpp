@@ -13,6 +13,7 @@
 #include "stream/copy_operation.h"
 #include "tool/definition.h"
 #include "tool/execute.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 

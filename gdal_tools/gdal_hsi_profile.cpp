@@ -15,6 +15,7 @@
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -459,10 +460,8 @@ void declare(tool::Call& call) {
     });
     call.body([&s](tool::Run& run) {
         Profiling profiling(run, s);
-        if (run.options().dry_run)
-            profiling.show_plan();
-        else
-            profiling.write();
+        tool::end_of_plan(run, [&] { profiling.show_plan(); });
+        profiling.write();
     });
 }
 

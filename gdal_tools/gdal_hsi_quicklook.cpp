@@ -13,6 +13,7 @@
 #include "stream/operation.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -684,12 +685,11 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
                     "Give a smaller -size, or more -memory.");
     const auto points = points_in(run, s.points, *files[0].source);
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         const auto seen = tool::only_bands(files[0].source, {0});
         Picked none;
-        Picking picking(scale, none);
-        return tool::print_plan(run, *seen, picking, run.pass("picking", 1));
-    }
+        tool::print_plan(run, *seen, Picking(scale, none), run.pass("picking", 1));
+    });
 
     Canvas picture(wide, high);
     std::vector<Entry> legend;

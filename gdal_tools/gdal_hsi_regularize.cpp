@@ -14,6 +14,7 @@
 #include "stream/stacked_source.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ void run_regularize(tool::Run& run, const Settings& s) {
     const int k = static_cast<int>(classes.size());
     const auto field = tools::mrf_request_of(run, computing, s, source->shape(), k);
     const auto plan = sahic::plan_mrf(field);
-    if (run.options().dry_run) return run.print(tools::describe_mrf_plan(run, plan));
+    tool::end_of_plan(run, [&] { run.print(tools::describe_mrf_plan(run, plan)); });
 
     const auto planes = tools::make_mrf_planes(run, computing, plan, source->shape(), k);
     {

@@ -11,6 +11,7 @@
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -171,22 +172,21 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::Resamp
 void write_virtual(tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& scene,
                    const math::ResamplingPlan& plan) {
     const auto& dst = run.options().destination;
-    raster::RasterSink::check_virtual(dst, spec, scene);
-    if (run.options().dry_run) return tool::print_virtual_plan(run);
-    if (raster::RasterSink::is_computed(dst))
-        return raster::RasterSink::write_virtual(dst, spec, scene,
-                                                 links::resampling(scene.shape().bands, plan.bands));
-    std::vector<raster::VirtualBand> bands;
-    for (const auto& band : plan.bands) {
-        std::vector<double> weights(static_cast<size_t>(scene.shape().bands));
-        for (size_t k = 0; k < band.sources.size(); ++k)
-            weights[band.sources[k]] = band.weights[k];
-        raster::VirtualBand one;
-        one.function = "hsi_resample";
-        one.arguments = {{"weights", tools::number_list(weights)}};
-        bands.push_back(std::move(one));
-    }
-    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+    tool::write_virtual(
+        run, dst, spec, scene, [&] { return links::resampling(scene.shape().bands, plan.bands); },
+        [&] {
+            std::vector<raster::VirtualBand> bands;
+            for (const auto& band : plan.bands) {
+                std::vector<double> weights(static_cast<size_t>(scene.shape().bands));
+                for (size_t k = 0; k < band.sources.size(); ++k)
+                    weights[band.sources[k]] = band.weights[k];
+                raster::VirtualBand one;
+                one.function = "hsi_resample";
+                one.arguments = {{"weights", tools::number_list(weights)}};
+                bands.push_back(std::move(one));
+            }
+            return bands;
+        });
 }
 
 math::ResamplingPlan plan_of(const raster::RasterSource& scene, const Settings& s, const Target& target) {
@@ -205,16 +205,11 @@ bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
     outputs.check(scene);
     const auto operation = resample::make_resampling(scene.shape().bands, plan.bands);
     const auto pass = [&] { return run.pass("resampling", share); };
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         tell(run, s, target, plan);
         tool::print_plan(run, scene, *operation, pass());
-        return true;
-    }
-    outputs.create(&scene);
-    run.reserve_cache(outputs.cache_bytes());
-    auto options = pass();
-    options.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(scene, *operation, outputs.sinks(), options));
+    });
+    tool::write(run, scene, *operation, outputs, &scene, pass);
     if (operation->valid() == 0) return false;
     tell(run, s, target, plan);
     tool::report_invalid(run, operation->valid(), operation->invalid());
@@ -290,9 +285,10 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
     }
     tell(run, s, target, plan);
     run.report()["library"] = {{"path", o.source.path}, {"spectra", library.names}};
-    if (o.dry_run)
-        return run.print(counted(out.spectra.size(), "spectrum", "spectra") + " of " +
-                         counted(plan.bands.size(), "band") + "; nothing is written");
+    tool::end_of_plan(run, [&] {
+        run.print(counted(out.spectra.size(), "spectrum", "spectra") + " of " +
+                  counted(plan.bands.size(), "band") + "; nothing is written");
+    });
     if (const auto told = raster::write_spectral_library(output, out, o.destination.history); !told.empty())
         run.warn(told);
     run.note(counted(out.spectra.size(), "spectrum", "spectra") + " at " +

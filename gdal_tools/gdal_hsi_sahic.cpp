@@ -21,6 +21,7 @@
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -149,12 +150,12 @@ void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSo
     raster::describe_class_map(model->classes, map, spec);
     spec.bands = {{"class", {}}};
     spec.metadata["HSI_SAHIC_MODEL"] = s.apply;
-    raster::RasterSink::check_virtual(map, spec, scene);
-    if (run.options().dry_run) return tool::print_virtual_plan(run);
-    if (raster::RasterSink::is_computed(map))
-        return raster::RasterSink::write_virtual(map, spec, scene, links::mlr_classes(*model));
-    raster::RasterSink::write_virtual(
-        map, spec, scene, {{"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}});
+    tool::write_virtual(
+        run, map, spec, scene, [&] { return links::mlr_classes(*model); },
+        [&] {
+            return std::vector<raster::VirtualBand>{
+                {"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}};
+        });
 }
 
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
@@ -484,11 +485,14 @@ void run_sahic(tool::Run& run, const Settings& s) {
         field = tools::mrf_request_of(run, computing, s, scene.shape(), static_cast<int>(of));
         if (!s.no_spatial) plan = sahic::plan_mrf(field);
     };
-    const bool trained = !model, dry_run = run.options().dry_run;
+    tool::end_of_plan(run, [&] {
+        plan_mrf(classes);
+        print_mrf_plan(run, s, scene.shape(), plan);
+    });
+    const bool trained = !model;
     // A device that is still starting says later what memory it has: a scan of the scene goes on meanwhile.
-    const bool planned_late = trained && !dry_run && computing.starting();
+    const bool planned_late = trained && computing.starting();
     if (!planned_late) plan_mrf(classes);
-    if (dry_run) return print_mrf_plan(run, s, scene.shape(), plan);
 
     sahic::SpectralOptions spectral;
     PlanesToCome planes;

@@ -8,6 +8,7 @@
 #include "shared/neighbours.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 
 #include <algorithm>
 #include <limits>
@@ -351,7 +352,8 @@ void run_sample(tool::Run& run, Settings& settings) {
     Outputs outputs(run, settings, all, *source);
     warn_of_neighbours(run, settings, all, splits);
     if (settings.folds > 0) warn_of_further_folds(run, settings);
-    if (!run.options().dry_run) outputs.write(splits, *scene);
+    tool::end_of_plan(run);
+    outputs.write(splits, *scene);
 }
 
 void declare(tool::Call& call) {

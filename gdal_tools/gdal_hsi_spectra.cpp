@@ -18,6 +18,7 @@
 #include "spectra/spectra.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -131,27 +132,23 @@ raster::LabelledPixels joined_labels(tool::Run& run, const Settings& s, raster::
     return all;
 }
 
-/// Runs the scan over the tiles with labels; false in a dry run, which prints its plan.
+/// Runs the scan over the tiles with labels.
 template <class Scan>
-bool run_scan(tool::Run& run, const stream::CubeSource& cube, Scan& scan, uint64_t held) {
+void run_scan(tool::Run& run, const stream::CubeSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
     tool::leave_room(pass, held);
     const auto plan = stream::plan_pass(cube, scan, pass);
-    if (run.options().dry_run) {
-        tool::print_plan(run, cube, scan, pass);
-        return false;
-    }
+    tool::end_of_plan(run, [&] { tool::print_plan(run, cube, scan, pass); });
     const auto tiles = scan.tiles(plan);
     pass.only = &tiles;
     run.add_pass(stream::run_pass(cube, scan, {}, plan, pass));
-    return true;
 }
 
 std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
                                     const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
     spectra::ClassScan scan(source.bands(), labels, source.parts());
+    run_scan(run, *source.cube, scan, 0);
     std::vector<SpectrumRow> rows;
-    if (!run_scan(run, *source.cube, scan, 0)) return rows;
     int64_t invalid = 0;
     auto result = scan.result();
     if (std::all_of(result.begin(), result.end(), [](const auto& one) { return one.pixels == 0; }))
@@ -181,8 +178,8 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                         format_byte_size(bytes) + ", more than half of -memory",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
     spectra::PixelScan scan(source.bands(), labels, source.parts());
+    run_scan(run, *source.cube, scan, bytes);
     std::vector<SpectrumRow> rows;
-    if (!run_scan(run, *source.cube, scan, bytes)) return rows;
     for (size_t i = 0; i < pixels.index.size(); ++i) {
         auto spectrum = scan.spectrum(i);
         if (spectrum.empty()) continue;
@@ -323,9 +320,8 @@ void run_spectra(tool::Run& run, Settings s) {
     tool::attempt(run, {banded}, [&](bool) {
         rows = s.kind == Kind::every ? pixel_rows(run, source, pixels, labels)
                                      : class_rows(run, source, pixels, labels);
-        return !rows.empty() || run.options().dry_run;
+        return !rows.empty();
     });
-    if (run.options().dry_run) return;
     if (rows.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");

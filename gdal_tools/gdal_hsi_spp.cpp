@@ -10,6 +10,7 @@
 #include "spp/spp.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -104,19 +105,21 @@ class VirtualCube {
         m_spec.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
         raster::RasterSink::check_virtual(m_options, m_spec, source);
     }
-    void write(const raster::RasterSource& source, const std::vector<double>& mean, bool holes) {
+    void write(tool::Run& run, const raster::RasterSource& source, const std::vector<double>& mean,
+               bool holes) {
         m_spec.shape = source.shape();
         m_spec.holes = holes;
-        if (raster::RasterSink::is_computed(m_options))
-            return raster::RasterSink::write_virtual(m_options, m_spec, source,
-                                                     links::displacement(m_window, mean));
-        std::vector<raster::VirtualBand> bands;
-        for (size_t b = 0; b < mean.size(); ++b) {
-            char text[32];
-            std::snprintf(text, sizeof text, "%.17g", mean[b]);
-            bands.push_back({"hsi_spp", {{"centroid", text}}, {static_cast<int>(b)}, m_alpha});
-        }
-        raster::RasterSink::write_virtual(m_options, m_spec, source, bands);
+        tool::write_virtual(
+            run, m_options, m_spec, source, [&] { return links::displacement(m_window, mean); },
+            [&] {
+                std::vector<raster::VirtualBand> bands;
+                for (size_t b = 0; b < mean.size(); ++b) {
+                    char text[32];
+                    std::snprintf(text, sizeof text, "%.17g", mean[b]);
+                    bands.push_back({"hsi_spp", {{"centroid", text}}, {static_cast<int>(b)}, m_alpha});
+                }
+                return bands;
+            });
     }
 
   private:
@@ -169,27 +172,17 @@ void run_spp(tool::Run& run, Settings settings) {
         const double share = again ? 0.0 : 0.3;
         return there ? there->pass("centroid", share) : run.pass("centroid", share);
     };
-    if (run.options().dry_run) {
-        tool::print_plan(run, scene.cube(), *statistics_scan(), statistics_pass(false));
-        if (outputs_of(run, settings, *scene.raster(), true).empty()) return tool::print_virtual_plan(run);
-        const std::vector<double> any(static_cast<size_t>(scene.shape().bands));
-        const auto operation = computing->make_displacement(settings.spp, any);
-        return tool::print_plan(run, scene.cube(), *operation, computing.pass("displacement", 0.7));
-    }
     if (outputs_of(run, settings, *scene.raster(), true).empty()) scene.read_once();
     const auto statistics = scene.scan(statistics_scan, statistics_pass);
     check_window(scene.shape(), settings.spp.window);
     const bool holes = statistics.invalid_pixels > 0;
     if (auto outputs = outputs_of(run, settings, *scene.raster(), holes); !outputs.empty()) {
         const auto operation = computing->make_displacement(settings.spp, statistics.mean);
-        outputs.create(scene.raster().get());
-        run.reserve_cache(outputs.cache_bytes());
-        auto pass = computing.pass("displacement", 0.7);
-        pass.output_layout = outputs.layout();
-        run.add_pass(stream::run_pass(scene.cube(), *operation, outputs.sinks(), pass));
+        tool::write(run, scene.cube(), *operation, outputs, scene.raster().get(),
+                    [&] { return computing.pass("displacement", 0.7); });
         outputs.commit();
     }
-    if (virtual_cube) virtual_cube->write(*scene.raster(), statistics.mean, holes);
+    if (virtual_cube) virtual_cube->write(run, *scene.raster(), statistics.mean, holes);
 }
 
 void declare(tool::Call& call) {

@@ -18,6 +18,7 @@
 #include "tool/follow.h"
 #include "tool/mask.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -437,10 +438,10 @@ void run_statistics(tool::Run& run, Settings s) {
         like.bands = known.first;
         check_alike(like, known.second, files.removed[i], s.removed[i]);
     }
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         if (names.empty()) (void)files.whole(s);
-        return print_plans(run, names, known);
-    }
+        print_plans(run, names, known);
+    });
     Scene last;
     if (!names.empty()) last = add_scenes(run, names, known, files);
     if (files.first.empty()) files.first = names.front();

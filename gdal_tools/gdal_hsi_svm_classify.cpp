@@ -11,6 +11,7 @@
 #include "tool/definition.h"
 #include "tool/follow.h"
 #include "tool/model_values.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 
@@ -39,14 +40,14 @@ class VirtualMap {
         raster::describe_class_map(model.classes, m_options, m_spec);
         m_spec.bands = {{"class", {}}};
         m_spec.metadata["HSI_SVM_MODEL"] = s.model_file;
-        raster::RasterSink::check_virtual(m_options, m_spec, source);
     }
-    void write(const raster::RasterSource& source, const svm::Model& model) const {
-        if (raster::RasterSink::is_computed(m_options))
-            return raster::RasterSink::write_virtual(m_options, m_spec, source, links::svm_classes(model));
-        raster::RasterSink::write_virtual(
-            m_options, m_spec, source,
-            {{"hsi_svm", {{"model_data", raster::pack_text(svm::to_json(model))}}, {}, {}}});
+    void write(tool::Run& run, const raster::RasterSource& source, const svm::Model& model) const {
+        tool::write_virtual(
+            run, m_options, m_spec, source, [&] { return links::svm_classes(model); },
+            [&] {
+                return std::vector<raster::VirtualBand>{
+                    {"hsi_svm", {{"model_data", raster::pack_text(svm::to_json(model))}}, {}, {}}};
+            });
     }
 
   private:
@@ -94,12 +95,7 @@ void run_classify(tool::Run& run, const Settings& s) {
                                  std::string(raster::RasterSink::virtual_kind(run.options().destination)) +
                                  ": nothing is computed before it is read",
                              "Write them in a run of their own, with a map that holds pixels.");
-        const VirtualMap map(run, s, *source, *model);
-        if (run.options().dry_run)
-            tool::print_virtual_plan(run);
-        else
-            map.write(*source, *model);
-        return;
+        return VirtualMap(run, s, *source, *model).write(run, *source, *model);
     }
     auto outputs = tool::plan_classification(run, *source, model->classes, s.probabilities, s.confidence,
                                              {{"HSI_SVM_MODEL", s.model_file}});
@@ -113,11 +109,8 @@ void run_classify(tool::Run& run, const Settings& s) {
                              {"support_vectors", model->vector_count()},
                              {"C", model->c},
                              {"gamma", model->gamma}};
-    if (run.options().dry_run)
-        return tool::print_plan(run, *source, *operation, computing.pass("classification", 1.0));
-    outputs.create(source.get());
-    run.reserve_cache(outputs.cache_bytes());
-    const auto pass = computing.pass("classification", 1.0);
+    const auto pass = tool::begin_writing(run, *source, *operation, outputs, source.get(),
+                                          [&] { return computing.pass("classification", 1.0); });
     std::shared_ptr<raster::RasterSource> all = source;
     if (source->grows()) {
         all = tool::follow(run, *source, *operation, &outputs, pass);

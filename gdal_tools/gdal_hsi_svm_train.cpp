@@ -14,6 +14,7 @@
 #include "svm/svm_train.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/words.h"
 
@@ -258,11 +259,10 @@ void run_train(tool::Run& run, const Settings& s) {
     raster::check_text_output(libsvm_output);
     auto parts = open_scenes(run, s);
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    if (run.options().dry_run) {
+    tool::end_of_plan(run, [&] {
         for (const auto& part : parts)
             print_labels(run, part.labels);
-        return;
-    }
+    });
     TrainingSets sets(parts);
     for (auto& part : parts) {
         // A band that the first one lacks is none of the model's.

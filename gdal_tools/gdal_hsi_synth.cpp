@@ -7,6 +7,7 @@
 #include "raster/sink/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -230,18 +231,17 @@ void make_scene(tool::Run& run, Settings s) {
 
     const auto scene = std::make_shared<const synth::MadeScene>(s.scene);
     const raster::OutputSpec cube = cube_spec(s, *scene);
-    raster::RasterSink::check(cube_options, cube);
+    raster::OutputSet outputs;
+    outputs.plan(cube_options, cube);
     const bool labels = !s.labels.empty();
-    raster::OutputOptions label_options;
-    raster::OutputSpec classes;
     if (labels) {
-        label_options = run.side_output("-labels", s.labels);
+        auto label_options = run.side_output("-labels", s.labels);
         label_options.nodata.reset();
         label_options.creation_options.clear();
         if (label_options.format.empty()) choose_format(label_options, "");
-        classes = label_spec(s, *scene);
-        raster::RasterSink::check(label_options, classes);
+        outputs.plan(label_options, label_spec(s, *scene));
     }
+    outputs.check();
     const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
     raster::check_text_output(truth_output);
     const double angle = s.rotation * 3.14159265358979323846 / 180;
@@ -252,21 +252,8 @@ void make_scene(tool::Run& run, Settings s) {
                                  : synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = tool::describe_devices(run, {}, synth::simd_target());
-    if (options.dry_run) return tool::print_plan(run, canvas, *painter, run.pass("paint", 1));
-
-    std::vector<std::unique_ptr<raster::RasterSink>> made;
-    made.push_back(raster::RasterSink::create(cube_options, cube, nullptr));
-    if (labels) made.push_back(raster::RasterSink::create(label_options, classes, nullptr));
-    std::vector<stream::CubeSink*> sinks;
-    for (const auto& sink : made) {
-        run.reserve_cache(sink->cache_bytes());
-        sinks.push_back(sink.get());
-    }
-    auto pass = run.pass("paint", 1);
-    pass.output_layout = made.front()->layout();
-    run.add_pass(stream::run_pass(canvas, *painter, sinks, pass));
-    for (const auto& sink : made)
-        sink->commit();
+    tool::write(run, canvas, *painter, outputs, nullptr, [&] { return run.pass("paint", 1); });
+    outputs.commit();
     if (!s.truth.empty()) raster::write_text_output(truth_output, truth_of(s, *scene).dump(1) + "\n");
 }
 

@@ -17,6 +17,7 @@
 #include "stream/statistics_sums.h"
 #include "tool/definition.h"
 #include "tool/follow.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/draws.h"
@@ -94,14 +95,12 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
     };
     const auto write = [&](const raster::OutputOptions& options, const raster::OutputSpec& spec,
                            const std::vector<raster::VirtualBand>& bands, bool error) {
-        if (run.options().dry_run)
-            tool::print_virtual_plan(run);
-        else if (raster::RasterSink::is_computed(options))
-            raster::RasterSink::write_virtual(
-                options, spec, scene,
-                links::unmixing({library.names, library.spectra}, s.unmix.method, error));
-        else
-            raster::RasterSink::write_virtual(options, spec, scene, bands);
+        tool::write_virtual(
+            run, options, spec, scene,
+            [&] {
+                return links::unmixing({library.names, library.spectra}, s.unmix.method, error);
+            },
+            [&] { return bands; });
     };
     const auto& dst = run.options().destination;
     const auto abundances = abundance_spec(scene.shape(), library.names, method);
@@ -117,7 +116,6 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
                                  (raster::RasterSink::is_computed(dst) ? ".hsi" : ".vrt") +
                                  ", or write dst in another format.");
         }
-        raster::RasterSink::check_virtual(options, rmse, scene);
         write(options, rmse, {band(p + 1)}, true);
     }
     std::vector<raster::VirtualBand> bands;
@@ -239,17 +237,11 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
         computing->make_unmixing(endmembers, {s.unmix.method, !there || s.unmix.rmse, there});
     tools::TalliedOperation<UnmixTally> tallied(*unmixing, {}, s.unmix.rmse ? 2 : 1);
     stream::Operation& operation = there ? static_cast<stream::Operation&>(*unmixing) : tallied;
-    if (run.options().dry_run) {
-        tool::print_plan(run, *scene, operation, computing.pass("unmixing", 1));
-        return true;
-    }
+    const auto pass = tool::begin_writing(run, *scene, operation, outputs, scene.get(),
+                                          [&] { return computing.pass("unmixing", share); });
     warn_of_other_units(
         run, *scene, library, s.unmix.method,
         [&](const CubeView<float>& cube, double* squares) { return computing->sum_squares(cube, squares); });
-    outputs.create(scene.get());
-    run.reserve_cache(outputs.cache_bytes());
-    auto pass = computing.pass("unmixing", share);
-    pass.output_layout = outputs.layout();
     std::shared_ptr<raster::RasterSource> all = scene;
     if (scene->grows()) {
         all = tool::follow(run, *scene, operation, &outputs, pass);
@@ -454,15 +446,9 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                              {"classes", classes.names}};
     run.note(counted(spectra.names.size(), "spectrum", "spectra") + " of " +
              counted(classes.names.size(), "class", "classes"));
-    if (run.options().dry_run) {
-        tool::print_plan(run, *source, *operation, computing.pass("unmixing", 1));
-        return true;
-    }
+    const auto pass = tool::begin_writing(run, *source, *operation, outputs, scene.get(),
+                                          [&] { return computing.pass("unmixing", share); });
     warn_of_other_units(run, *scene, library, s.unmix.method);
-    outputs.create(scene.get());
-    run.reserve_cache(outputs.cache_bytes());
-    auto pass = computing.pass("unmixing", share);
-    pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
     tool::report_invalid(run, operation->valid(), operation->invalid());

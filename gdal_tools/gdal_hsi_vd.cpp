@@ -6,6 +6,7 @@
 #include "shared/target_search.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
+#include "tool/passes.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "vd/hysime.h"
@@ -136,12 +137,11 @@ void run_vd(tool::Run& run, const Settings& settings) {
     const auto what = hysime ? stream::Statistics::moments : stream::Statistics::covariance;
     const auto scan = [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
     const char* const pass = hysime ? "moments" : "covariance";
-    if (run.options().dry_run) {
-        if (given) return run.print("No pass: the statistics are given");
-        return tool::print_plan(run, scene.cube(), *scan(), run.pass(pass, 1));
-    }
+    if (given) tool::end_of_plan(run, [&] { run.print("No pass: the statistics are given"); });
+    const auto statistics = given ? given->moments : scene.scan(pass, 1, scan);
+    tool::end_of_plan(run);
     const auto report = hysime ? report_hysime : report_test;
-    report(run, settings, scene, given ? given->moments : scene.scan(pass, 1, scan));
+    report(run, settings, scene, statistics);
 }
 
 void declare(tool::Call& call) {

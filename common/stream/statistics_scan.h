@@ -56,6 +56,9 @@ struct SceneStatistics {
     /// Bands (0-based) without a single finite value: the scan must be repeated without them, since they
     /// leave no pixel valid.
     std::vector<int> empty_bands() const;
+    /// Stands for the result of a scan that was not made (a plan needs its size): all pixels are valid, means
+    /// are 0, variances 1, covariances 0, those of differences likewise.
+    static SceneStatistics assumed(const CubeShape& scene);
 };
 
 class BorderPairs;
@@ -77,6 +80,7 @@ class StatisticsScan : public Operation {
     /// threads: no bit depends on them. \throws Error when the scene varies, but so little that products in
     /// single precision vanish.
     SceneStatistics result(int threads = 1) const;
+    SceneStatistics assumed() const { return SceneStatistics::assumed(m_scene); }
 
   protected:
     // For other backends, whose workers are StatisticsWorkers.

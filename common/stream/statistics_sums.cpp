@@ -55,6 +55,20 @@ std::vector<int> SceneStatistics::empty_bands() const {
     return empty;
 }
 
+SceneStatistics SceneStatistics::assumed(const CubeShape& scene) {
+    const auto size = static_cast<size_t>(scene.bands);
+    SceneStatistics r;
+    r.bands = scene.bands;
+    r.valid_pixels = r.pairs = scene.pixels();
+    r.mean.assign(size, 0.0);
+    r.finite.assign(size, scene.pixels());
+    r.covariance.assign(size * size, 0.0);
+    for (size_t b = 0; b < size; ++b)
+        r.covariance[b * size + b] = 1;
+    r.differences = r.covariance;
+    return r;
+}
+
 // Blocks
 // ----------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@
 #include "raster/files/text_output.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
+#include "tool/passes.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"
 
@@ -314,6 +315,18 @@ class StepHost final : public Host {
 
 } // namespace
 
+namespace {
+
+/// The body of the tool; a dry run ends where its plan is complete.
+void do_work(const Call& call, Run& run) {
+    try {
+        call.work()(run);
+    } catch (const PlanIsComplete&) {
+    }
+}
+
+} // namespace
+
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words) {
     RunAccess::state(const_cast<Run&>(run)).host.give_words(call, words);
 }
@@ -343,7 +356,7 @@ void run_step(Run& run, Call& call, const std::string& title, const std::string&
         state.start();
         register_outputs(call, *whole.files, own_name);
         call.run_checks();
-        call.work()(*step);
+        do_work(call, *step);
         state.finish();
     } catch (const UsageError& e) {
         throw UsageError(title + ": " + e.what(), e.advice());
@@ -450,25 +463,30 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         const CudaStart start(options.device);
 
         raster::register_drivers();
-        call.work()(*run);
+        do_work(call, *run);
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
+        Outcome done;
+        done.report = state.report;
         state.finish();
         state.agree_on_files();
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
         for (const std::string& text : host.library_failures())
             run->warn("GDAL: " + one_line(text));
-        if (!parallel::ranks().root()) return {};
+        if (!parallel::ranks().root()) return done;
         parallel::ranks().await_others();
         if (made_record) made_record->look_at_inputs(*files);
         state.commit();
         host.committed();
         if (made_record && !options.dry_run) write_record(*run, *made_record, *files);
-        return {};
+        return done;
     } catch (ForcedUnwind&) {
         throw;
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
-        if (run) RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
+        if (run) {
+            failure.report = RunAccess::state(*run).report;
+            RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
+        }
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "core/json.h"
 #include "parallel/ranks.h"
 #include "tool/definition.h"
 #include "tool/host.h"
@@ -19,6 +20,7 @@ struct Outcome {
     int code = 0;
     std::string what;   ///< what is wrong, one line
     std::string advice; ///< what to do; may be empty
+    Json report = {};   ///< the tool's own entries, also of a run that failed
 };
 
 /// The exception that is being handled as an outcome. `cancelled`: the host's flag is set, so that whatever

@@ -408,11 +408,13 @@ Run::~Run() = default;
 
 const std::string& Run::tool() const { return m->tool; }
 const CommonOptions& Run::options() const { return m->options; }
-Json& Run::report() { return m->report; }
+Json& Run::report() { return m->assumes ? m->assumed : m->report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
 double Run::decoding_cost() const { return m->decoding; }
-void Run::warn(const std::string& text) { m->warn(text); }
+void Run::warn(const std::string& text) {
+    if (!m->assumes) m->warn(text);
+}
 
 std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     const auto source = raster::RasterSource::open(m->options.source);
@@ -577,6 +579,7 @@ Error no_valid_pixel(const raster::RasterSource& source, bool masked) {
 std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                       uint64_t beside) {
     m->kept.reset();
+    if (m->options.dry_run) return source; // nothing is read
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
     if (source->raw_access() && !source->is_remote()) return source;
@@ -696,7 +699,7 @@ parallel::Group& Run::ranks() const { return parallel::ranks(); }
 void Run::only_print() { m->options.quiet = true; }
 
 void Run::note(const std::string& text) {
-    if (m->options.quiet) return;
+    if (m->options.quiet || m->assumes) return;
     m->files->check_unchanged();
     m->host.note(text);
 }

@@ -30,7 +30,9 @@ struct Run::Impl {
     std::shared_ptr<raster::RunFiles> files; ///< what the run reads and writes
     Json own_options = Json::object();       ///< the tool's own options, for the report
     Json report = Json::object();            ///< the tool's entries
-    Json source;                             ///< facts of the first source
+    Json assumed;                            ///< what goes into no report: see `assumes`
+    bool assumes = false; ///< -dry-run, behind a pass: results stand for those of the pixels
+    Json source;          ///< facts of the first source
     std::vector<stream::PassReport> passes;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     CodecTime coding;    ///< when the run began

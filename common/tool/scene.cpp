@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "stream/statistics_scan.h"
+#include "tool/passes.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -26,46 +27,6 @@ std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::R
     for (int b = 0; b < source->shape().bands; ++b)
         if (!std::binary_search(wanted.begin(), wanted.end(), b)) others.push_back(b);
     return others.empty() ? source : source->without_bands(others);
-}
-
-namespace {
-
-/// Of a pixel type by its name: "Float32", "UInt16", "Byte"; that of outputs without a wish is Float32.
-uint64_t sample_bytes(const std::string& type) {
-    if (type.empty()) return sizeof(float);
-    const size_t digits = type.find_first_of("123456789");
-    return digits == std::string::npos ? 1 : std::stoul(type.substr(digits)) / 8;
-}
-
-} // namespace
-
-void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
-                const stream::PassOptions& pass) {
-    const auto plan = stream::plan_pass(source, operation, pass);
-    const uint64_t bytes = stream::plan_bytes(source, operation, plan);
-    const uint64_t device = stream::plan_device_bytes(source, operation, plan);
-    const std::string& type = run.options().destination.type;
-    uint64_t written = 0;
-    for (const int bands : operation.output_bands())
-        written += static_cast<uint64_t>(source.shape().pixels()) * static_cast<uint64_t>(bands) *
-                   sample_bytes(type);
-    run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers" +
-              (device > 0 ? ", " + format_byte_size(device) + " on the device" : "") +
-              (written > 0 ? ", writes about " + format_byte_size(written) : ""));
-    run.report()["plan"][pass.name] = {{"tiles", plan.size()},
-                                       {"tile_samples", plan.max_core_samples()},
-                                       {"tile_lines", plan.max_core_lines()},
-                                       {"halo", plan.halo()},
-                                       {"lanes", plan.lanes()},
-                                       {"buffer_bytes", bytes},
-                                       {"written_bytes", written}};
-    if (device > 0) run.report()["plan"][pass.name]["device_bytes"] = device;
-}
-
-void print_virtual_plan(Run& run) {
-    std::string kind = raster::RasterSink::virtual_kind(run.options().destination);
-    kind.front() = 'A';
-    run.print(kind + ": nothing is computed before it is read");
 }
 
 bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source) {
@@ -153,6 +114,22 @@ void Scene::report_counted(int64_t valid, int64_t invalid) {
         m_run.note(std::to_string(inside - valid) + " of " + hsi::counted(inside, "pixel") + " in the mask" +
                    worded(inside - valid, " is", " are") +
                    " invalid (nodata, masked, NaN or all zero) and left out of the statistics");
+}
+
+bool Scene::scan_pass(const stream::CubeSource& cube, stream::Operation& operation,
+                      const stream::PassOptions& options) {
+    if (!m_watching) {
+        if (!run_pass(m_run, cube, operation, {}, options)) return false;
+    } else {
+        stream::RangeWatch watch(cube);
+        watch.find_with(m_find);
+        if (!run_pass(m_run, watch, operation, {}, options)) return false;
+        watch.exchange(m_run.ranks());
+        m_minimum = watch.minimum();
+        m_maximum = watch.maximum();
+    }
+    Run::seal(*m_cube);
+    return true;
 }
 
 BandedSource Scene::banded() {

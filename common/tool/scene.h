@@ -6,6 +6,7 @@
 #include "raster/source/raster_source.h"
 #include "stream/pipeline.h"
 #include "stream/value_range.h"
+#include "tool/passes.h"
 #include "tool/run.h"
 
 #include <functional>
@@ -54,13 +55,6 @@ bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& sou
 std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,
                                                  const std::vector<int>& wanted);
 
-/// -dry-run: one pass of the plan, printed and reported.
-void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
-                const stream::PassOptions& pass);
-
-/// -dry-run, where dst is a VRT or an .hsi.
-void print_virtual_plan(Run& run);
-
 /// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
 /// value".
 void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and left without a value");
@@ -102,26 +96,22 @@ class Scene {
     /// One pass over the whole scene, or with a mask over counted(), that finds which pixels are valid.
     /// make() makes its operation for shape(): a unique_ptr to one whose result() tells valid_pixels,
     /// invalid_pixels and empty_bands(). When no pixel is valid and some bands hold no value, these are left
-    /// out and the scan is repeated. `options` is the run's pass. Returns the result. \throws Error when no
-    /// pixel is valid.
+    /// out and the scan is repeated. `pass` makes its options. Returns the result; with -dry-run the
+    /// operation's assumed() result, and where it has none the run ends. \throws Error when no pixel is
+    /// valid.
     template <class Make, class Pass>
     auto scan(Make make, Pass pass) {
         for (bool again = false;; again = true) {
-            m_cube = m_read_once ? m_raster : m_run.keep_if_slow(m_raster);
+            if (!m_read_once) m_cube = m_run.keep_if_slow(m_raster);
             auto cube = counted();
             const auto operation = make();
             auto options = pass(again);
-            if (m_watching) {
-                stream::RangeWatch watch(*cube);
-                watch.find_with(m_find);
-                m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
-                watch.exchange(m_run.ranks());
-                m_minimum = watch.minimum();
-                m_maximum = watch.maximum();
-            } else {
-                m_run.add_pass(stream::run_pass(*cube, *operation, {}, options));
+            if (!scan_pass(*cube, *operation, options)) {
+                if constexpr (requires { operation->assumed(); })
+                    return operation->assumed();
+                else
+                    end_of_plan(m_run);
             }
-            Run::seal(*m_cube);
             auto result = [&] {
                 if constexpr (requires { operation->result(1); })
                     return operation->result(m_run.options().threads);
@@ -162,6 +152,9 @@ class Scene {
 
   private:
     BandedSource banded();
+    /// run_pass(), with the extremes where they are watched.
+    bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,
+                   const stream::PassOptions& options);
 
     Run& m_run;
     std::string m_what;

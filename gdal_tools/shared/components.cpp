@@ -5,6 +5,7 @@
 #include "links/links.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
+#include "tool/passes.h"
 #include "tool/words.h"
 
 #include <atomic>
@@ -59,16 +60,18 @@ stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, Pc
     };
 }
 
-stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
+stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, stream::Statistics what,
+                                   const char* name, double share) {
     scene.watch_values(find_extremes_with(scene, computing));
-    return scene.scan(
-        [&] {
-            return make_scan(scene.run(), computing, scene.shape(), stream::Statistics::covariance,
-                             scene.raster()->device() >= 0);
-        },
+    const auto found = scene.scan(
+        [&] { return make_scan(scene.run(), computing, scene.shape(), what, scene.raster()->device() >= 0); },
         [&](bool again) {
-            return without_held_memory(computing, computing.pass("covariance", again ? 0.0 : share));
+            return without_held_memory(computing, computing.pass(name, again ? 0.0 : share));
         });
+    if (const uint64_t held = computing->held_bytes(); held > 0)
+        tool::add_to_plan(scene.run(), name, "held_on_device_bytes", held,
+                          "The scene stays on the device for the projection: " + format_byte_size(held));
+    return found;
 }
 
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
@@ -211,22 +214,22 @@ namespace {
 /// read.
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
                              const pca::Transform& transform, const raster::OutputSpec& spec) {
-    if (run.options().dry_run) return tool::print_virtual_plan(run);
-    if (raster::RasterSink::is_computed(run.options().destination))
-        return raster::RasterSink::write_virtual(run.options().destination, spec, like,
-                                                 links::transform(transform));
-    std::vector<raster::VirtualBand> bands;
-    for (int k = 0; k < transform.outputs; ++k) {
-        raster::VirtualBand band;
-        band.function = "hsi_project";
-        band.arguments = {
-            {"weights", number_list(transform.matrix.data() + static_cast<ptrdiff_t>(k) * transform.inputs,
-                                    static_cast<size_t>(transform.inputs))},
-            {"offset", number_list(transform.offset.data() + k, 1)}};
-        if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
-        bands.push_back(band);
-    }
-    raster::RasterSink::write_virtual(run.options().destination, spec, like, bands);
+    tool::write_virtual(
+        run, run.options().destination, spec, like, [&] { return links::transform(transform); },
+        [&] {
+            std::vector<raster::VirtualBand> bands;
+            for (int k = 0; k < transform.outputs; ++k) {
+                raster::VirtualBand band;
+                band.function = "hsi_project";
+                band.arguments = {{"weights", number_list(transform.matrix.data() +
+                                                              static_cast<ptrdiff_t>(k) * transform.inputs,
+                                                          static_cast<size_t>(transform.inputs))},
+                                  {"offset", number_list(transform.offset.data() + k, 1)}};
+                if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
+                bands.push_back(band);
+            }
+            return bands;
+        });
 }
 
 /// Counts the pixels with a value on their way to a file.
@@ -262,7 +265,7 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
         return write_virtual_transform(run, like, transform, spec);
     const auto operation = computing->make_transform(std::move(transform));
     const auto pass = computing.pass(name, share);
-    if (run.options().dry_run) return tool::print_plan(run, cube, *operation, pass);
+    tool::end_of_plan(run, [&] { tool::print_plan(run, cube, *operation, pass); });
     const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
     ValidCount counted(*sink);
     run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
@@ -274,18 +277,30 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
 
 namespace {
 
-/// One pass of a transform over the scene that a scan of the backend has read, from where it is now.
-stream::PassReport transform_scene(const tool::Scene& scene, PcaComputing& computing,
-                                   pca::Transform transform, stream::CubeSink& sink,
-                                   const stream::PassOptions& pass) {
-    const auto operation = computing->make_transform(std::move(transform));
-    const auto options = without_held_memory(computing, pass);
-    if (!computing->holds_scene()) return stream::run_pass(scene.cube(), *operation, {&sink}, options);
-    const stream::EmptySource on_device(scene.shape());
-    auto report = stream::run_pass(on_device, *operation, {&sink}, options);
-    computing->release();
-    return report;
-}
+/// A transform of the scene that a scan of the backend has read: taken from where it is now.
+class SceneTransform {
+  public:
+    SceneTransform(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform)
+        : m_scene(scene), m_computing(computing),
+          m_operation(computing->make_transform(std::move(transform))), m_on_device(scene.shape()) {}
+    ~SceneTransform() {
+        if (m_computing->holds_scene()) m_computing->release();
+    }
+    const stream::CubeSource& source() const {
+        if (m_computing->holds_scene()) return m_on_device;
+        return m_scene.cube();
+    }
+    stream::Operation& operation() { return *m_operation; }
+    stream::PassOptions pass(double share) {
+        return without_held_memory(m_computing, m_computing.pass("projection", share));
+    }
+
+  private:
+    const tool::Scene& m_scene;
+    PcaComputing& m_computing;
+    std::unique_ptr<stream::Operation> m_operation;
+    const stream::EmptySource m_on_device;
+};
 
 } // namespace
 
@@ -294,29 +309,12 @@ void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Trans
     tool::Run& run = scene.run();
     if (raster::RasterSink::is_virtual(run.options().destination))
         return write_virtual_transform(run, *scene.raster(), transform, spec);
+    SceneTransform projection(scene, computing, std::move(transform));
+    const auto pass = projection.pass(0.5);
+    tool::end_of_plan(run, [&] { tool::print_plan(run, projection.source(), projection.operation(), pass); });
     const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
-    run.add_pass(
-        transform_scene(scene, computing, std::move(transform), *sink, computing.pass("projection", 0.5)));
+    run.add_pass(stream::run_pass(projection.source(), projection.operation(), {sink.get()}, pass));
     sink->commit();
-}
-
-void print_scan_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
-                     const stream::Operation& scan, const stream::PassOptions& pass) {
-    tool::print_plan(run, source, scan, pass);
-    const uint64_t held = computing->held_bytes();
-    if (held == 0) return;
-    run.print("The scene stays on the device for the projection: " + format_byte_size(held));
-    run.report()["plan"][pass.name]["held_on_device_bytes"] = held;
-}
-
-void print_projection_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
-                           int components) {
-    pca::Transform t;
-    t.inputs = source.shape().bands;
-    t.outputs = components;
-    t.matrix.resize(static_cast<size_t>(t.inputs) * static_cast<size_t>(t.outputs));
-    t.offset.resize(static_cast<size_t>(t.outputs));
-    run_transform(run, computing, source, source, std::move(t), {}, "projection", 0.5);
 }
 
 namespace {
@@ -385,7 +383,9 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
 ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
                                     const ComponentRequest& request) {
     const GivenStatistics* const given = request.statistics;
-    const auto statistics = given ? given->moments : scan_scene(scene, computing, 0.5 * request.share);
+    const auto statistics = given ? given->moments
+                                  : scan_scene(scene, computing, stream::Statistics::covariance, "covariance",
+                                               0.5 * request.share);
     const auto like = scene.raster();
     const int bands = like->shape().bands;
     const int components = component_count(request.components, request.given, bands);
@@ -399,11 +399,13 @@ ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
     std::vector<int> all(static_cast<size_t>(bands)), every(static_cast<size_t>(components));
     std::iota(all.begin(), all.end(), 0);
     std::iota(every.begin(), every.end(), 0);
-    auto pass = computing.pass("projection", 0.5 * request.share);
-    pass.memory -= std::min(pass.memory, made.held_bytes());
     const auto to = made.planes->sink(every);
-    scene.run().add_pass(
-        transform_scene(scene, computing, pca::projection(made.model, components, all, bands), *to, pass));
+    {
+        SceneTransform projection(scene, computing, pca::projection(made.model, components, all, bands));
+        auto pass = projection.pass(0.5 * request.share);
+        pass.memory -= std::min(pass.memory, made.held_bytes());
+        tool::run_pass(scene.run(), projection.source(), projection.operation(), {to.get()}, pass);
+    }
     scene.release(); // a copy of the scene in memory is needed no more
     return made;
 }

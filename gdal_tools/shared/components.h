@@ -49,8 +49,9 @@ std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaCompu
 /// it.
 stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, PcaComputing& computing);
 
-/// One pass over the scene; the extremes of its bands are looked at, too.
-stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share);
+/// One pass `name` over the scene; the extremes of its bands are looked at, too.
+stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, stream::Statistics what,
+                                   const char* name, double share);
 
 /// The model of a scanned scene, or of `given` statistics, whose source and extremes it then tells; explained
 /// variance goes to the report.
@@ -93,14 +94,6 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
 /// The same of a scene that a scan of the backend has read, from where it is now; half of the run.
 void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
                    const raster::OutputSpec& spec);
-
-/// -dry-run's scan, and what the backend keeps on the device.
-void print_scan_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
-                     const stream::Operation& scan, const stream::PassOptions& pass);
-
-/// -dry-run's projection, of any numbers.
-void print_projection_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
-                           int components);
 
 /// That bands may be the components `name` 1, 2 .. ("MNF"): none has a wavelength, and where a name begins
 /// like that of a component, it is the one that belongs there. Throws Error naming the band.

@@ -176,22 +176,12 @@ void call_tool(hsi_result& result, bool plan, const char* algorithm, const char*
             throw UsageError(std::string(call.definition().name) + " has no plan");
         call.give("dry-run", {});
     }
-    Json report = Json::object();
-    call.body([&report, work = call.work()](tool::Run& run) {
-        try {
-            work(run);
-        } catch (...) {
-            report = run.report(); // of limits that were exceeded, too
-            throw;
-        }
-        report = run.report();
-    });
     ArrayHost host(hooks);
     const Exchange::Scope scope(exchange);
     const tool::Outcome outcome = tool::execute(call, host, call.definition().executable());
     if (outcome.code != 0) fail(result, outcome, host.cancel().requested());
     result.texts = exchange.texts();
-    result.json = json_of(exchange, host, report);
+    result.json = json_of(exchange, host, outcome.report);
 }
 
 int run(bool plan, const char* algorithm, const char* options, const hsi_input* inputs, size_t input_count,

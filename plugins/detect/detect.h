@@ -71,6 +71,7 @@ class BackgroundScan final : public stream::StatisticsScan {
     void stop(stream::Worker& worker) override;
     void exchange(parallel::Group& ranks) override;
     Background result(int threads = 1) const;
+    Background assumed() const { return {StatisticsScan::assumed(), 0, 0, {}}; } ///< for plans
 
   private:
     const PixelMask* m_mask;

@@ -235,7 +235,9 @@ GroupBackgrounds GroupScan::result() const {
     return found;
 }
 
-stream::SceneStatistics GroupBackgrounds::moments(size_t group) const { return (*sums)[group].result(); }
+stream::SceneStatistics GroupBackgrounds::moments(size_t group) const {
+    return sums ? (*sums)[group].result() : stream::SceneStatistics::assumed(scene);
+}
 
 // Scores
 // ----------------------------------------------------------------------------------------------------------

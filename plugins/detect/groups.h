@@ -149,7 +149,8 @@ struct GroupBackgrounds {
     int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
-    std::shared_ptr<const std::vector<stream::StatisticsSums>> sums; ///< a group each
+    std::shared_ptr<const std::vector<stream::StatisticsSums>> sums; ///< a group each; null: assumed ones
+    stream::CubeShape scene{};                                       ///< of assumed ones
     stream::SceneStatistics moments(size_t group) const;             ///< group: from 0
 };
 
@@ -167,6 +168,7 @@ class GroupScan final : public stream::Operation {
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     GroupBackgrounds result() const;
+    GroupBackgrounds assumed() const { return {m_scene.pixels(), 0, {}, nullptr, m_scene}; } ///< for plans
     /// About what the sums of so many groups take, held to the end.
     static uint64_t bytes(int bands, int groups);
 

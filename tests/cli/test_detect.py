@@ -324,6 +324,9 @@ def test_dry_run_prints_the_plan(files):
         result = succeed(detect("-dry-run", "-window", 3, 9, files / "scene.img", files / "d.tif"))
         assert "halo 4" in result.out and "Pass background:" not in result.out
         succeed(detect("-dry-run", "-method", "sid", "-target-pixel", 1, 1, files / "scene.img", files / "d.tif"))
+        for method in ("ace", "sam"):  # scores without pixels have no pass that writes them
+            plan = succeed(detect("-dry-run", "-method", method, "-target", files / "library.csv", files / "scene.img", files / "d.hsi")).out
+            assert "An .hsi: nothing is computed before it is read" in plan and "Pass detection" not in plan
 
 
 WITHOUT_GPU = dict(os.environ, CUDA_VISIBLE_DEVICES="")
