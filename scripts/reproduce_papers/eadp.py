@@ -81,7 +81,7 @@ def published_by_openmp(run, which):
     found = {}
     for row in run.google("eadp_cpu_bench", f"^published<double>/{which}"):
         if row.get("error_occurred"):
-            raise Missing(f"eadp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/eadp_published.h.")
+            raise Missing(f"eadp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/published/eadp.h.")
         part = dict(p.split(":") for p in row["name"].split("/")[1:] if ":" in p)
         scene = next(n for n, s in SIZES.items() if s == (int(part["samples"]), int(part["lines"])))
         found[scene, int(part["threads"])] = {"total": row["real_time"], **{k: row[k] for k in STAGES if k in row}}

@@ -155,7 +155,7 @@ def serial_times(run, chosen):
     wanted, found = "|".join(map(str, chosen)), {}
     for row in run.google("spp_cpu_bench", f"^serial/ws:({wanted})/samples:{SIZES['WTC'][0]}/"):
         if row.get("error_occurred"):
-            raise Missing(f"spp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/spp_published.h.")
+            raise Missing(f"spp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/published/spp.h.")
         found[int(re.search(r"ws:(\d+)", row["name"])[1])] = row["cpu_time"] / 1e3
     return found
 

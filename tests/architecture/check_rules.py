@@ -18,7 +18,7 @@ The rules, also told in docs/architecture.md:
   common/core/system.cpp alone. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A function has at most 100 lines, one of a kernel 150,
-unless "Long because" stands in the comment before it. What other headers of the standard library bring along by
+unless "Long because" stands in the comment before it. A source that a comment, a page or a script names exists. What other headers of the standard library bring along by
 accident (STANDARD) a source or its own header includes: the next compiler's headers bring less.
 """
 import pathlib
@@ -308,12 +308,34 @@ def check_links(root, file, lines):
     return found
 
 
-def check_documents(root):
-    """Links between documents that lead nowhere, long lines, and tools without a page or without a line in the README."""
+NAMED = re.compile(r"(?<![\w/.*<{$>-])(?<! x )((?:[\w-]+/)*[\w-]{2,}\.(?:h|cuh|cpp|cu))\b(?! x )")
+OTHERS = {"highway.h", "cuda.h", "a/a.h", "a_cpu.cpp", "a_cuda.cu", "_test.cpp", "_bench.cpp", "catalogue.cpp"}
+
+
+def endings(root):
+    """Every path of a source below ROOT, and each end of it that begins with a folder or is the name alone."""
+    paths = [p.relative_to(root).parts for folder in FOLDERS for p in (root / folder).rglob("*") if p.suffix in SOURCES]
+    return {"/".join(parts[i:]) for parts in paths for i in range(len(parts))}
+
+
+def check_names(path, lines, known):
+    """Sources that a comment, a script or a page names and that do not exist."""
+    found = []
+    for number, line in enumerate(lines, 1):
+        text = line.partition("//")[2] if path.suffix in SOURCES else line
+        found += [(path, number, "there is no file %s" % name) for name in NAMED.findall(text)
+                  if name not in known | OTHERS and "NAME" not in name]
+    return found
+
+
+def check_documents(root, known):
+    """Links between documents that lead nowhere, sources that do not exist, long lines, and tools without a page or without a line in the README."""
     found = []
     for file in sorted(root.glob("*.md")) + sorted((root / "docs").glob("*.md")):
         lines = file.read_text(encoding="utf-8").splitlines()
         found += check_links(root, file, lines)
+        if file.name != "CHANGELOG.md":
+            found += check_names(file.relative_to(root), lines, known)
         for number, line in enumerate(lines, 1):
             if len(line) > DOCUMENT_WIDTH and not line.startswith("|"):
                 found.append((file.relative_to(root), number, "%d characters, more than %d" % (len(line), DOCUMENT_WIDTH)))
@@ -329,12 +351,13 @@ def check_documents(root):
 
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
-    found, seen = check_documents(root) + check_tools(root), 0
+    known = endings(root)
+    found, seen = check_documents(root, known) + check_tools(root), 0
     found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
               for file in sorted(root.glob("*/CMakeLists.txt")) if file.parent.name not in TOP]
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
     files += sorted(p for p in (root / "cmake").glob("*") if p.is_file()) + [root / "CMakeLists.txt"]
-    files += sorted(p for p in (root / "scripts").glob("*") if p.is_file())
+    files += sorted(p for p in (root / "scripts").rglob("*") if p.is_file() and p.suffix != ".pyc")
     for file in files:
         path = file.relative_to(root)
         source = path.suffix in SOURCES
@@ -352,6 +375,8 @@ def check_tree(root):
             found.append((path, 1, "no room of common/ is known for this file"))
             continue
         found += check_sizes(path, lines)
+        if source or path.parts[0] == "scripts":
+            found += check_names(path, lines, known)
         if source:
             found += check_standard(root, path, lines)
         for number, line in enumerate(lines, 1):
@@ -456,6 +481,8 @@ def self_test():
         "a long function": {"plugins/spp/a.cpp": "/// What it does.\nint f(int a,\n      int b) {\n%s}\n" % ("    ++a;\n" * 101)},
         "a long method": {"plugins/spp/a.cpp": "struct A {\n    void f() {\n%s    }\n};\n" % ("        ++a;\n" * 101)},
         "a long kernel": {"plugins/spp/a.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 151)},
+        "a comment that names no file": {"common/core/a.cpp": "// See core/none.h.\n"},
+        "a page that names no file": {"docs/gdal_hsi_spp.md": "`spp_none.cpp`\n"},
         "a standard name without its header": {"common/core/a.cpp": "#include <vector>\nint a = std::max(1, 2);\n"},
         "a call of Linux": {"common/stream/a.cpp": "int a = ::fallocate(1, 0, 0, 9);\n"},
         "a file of Linux": {"plugins/spp/a.cpp": 'int a = open("/proc/self/exe");\n'},

@@ -5,7 +5,7 @@
 // (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
 // pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout,
 // where some samples show that it tells the truth) are read with pread past GDAL's block cache; chunks of
-// products in HDF5 are decoded by whichever reader needs them (chunk_store.h); everything else through
+// products in HDF5 are decoded by whichever reader needs them (source/block_store.h); everything else through
 // RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
 #pragma once
 
