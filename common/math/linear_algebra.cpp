@@ -167,6 +167,40 @@ Risen solve(const Matrix& matrix, const Spread& spread) {
     return result;
 }
 
+/// The rows of a symmetric matrix (its lower triangle) that are not zero throughout.
+std::vector<Eigen::Index> rows_in_use(const Matrix& matrix) {
+    std::vector<Eigen::Index> used;
+    for (Eigen::Index i = 0; i < matrix.rows(); ++i)
+        if ((matrix.row(i).head(i + 1).array() != 0).any() ||
+            (matrix.col(i).tail(matrix.rows() - i - 1).array() != 0).any())
+            used.push_back(i);
+    return used;
+}
+
+/// solve(), which would mix a row of zeros with others by its rounding. Each is an axis of its own.
+Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
+    const auto used = rows_in_use(matrix);
+    const Eigen::Index n = matrix.rows(), count = static_cast<Eigen::Index>(used.size());
+    if (count == n || count == 0) return solve(matrix, spread);
+    Matrix part(count, count);
+    for (Eigen::Index c = 0; c < count; ++c)
+        for (Eigen::Index r = c; r < count; ++r)
+            part(r, c) = matrix(used[static_cast<size_t>(r)], used[static_cast<size_t>(c)]);
+    const Risen solved = solve(part, spread);
+    Risen all{Eigen::VectorXd::Zero(n), Matrix::Zero(n, n)};
+    const Eigen::Index below = (solved.values.array() < 0).count(); // by rounding
+    for (Eigen::Index k = 0; k < count; ++k) {
+        const Eigen::Index to = k < below ? k : k + n - count;
+        all.values[to] = solved.values[k];
+        for (Eigen::Index r = 0; r < count; ++r)
+            all.vectors(used[static_cast<size_t>(r)], to) = solved.vectors(r, k);
+    }
+    Eigen::Index to = below;
+    for (Eigen::Index i = 0; i < n; ++i)
+        if (!std::binary_search(used.begin(), used.end(), i)) all.vectors(i, to++) = 1;
+    return all;
+}
+
 /// What is sorted in rising order, falling, as rows with the common sign.
 SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int n) {
     SymmetricEigen result;
@@ -186,7 +220,7 @@ SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread) {
     const Matrix a = checked(matrix, n);
     require_finite(matrix);
-    const Risen solved = solve(a, spread);
+    const Risen solved = solve_by_parts(a, spread);
     return falling(solved.values, solved.vectors, n);
 }
 

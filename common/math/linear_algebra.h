@@ -25,7 +25,8 @@ struct SymmetricEigen {
     }
 };
 
-/// All eigenvalues and eigenvectors. Throws Error when the matrix holds NaN or infinities.
+/// All eigenvalues and eigenvectors. A row of zeros has the eigenvalue 0 and its own axis for a vector,
+/// exactly. Throws Error when the matrix holds NaN or infinities.
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread = {});
 
 /// The eigenvalues alone, in falling order: cheaper. Throws Error when the matrix holds NaN or infinities.

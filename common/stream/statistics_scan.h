@@ -56,6 +56,9 @@ struct SceneStatistics {
     /// Bands (0-based) without a single finite value: the scan must be repeated without them, since they
     /// leave no pixel valid.
     std::vector<int> empty_bands() const;
+    /// The band (0-based, behind those that are known to be constant) has one value. Its covariances become
+    /// 0: what rounding has left there grows with the level, and at 1e25 hides the variance of other bands.
+    void set_constant(int band, float level);
     /// Stands for the result of a scan that was not made (a plan needs its size): all pixels are valid, means
     /// are 0, variances 1, covariances 0, those of differences likewise.
     static SceneStatistics assumed(const CubeShape& scene);

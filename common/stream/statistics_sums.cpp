@@ -55,6 +55,14 @@ std::vector<int> SceneStatistics::empty_bands() const {
     return empty;
 }
 
+void SceneStatistics::set_constant(int band, float level) {
+    const auto n = static_cast<size_t>(bands), at = static_cast<size_t>(band);
+    constant.push_back(band);
+    mean[at] = static_cast<double>(level);
+    for (size_t b = 0; b < n; ++b)
+        covariance[at * n + b] = covariance[b * n + at] = 0;
+}
+
 SceneStatistics SceneStatistics::assumed(const CubeShape& scene) {
     const auto size = static_cast<size_t>(scene.bands);
     SceneStatistics r;
@@ -222,11 +230,11 @@ SceneStatistics StatisticsSums::result(int threads) const {
     r.mean = valid > 0 ? means() : std::vector<double>(size, nan);
     if (what == Statistics::means) return r;
     r.covariance = valid > 0 ? covariance(threads) : std::vector<double>(size * size, nan);
+    for (size_t b = 0; b < m_level.size(); ++b)
+        if (!m_varies[b]) r.set_constant(static_cast<int>(b), m_level[b]);
     double greatest = 0;
-    for (size_t b = 0; b < size && valid > 0; ++b) {
-        if (!m_varies[b]) r.constant.push_back(static_cast<int>(b));
+    for (size_t b = 0; b < size && valid > 0; ++b)
         greatest = std::max(greatest, r.covariance[b * (size + 1)]);
-    }
     // The least normal float is 1e-38: below this, products lose more than ten digits of the whole variance.
     constexpr double least_variance = 1e-28;
     if (what == Statistics::covariance && valid > 0 && r.constant.size() < size && greatest < least_variance)

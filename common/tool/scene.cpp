@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 namespace hsi::tool {
@@ -114,6 +115,29 @@ void Scene::report_counted(int64_t valid, int64_t invalid) {
         m_run.note(std::to_string(inside - valid) + " of " + hsi::counted(inside, "pixel") + " in the mask" +
                    worded(inside - valid, " is", " are") +
                    " invalid (nodata, masked, NaN or all zero) and left out of the statistics");
+}
+
+void Scene::warn_of_other_magnitudes(const std::vector<double>& mean) const {
+    constexpr double far = 1e6;
+    if (mean.size() < 3) return;
+    std::vector<double> sizes;
+    for (const double m : mean)
+        sizes.push_back(std::fabs(m));
+    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+    std::nth_element(sizes.begin(), middle, sizes.end());
+    std::vector<int> bands;
+    double first = 0;
+    for (size_t b = 0; b < mean.size(); ++b) {
+        if (!(*middle > 0) || std::fabs(mean[b]) <= far * *middle) continue;
+        if (bands.empty()) first = mean[b];
+        bands.push_back(m_raster->bands()[b]);
+    }
+    if (bands.empty()) return;
+    char means[100];
+    std::snprintf(means, sizeof means, "a mean of %.3g, other bands of about %.3g", first, *middle);
+    m_run.warn("band " + list_text(bands) + " has " + means +
+               ": fill values that the file does not mark? Name them with -srcnodata, or leave the band out "
+               "with -b");
 }
 
 bool Scene::scan_pass(const stream::CubeSource& cube, stream::Operation& operation,

@@ -119,6 +119,8 @@ class Scene {
                     return operation->result();
             }();
             if (result.valid_pixels > 0) {
+                if constexpr (requires { result.mean; }) warn_of_other_magnitudes(result.mean);
+                if constexpr (requires { result.moments; }) warn_of_other_magnitudes(result.moments.mean);
                 report_counted(result.valid_pixels, result.invalid_pixels);
                 return result;
             }
@@ -152,6 +154,8 @@ class Scene {
 
   private:
     BandedSource banded();
+    /// Warns of bands whose mean is a million times that of the others: they hold fill values.
+    void warn_of_other_magnitudes(const std::vector<double>& mean) const;
     /// run_pass(), with the extremes where they are watched.
     bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,
                    const stream::PassOptions& options);

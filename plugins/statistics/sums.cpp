@@ -123,9 +123,7 @@ stream::SceneStatistics Sums::result() const {
     all.sum.add(sum);
     all.product.add(product);
     all.difference.add(difference);
-    auto r = all.result();
-    r.constant.clear(); // it has seen no value
-    return r;
+    return all.result(); // which has seen no value, and knows no constant band
 }
 
 uint64_t Sums::digest() const {
@@ -233,7 +231,7 @@ stream::SceneStatistics Statistics::result() const {
     auto r = sums.result();
     const auto all = extremes();
     for (size_t b = 0; b < all.low.size() && sums.valid > 0; ++b)
-        if (all.low[b] == all.high[b]) r.constant.push_back(static_cast<int>(b));
+        if (all.low[b] == all.high[b]) r.set_constant(static_cast<int>(b), all.low[b]);
     return r;
 }
 

@@ -110,6 +110,17 @@ def test_invalid_pixels_and_empty_bands_take_no_part(tmp_path):
     assert open_band(tmp_path / "y.tif").GetNoDataValue() == -9999
 
 
+@pytest.mark.parametrize("fill", [65535, 1e25, 3e38])
+def test_a_band_of_fill_values_does_not_hide_the_others(fill, tmp_path):
+    data = cube(101, 97, 5)
+    write_scene(tmp_path / "plain.img", data)
+    write_scene(tmp_path / "filled.img", np.insert(data, 2, fill, axis=0))
+    succeed(pca("-q", "-nc", 3, tmp_path / "plain.img", tmp_path / "plain.tif"))
+    result = succeed(pca("-q", "-nc", 3, tmp_path / "filled.img", tmp_path / "filled.tif"))
+    assert np.array_equal(values(tmp_path / "filled.tif"), values(tmp_path / "plain.tif"))
+    assert ("band 3 has a mean of" in result.err and "-srcnodata" in result.err) == (fill > 1e6)
+
+
 def test_bad_bands_are_left_out(tmp_path):
     data = cube(30, 30, 8)
     source = write_scene(tmp_path / "s.img", data, bbl=[1, 1, 0, 1, 1, 1, 1, 0])

@@ -65,6 +65,29 @@ TEST(LinearAlgebra, KnowsMatricesThatAreDiagonalOrZero) {
     }
 }
 
+TEST(LinearAlgebra, RowsOfZerosKeepToThemselves) {
+    // Rows 0, 2 and 4 of five; one eigenvalue is negative.
+    const std::vector<double> part{2, 1, 0.5, 1, 3, -1, 0.5, -1, -1e-30};
+    std::vector<double> matrix(25);
+    const size_t rows[] = {0, 2, 4};
+    for (size_t a = 0; a < 3; ++a)
+        for (size_t b = 0; b < 3; ++b)
+            matrix[rows[a] * 5 + rows[b]] = part[a * 3 + b];
+    const auto small = eigen_symmetric(part, 3), whole = eigen_symmetric(matrix, 5);
+    EXPECT_EQ(whole.values, (std::vector<double>{small.values[0], small.values[1], 0, 0, small.values[2]}));
+    for (const int k : {0, 1, 4}) {
+        const int same = k < 2 ? k : 2;
+        for (size_t a = 0; a < 3; ++a)
+            EXPECT_EQ(whole.vector(k)[rows[a]], small.vector(same)[a]);
+        EXPECT_EQ(whole.vector(k)[1], 0);
+        EXPECT_EQ(whole.vector(k)[3], 0);
+    }
+    double axes = 0; // of the two rows, in either order
+    for (const int k : {2, 3})
+        axes += std::fabs(whole.vector(k)[1]) + std::fabs(whole.vector(k)[3]);
+    EXPECT_EQ(axes, 2);
+}
+
 TEST(LinearAlgebra, EigenvectorsDiagonaliseTheMatrix) {
     for (int n : {1, 2, 7, 60}) {
         const auto a = random_symmetric(n, 5, false);

@@ -174,6 +174,24 @@ TEST(Covariance, KnowsConstantBands) {
     EXPECT_TRUE(scan(Cube(3, 3, 2)).constant.empty()) << "no pixel is valid";
 }
 
+TEST(Covariance, OfConstantBandsIsZeroOnEveryLevel) {
+    for (const auto what :
+         {stream::Statistics::covariance, stream::Statistics::double_covariance, stream::Statistics::moments,
+          stream::Statistics::differences})
+        for (const float level : {65535.0f, 1e25f, 3e38f}) {
+            Cube cube = random_scene(101, 97, 5, 7);
+            const auto pixels = static_cast<size_t>(cube.shape.pixels());
+            std::fill_n(cube.values.begin() + static_cast<ptrdiff_t>(2 * pixels), pixels, level);
+            const auto found = scan(cube, 0, 0, 1, what);
+            EXPECT_EQ(found.constant, std::vector<int>{2});
+            EXPECT_EQ(found.mean[2], static_cast<double>(level));
+            for (size_t b = 0; b < 5; ++b) {
+                EXPECT_EQ(found.covariance[2 * 5 + b], 0) << level;
+                EXPECT_EQ(found.covariance[b * 5 + 2], 0) << level;
+            }
+        }
+}
+
 TEST(Covariance, CentresOnWhateverItPicks) {
     // Blocks whose sampled pixels are unlike the rest: no value at all in one, far off in the other.
     Cube cube = random_scene(1024, 16, 5, 11);
