@@ -2,12 +2,13 @@
 # The tools that are about files, which libhsi (plugins/arrays) has not: each is compiled by itself, so that the linker can leave it out.
 set(HSI_FILE_TOOLS info orthorectify pipeline quicklook statistics synth)
 
-# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with what shared/ has
-# for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
+# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with their folders gdal_hsi_NAME/ and
+# what shared/ has for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
 # bash.
 function(hsi_tools)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*.cpp)
-  file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shared/*.cpp)
+  # What several tools share, and the parts of a tool that is more than a file.
+  file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shared/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*/*.cpp)
   set(links "")
   foreach(source ${sources})
     get_filename_component(link ${source} NAME_WE)

@@ -9,8 +9,8 @@ The rules, also told in docs/architecture.md:
   core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
   source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
-  catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is one file, gdal_tools/gdal_hsi_NAME.cpp;
-  gdal_tools/shared has what several of them include, and no more.
+  catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
+  with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
   plugins/arrays is the tools on arrays: it sees tool, and implements headers of raster once more.
   GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests, and what stands for GDAL's functions in plugins/arrays. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
@@ -188,14 +188,26 @@ def check_include(root, path, kind, name):
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
 
 
+TOOL_LINES = 800
+
+
 def check_tools(root):
-    """Sources beside the tools' own, and headers of gdal_tools/shared that one file alone includes."""
+    """Sources beside the tools' own, headers of gdal_tools/shared that one file alone includes, files that are too long, and parts of a
+    tool that another one includes."""
     folder, found, users = root / "gdal_tools", [], {}
     for file in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES):
         path = file.relative_to(root)
         if len(path.parts) == 2 and not re.fullmatch(r"gdal_hsi(_\w+)?\.cpp|catalogue\.h", path.name):
             found.append((path, 1, "a tool is one file, gdal_hsi_NAME.cpp; what several share lies in gdal_tools/shared"))
-        for match in filter(None, map(INCLUDE.match, file.read_text(encoding="utf-8").splitlines())):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if len(lines) > TOOL_LINES:
+            found.append((path, TOOL_LINES, "%d lines, more than %d: cut it where its subject changes" % (len(lines), TOOL_LINES)))
+        own = path.stem if len(path.parts) == 2 else path.parts[1]
+        if path.parts[1].startswith("gdal_hsi_") and len(path.parts) > 2 and not (folder / (own + ".cpp")).exists():
+            found.append((path, 1, "a folder belongs to the tool of its name, and there is no %s.cpp" % own))
+        for match in filter(None, map(INCLUDE.match, lines)):
+            if match[2].startswith("gdal_hsi_") and match[2].split("/")[0] != own:
+                found.append((path, 1, '"%s" is a part of another tool' % match[2]))
             if match[2] != "shared/%s.h" % path.stem:
                 users.setdefault(match[2], set()).add(path)
     for header in sorted((folder / "shared").glob("*.h")):

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What a comparison measures, tells and fails by, whether of two scenes or of a mosaic.
+#pragma once
+
+#include "compare/measurement.h"
+#include "core/json.h"
+#include "gdal_hsi_compare/settings.h"
+#include "raster/sink/raster_sink.h"
+#include "tool/run.h"
+
+#include <string>
+#include <vector>
+
+namespace hsi::compare_tool {
+
+/// Those that suit the number of bands where none were asked for, and those that thresholds need.
+void complete_metrics(Settings& s, int bands);
+
+/// One band is no spectrum.
+void check_bands(const std::vector<Metric>& metrics, int bands);
+
+/// "%.9g"
+std::string metric_text(double v);
+
+/// null for NaN, "inf" and "-inf" for infinities: JSON has neither.
+Json json_number(double v);
+
+/// The first threshold that is exceeded ends the run with exit code 1.
+void apply_limits(const Settings& s, const compare::Findings& f);
+
+/// The file of -map.
+raster::OutputOptions map_output(const tool::Run& run, const Settings& s);
+
+/// A band a metric.
+raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metric>& metrics);
+
+} // namespace hsi::compare_tool

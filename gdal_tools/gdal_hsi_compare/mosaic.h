@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Scenes that overlap on the earth: -mosaic.
+#pragma once
+
+#include "gdal_hsi_compare/settings.h"
+#include "tool/run.h"
+#include "tool/definition.h"
+
+namespace hsi::compare_tool {
+
+/// Compares scenes where they overlap, pair by pair and all pairs together.
+void compare_mosaic(tool::Run& run, Settings s);
+
+/// What -mosaic does not go with, and what means nothing without it.
+void check_mosaic(const tool::Call& call, const Settings& s);
+
+} // namespace hsi::compare_tool

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The settings of gdal_hsi_compare, as its options give them.
+#pragma once
+
+#include "compare/measurement.h"
+#include "raster/source/raster_source.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hsi::compare_tool {
+
+using compare::Metric;
+
+constexpr std::array<Metric, 5> spectral_metrics{Metric::nrmse, Metric::maxsde, Metric::sad, Metric::rmse,
+                                                 Metric::maxabs};
+
+struct Limits {
+    double mean = -1, maximum = -1; ///< negative: none
+};
+
+struct Settings {
+    std::string other, map, map_format, text_file;
+    std::vector<std::string> map_creation;
+    bool overwrite = false, json = false;
+    bool mosaic = false;
+    std::vector<std::string> with; ///< further scenes of -mosaic
+    bool any_wavelengths = false;  ///< bands in their order, whatever the wavelengths
+    std::vector<std::string> metric_texts, pair_texts;
+    std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
+    std::vector<int> first_bands, second_bands; ///< of -band
+    std::vector<std::string> other_texts;
+    std::vector<raster::BandChoice> other_bands; ///< of -other-b
+    std::array<Limits, 5> limits;                ///< of spectral_metrics
+    double min_ssim = -2;
+    int64_t max_unmatched = -1;
+};
+
+} // namespace hsi::compare_tool

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Two scenes of one size.
+#pragma once
+
+#include "gdal_hsi_compare/settings.h"
+#include "tool/run.h"
+
+namespace hsi::compare_tool {
+
+/// Compares src and other; the result goes to the user, the report and -o.
+void compare_scenes(tool::Run& run, Settings s);
+
+} // namespace hsi::compare_tool

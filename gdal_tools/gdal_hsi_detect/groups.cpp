@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+// Backgrounds of groups: columns of the scanner, or the classes of a map.
+#include "gdal_hsi_detect/approaches.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "detect/detect.h"
+#include "detect/groups.h"
+#include "detect/ranking.h"
+#include "gdal_hsi_detect/scores.h"
+#include "gdal_hsi_detect/settings.h"
+#include "gdal_hsi_detect/targets.h"
+#include "raster/labels/labels.h"
+#include "raster/source/raster_source.h"
+#include "stream/empty_source.h"
+#include "stream/resident_source.h"
+#include "tool/passes.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect_tool {
+namespace {
+
+detect::GroupOptions group_options(const Settings& s, detect::Targets targets) {
+    return {s.method,      std::move(targets), s.conditioning,
+            s.ledoit_wolf, s.exclude_share,    s.exclude_iterations};
+}
+
+/// Columns of a map are no detectors of a scanner.
+void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
+    double gt[6];
+    if (!source.geotransform(gt)) return;
+    const bool rotated = gt[2] != 0 || gt[4] != 0;
+    if (!rotated && !source.has_srs()) return;
+    run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") +
+             ": -background-by columns is for scenes as a scanner has taken them, whose columns are its "
+             "detectors; those of a resampled scene mix several");
+}
+
+/// Tiles of whole groups, where the user forces none: a few for each lane, and what memory bears.
+/// \throws Error when that is not one group.
+void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const stream::Operation& operation,
+                      stream::PassOptions& pass) {
+    if (pass.tile_samples > 0) return;
+    constexpr int64_t cache_line = 16, tiles_a_lane = 2; // each line of each band of a tile is a call
+    const auto shape = cube.shape();
+    const int64_t group = std::min(s.columns_per_group, shape.samples);
+    const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
+    const auto bytes = [&](int64_t samples) {
+        return stream::plan_bytes(
+            cube, operation, TilePlan(shape.samples, shape.lines, samples, shape.lines, operation.halo(), 1));
+    };
+    if (bytes(group) > pass.memory)
+        throw Error("-background-by columns: " + counted(group, "column") + " of " +
+                        counted(shape.lines, "line") + " need " + format_byte_size(bytes(group)) +
+                        " of buffers, and -memory leaves " + format_byte_size(pass.memory),
+                    "Use a larger -memory" + std::string(group > 1 ? ", or fewer columns per group." : "."));
+    const int64_t unit = whole(cache_line, group);
+    int64_t width =
+        whole((shape.samples + tiles_a_lane * pass.lanes - 1) / (tiles_a_lane * pass.lanes), unit);
+    width = std::max(width, whole(cube.layout().block_samples, group));
+    const uint64_t share = pass.memory / static_cast<uint64_t>(pass.lanes);
+    while (width > group && bytes(width) > share)
+        width = whole(width / 2, group);
+    pass.tile_samples = width;
+    pass.tile_lines = shape.lines;
+}
+
+/// The scene itself, or a copy in memory where that has room for one: groups of columns are read with all
+/// lines, and so in small pieces. An uncompressed file has these in the system's cache, where the pages of a
+/// copy would have to be cleared first.
+std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
+                                                    const std::shared_ptr<raster::RasterSource>& source) {
+    const uint64_t bytes = source->shape().float_bytes();
+    if (run.ranks().several() || (source->raw_access() && !source->is_remote()) ||
+        bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
+        return source;
+    class Filling final : public stream::Operation { // the source keeps what is read
+        class Nothing final : public stream::Worker {
+            void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
+        };
+        std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+            return std::make_unique<Nothing>();
+        }
+    } filling;
+    auto kept = std::make_shared<stream::ResidentSource>(source);
+    auto pass = run.pass("reading", 0.2);
+    tool::leave_room(pass, bytes);
+    if (!tool::run_pass(run, *kept, filling, {}, pass)) return source;
+    kept->seal();
+    return kept;
+}
+
+/// On a device few lanes with wide tiles: each has buffers there, and many groups at a time keep it busy.
+int column_lanes(const stream::PassOptions& pass, const stream::CubeShape& shape) {
+    const auto worth = static_cast<int>(shape.float_bytes() / std::max<uint64_t>(pass.bytes_worth_a_lane, 1));
+    return std::min(pass.lanes, std::max(pass.least_lanes, worth));
+}
+
+/// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
+tool::Work work_of_groups(const Settings& s, const raster::RasterSource& scene, size_t targets) {
+    const auto shape = scene.shape();
+    const double values = static_cast<double>(shape.float_bytes()) / 4,
+                 scores = targets > 0 ? static_cast<double>(targets) : 1,
+                 rounds = s.exclude_share > 0 ? 1 + s.exclude_iterations : 1,
+                 reads = s.by_columns() ? 1 : rounds * (s.ledoit_wolf ? 3 : 2);
+    tool::Work work;
+    work.device_reads = 4 * values;
+    work.cpu_reads = reads * work.device_reads;
+    work.writes = 4 * static_cast<double>(shape.pixels()) * scores;
+    work.add(tool::cost::column_filter, rounds * values * shape.bands);
+    work.add(tool::cost::score, rounds * values * scores);
+    if (s.method == Method::ace || s.method == Method::rx)
+        work.add(tool::cost::score_matrix, rounds * values * shape.bands);
+    return work;
+}
+
+/// group_options() with the targets at the bands of the source; nothing: one of them has no spectrum there.
+std::optional<detect::GroupOptions> group_options_at(const Settings& s, DetectTargets& targets,
+                                                     const raster::RasterSource& source) {
+    auto options = group_options(s, {targets.names(), {}, s.absorption});
+    if (!detect::has_target(s.method)) return options;
+    auto spectra = targets.at(source);
+    if (!spectra) return {};
+    options.targets = std::move(*spectra);
+    return options;
+}
+
+/// The map of -background-by on the scene's grid, its classes numbered as they rise. \throws Error naming the
+/// file.
+detect::GroupPlane read_groups(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
+    const auto shape = scene.shape();
+    const auto grid = raster::grid_of(scene);
+    raster::LabelOptions options;
+    options.path = s.background_by;
+    detect::GroupPlane plane;
+    plane.samples = shape.samples;
+    const auto bytes = static_cast<uint64_t>(shape.pixels()) * sizeof(uint16_t);
+    if (bytes > tool::quarter(run.options().memory))
+        throw Error("-background-by: the groups of " + std::to_string(shape.pixels()) + " pixels take " +
+                        format_byte_size(bytes) + ", more than a quarter of -memory " +
+                        format_byte_size(run.options().memory),
+                    "Give -memory " + format_byte_size(4 * bytes) + " or more.");
+    const auto source = [&] {
+        try {
+            return raster::LabelSource::open(options, &grid);
+        } catch (const Error& error) {
+            throw Error(std::string("-background-by: ") + error.what(), error.advice());
+        }
+    }();
+    for (const auto& note : source->notes())
+        run.warn(note);
+    plane.of.resize(static_cast<size_t>(shape.pixels()));
+    constexpr int64_t strip = 64;
+    for (int64_t y = 0; y < shape.lines; y += strip) {
+        if (run.cancel().requested()) throw Cancelled();
+        source->read(y, std::min(strip, shape.lines - y), plane.of.data() + y * shape.samples);
+    }
+    std::vector<uint16_t> number(size_t{1} << 16);
+    for (const uint16_t value : plane.of)
+        number[value] = value != source->none();
+    std::vector<int> classes;
+    for (size_t value = 0; value < number.size(); ++value)
+        if (number[value] != 0) {
+            classes.push_back(static_cast<int>(value));
+            number[value] = static_cast<uint16_t>(classes.size());
+        }
+    if (classes.empty())
+        throw Error("-background-by " + s.background_by + ": no pixel of the scene has a class",
+                    "Give a map that lies on the scene; 0 and nodata are no class.");
+    for (uint16_t& value : plane.of)
+        value = number[value];
+    plane.groups = static_cast<int>(classes.size());
+    run.report()["background_map"] = {
+        {"path", s.background_by}, {"how", source->description()}, {"classes", classes}};
+    return plane;
+}
+
+/// The groups of a map while their statistics are made.
+struct GroupDetectors {
+    std::vector<std::unique_ptr<detect::Detector>> detectors; ///< null: the group has no scores
+    std::vector<detect::GroupRecord> records;
+};
+
+/// Of one group.
+void add_group(const Settings& s, const detect::Targets& targets, const stream::SceneStatistics& moments,
+               double shrinkage, GroupDetectors& groups) {
+    auto conditioning = s.conditioning;
+    conditioning.by_bands = true;
+    conditioning.tell_eigenvalues = false;
+    conditioning.shrinkage = shrinkage;
+    detect::GroupRecord record;
+    record.pixels = moments.valid_pixels;
+    record.shrinkage = shrinkage;
+    std::unique_ptr<detect::Detector> detector;
+    if (moments.valid_pixels < 2) {
+        record.state = detect::GroupState::few_pixels;
+    } else if (static_cast<int>(moments.constant.size()) == moments.bands) {
+        record.state = detect::GroupState::no_variance;
+    } else {
+        try {
+            detector = std::make_unique<detect::Detector>(
+                detect::make_detector(s.method, targets, moments, conditioning));
+            record.state = detect::GroupState::scored;
+            record.regularised = detector->ridge > 0;
+        } catch (const detect::TargetIsMean&) {
+            record.state = detect::GroupState::target_is_mean;
+        }
+    }
+    groups.detectors.push_back(std::move(detector));
+    groups.records.push_back(record);
+}
+
+/// Of all groups, with one more pass where shrinkages are to be found.
+template <class Pass>
+GroupDetectors make_groups(tool::Run& run, const Settings& s, const tool::Scene& scene,
+                           const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
+                           const detect::Targets& targets, const detect::PixelMask* mask, const Pass& pass) {
+    const auto count = static_cast<size_t>(plane.groups);
+    std::vector<double> shares(count, s.conditioning.shrinkage);
+    if (s.ledoit_wolf) {
+        std::vector<std::unique_ptr<detect::BandShrinkage>> parts(count);
+        for (size_t g = 0; g < count; ++g)
+            if (const auto moments = backgrounds.moments(g); moments.valid_pixels > 1)
+                parts[g] = std::make_unique<detect::BandShrinkage>(s.method, moments);
+        detect::GroupShrinkageScan scan(scene.shape().bands, parts, &plane, mask);
+        if (tool::run_pass(run, *scene.counted(), scan, {}, pass(run.pass("shrinkage", 0.0))))
+            for (size_t g = 0; g < count; ++g)
+                shares[g] = parts[g] ? scan.share(g) : 0;
+    }
+    GroupDetectors groups;
+    for (size_t g = 0; g < count; ++g) {
+        if (run.cancel().requested()) throw Cancelled();
+        add_group(s, targets, backgrounds.moments(g), shares[g], groups);
+    }
+    return groups;
+}
+
+/// What groups hold from the first pass to the last. \throws Error when it is more than half of the memory.
+uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+                          const detect::GroupPlane& plane, size_t targets) {
+    const auto bands = static_cast<uint64_t>(shape.bands), groups = static_cast<uint64_t>(plane.groups);
+    const bool factors = s.method == Method::ace || s.method == Method::rx;
+    const uint64_t detectors = groups * bands * 8 * (factors ? 3 * bands : 2 * targets + 2);
+    const uint64_t scores = s.exclude_share > 0 ? static_cast<uint64_t>(shape.pixels()) * 12 : 0;
+    const uint64_t bytes =
+        plane.bytes() + detect::GroupScan::bytes(shape.bands, plane.groups) + detectors + scores;
+    if (bytes > tool::half(run.buffer_memory()))
+        throw Error("-background-by: the statistics of " + counted(plane.groups, "group") + " take " +
+                        format_byte_size(bytes) + ", more than half of the memory that -memory " +
+                        format_byte_size(run.options().memory) + " leaves",
+                    "Use a larger -memory, or a map of fewer classes.");
+    return bytes;
+}
+
+/// Groups of a map on a device, which reads the scene once. False when it does not fit there.
+bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing& computing,
+                              std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                              const detect::PixelMask* mask, const detect::GroupPlane& plane) {
+    bool found = false, fits = true; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, *source, targets.names());
+        const auto options = group_options_at(s, targets, *source);
+        found = options.has_value();
+        if (!found) return false;
+        const auto there = computing->make_group_scene(
+            source->shape(), plane, *options, counted_pixels(run, mask), run.options().device_memory);
+        fits = there != nullptr;
+        if (!fits) return true;
+        const auto loading = there->loading();
+        const auto pass = [&](const std::string& name, double share) {
+            auto made = computing.pass(name, share);
+            tool::leave_room(made, plane.bytes());
+            return without_mask(mask, std::move(made));
+        };
+        const auto reading = pass("reading", again ? 0 : 0.8);
+        tool::end_of_plan(run, [&] { tool::print_plan(run, *source, *loading, reading); });
+        if (!again) targets.warn_of_mistakes(run, s, *source);
+        run.add_pass(stream::run_pass(*source, *loading, {}, reading));
+        const stream::EmptySource empty(source->shape());
+        const Scoring scoring{empty, [&](const detect::Decision& d) { return there->make_detection(d); },
+                              pass};
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const double share = again ? 0 : 0.2;
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, empty, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (!fits) {
+        run.note("The scene does not fit into device memory: detection on the CPU");
+        run.report()["device"] = tool::describe_devices(run, {}, detect::simd_target());
+        return false;
+    }
+    if (!found) throw targets.missing();
+    if (!any) throw tool::no_valid_pixel(*source);
+    report_kernels(run, computing);
+    return true;
+}
+
+} // namespace
+
+std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Settings& s,
+                                           const raster::RasterSource& source, size_t targets) {
+    if (!s.by_columns() && run.ranks().several()) {
+        if (run.options().device.kind == DeviceChoice::Kind::cuda)
+            throw UsageError("-device cuda: the ranks of a job compute groups of a map on the CPU",
+                             "Leave -device out, or run one process.");
+        return {};
+    }
+    const auto work = work_of_groups(s, source, targets);
+    return s.by_columns() ? tool::choose_devices(run, "detect", work)
+                          : tool::choose_devices(run, "detect", work, 1);
+}
+
+void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& computing,
+                       std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                       const detect::PixelMask* mask) {
+    const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
+                                  s.columns_per_group};
+    bool found = false; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, *source, targets.names());
+        if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
+        const auto options = group_options_at(s, targets, *source);
+        found = options.has_value();
+        if (!found) return false;
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const auto cube = in_memory(run, source);
+        const auto make = [&](const detect::Decision& d) {
+            return computing->make_column_detection(source->shape(), columns, *options, d,
+                                                    counted_pixels(run, mask));
+        };
+        const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
+                                  auto pass = computing.pass(name, share);
+                                  if (computing.on_devices())
+                                      pass.lanes = column_lanes(pass, source->shape());
+                                  if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
+                                  pass = without_mask(mask, std::move(pass));
+                                  set_column_tiles(s, *cube, *make(decision), pass);
+                                  return pass;
+                              }};
+        const double share = again ? 0 : 0.8 * s.share_of_detection();
+        if (!again) targets.warn_of_mistakes(run, s, *source);
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, *cube, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (any) return report_kernels(run, computing);
+    if (!found) throw targets.missing();
+    throw tool::no_valid_pixel(*source);
+}
+
+void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& computing,
+                       const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
+                       const detect::PixelMask* mask) {
+    const auto plane = read_groups(run, s, *source);
+    if (computing.on_devices() && detect_classes_on_device(run, s, computing, source, targets, mask, plane))
+        return;
+    tool::Scene scene(run, source, "detection");
+    auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
+    const uint64_t held =
+        memory_of_groups(run, s, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
+    const auto pass = [&](stream::PassOptions options) {
+        tool::leave_room(options, held);
+        return without_mask(mask, std::move(options));
+    };
+    const auto make_scan = [&] { return std::make_unique<detect::GroupScan>(scene.shape(), plane, mask); };
+    detect::Decision decision{!s.map.empty(), s.threshold};
+    scene.set_fate(nullptr);
+    const auto backgrounds =
+        scene.scan(make_scan, [&](bool again) { return pass(run.pass("background", again ? 0.0 : 0.5)); });
+    detect::Targets spectra;
+    if (detect::has_target(s.method)) {
+        auto found = targets.at(*scene.raster());
+        if (!found) throw targets.missing();
+        spectra = std::move(*found);
+    }
+    const auto counting = counted_pixels(run, mask);
+    auto groups = make_groups(run, s, scene, backgrounds, plane, spectra, counting, pass);
+    const auto make = [&](const detect::Decision& d) {
+        return detect::make_group_detection(scene.shape(), plane, groups.detectors, groups.records, d);
+    };
+    for (int round = 0; s.exclude_share > 0 && round < s.exclude_iterations; ++round) {
+        const auto shape = scene.shape();
+        const auto operation = make({});
+        detect::BestScores best({shape.samples, shape.lines, operation->output_bands().front()});
+        if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
+            break;
+        std::vector<int64_t> excluded;
+        const auto kept = best.without_greatest(s.exclude_share, &plane, counting, excluded);
+        detect::GroupScan scan(shape, plane, kept.get());
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
+        const auto before = std::move(groups.records);
+        groups = make_groups(run, s, scene, scan.result(), plane, spectra, kept.get(), pass);
+        for (size_t g = 0; g < before.size(); ++g) {
+            groups.records[g].pixels = before[g].pixels;
+            groups.records[g].excluded = excluded[g];
+            if (before[g].state != detect::GroupState::scored) groups.records[g].state = before[g].state;
+        }
+    }
+    targets.warn_of_mistakes(run, s, *source);
+    const Scoring scoring{scene.cube(), make, [&](const std::string& name, double share) {
+                              return pass(computing.pass(name, share));
+                          }};
+    const double share = 0.5 * s.share_of_detection();
+    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
+    const auto operation = scoring.make(as_stored(s, decision));
+    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
+                                targets.names(), mask, scoring.pass("detection", share)))
+        throw tool::no_valid_pixel(*scene.raster());
+}
+
+} // namespace hsi::detect_tool

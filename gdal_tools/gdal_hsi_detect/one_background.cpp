@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// One background for all pixels, or for each the ring around it, or none.
+#include "gdal_hsi_detect/approaches.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "detect/detect.h"
+#include "detect/groups.h"
+#include "detect/ranking.h"
+#include "gdal_hsi_detect/scores.h"
+#include "gdal_hsi_detect/settings.h"
+#include "gdal_hsi_detect/targets.h"
+#include "pca/pca.h"
+#include "raster/sink/raster_sink.h"
+#include "raster/source/raster_source.h"
+#include "shared/components.h"
+#include "shared/scene_statistics.h"
+#include "tool/passes.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+#include "tool/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect_tool {
+namespace {
+
+/// What helps where a background has too few pixels: of the options those that were not given, and that help
+/// at this number of pixels.
+std::string advice_for_few_pixels(const Settings& s, const detect::Detector& d) {
+    std::string advice = "take ";
+    if (s.conditioning.components != detect::Conditioning::best_components &&
+        !detect::are_alike(d.background_pixels, detect::Conditioning::fewest_components(d.method)))
+        advice += "-nc auto, ";
+    // -shrinkage leaves no distribution for -false-alarms, and two pixels nothing to shrink by.
+    if (!s.shrink_best && !(s.false_alarms && !s.ranks()) && d.background_pixels > 2)
+        advice += "-shrinkage auto, ";
+    return advice + (advice.back() == ' ' && advice.size() > 5 ? "or " : "") + "a larger background";
+}
+
+/// ace compares directions, of which one dimension has two: its scores are 1 or -1.
+void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
+    run.warn("ace in one " + std::string(d.components > 0 ? "component" : "band") +
+             " is 1 on one side of the mean and -1 on the other, whatever the pixel: its scores say no more. "
+             "Take " +
+             (d.components > 0 && d.used.size() > 1 ? "two components or more (-nc), or -method mf or rx"
+                                                    : "more bands, or -method mf or rx"));
+}
+
+/// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
+void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detector& d) {
+    const std::string advice = advice_for_few_pixels(s, d);
+    const bool few = detect::is_few(d.background_pixels, d.free_dimensions);
+    auto& report = run.report()["background"];
+    report["few_pixels"] = few;
+    if (d.shrinkage > 0) report["free_dimensions"] = d.free_dimensions;
+    if (d.method == Method::ace && d.dimensions() == 1) warn_of_one_dimension(run, d);
+    if (!few) return;
+    std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
+                        counted(d.dimensions(), d.components > 0 ? "component" : "band");
+    if (d.shrinkage > 0)
+        sizes += ", and a shrinkage of " + number(d.shrinkage) + " still leaves " +
+                 counted(std::llround(d.free_dimensions), "direction") + " of their own variance";
+    if (detect::are_alike(d.background_pixels, d.free_dimensions))
+        return run.warn(
+            sizes +
+            (d.method == Method::rx
+                 ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
+                 : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
+            advice);
+    constexpr double little = 0.2;
+    const double kept = detect::kept_contrast(d.background_pixels, d.free_dimensions);
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.*f %%", kept < 0.1 ? 1 : 0, 100 * kept);
+    run.warn(sizes + ", fewer than two for each: scores " +
+             (kept < little ? "mean little, and keep" : "keep only") + " about " + percent +
+             " of their contrast, and those of its own pixels less; " + advice);
+}
+
+/// Rings that hold no more pixels than there are bands, to the user.
+void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                         const detect::PixelMask* mask) {
+    const auto [inner, outer] = s.window;
+    int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
+    if (mask != nullptr) pixels = std::min(pixels, mask->count());
+    run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
+    if (pixels <= scene.bands)
+        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
+                 counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
+                 ": most of a score is what was added to the diagonal, and tells how far a pixel is from the "
+                 "mean rather than how unlike its surroundings; take a larger OUTER, or fewer bands (-b, "
+                 "gdal_hsi_pca, gdal_hsi_mnf)");
+}
+
+/// Bands that are left out and what was added to the matrix, to the user and into the report.
+void report_background(tool::Run& run, const Settings& s, const detect::Detector& d,
+                       const raster::RasterSource& scene) {
+    std::vector<int> constant;
+    for (const int b : d.constant)
+        constant.push_back(scene.bands()[static_cast<size_t>(b)]);
+    if (!constant.empty())
+        run.note("Constant over the background, and left out: band " + tool::list_text(constant));
+    run.report()["background"] = {
+        {"pixels", d.background_pixels},        {"bands", d.used.size()},
+        {"constant_bands", constant},           {"least_eigenvalue", d.least_eigenvalue},
+        {"mean_eigenvalue", d.mean_eigenvalue}, {"regularised", d.ridge > 0},
+        {"added_to_diagonal", d.ridge}};
+    auto& report = run.report()["background"];
+    report["shrinkage"] = d.shrinkage;
+    if (s.shrink_best)
+        run.note("Shrinkage: " + number(d.shrinkage) +
+                 " of the mean eigenvalue's identity in the background's matrix");
+    if (s.ledoit_wolf)
+        run.note("Shrinkage: " + number(d.shrinkage) + " of its own diagonal in the background's matrix");
+    report["components"] = d.dimensions();
+    if (s.conditioning.components == detect::Conditioning::best_components)
+        run.note(d.components > 0 ? "Scores are made from the first " + counted(d.components, "component") +
+                                        " of " + counted(d.used.size(), "band")
+                                  : "Scores are made from all " + counted(d.used.size(), "band") +
+                                        ", for which the background has pixels enough");
+    if (d.ridge > 0)
+        run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
+                      ? std::string("the background does not span the bands")
+                      : std::string("bands depend linearly on one another over the background")) +
+                 ": 1e-6 of its mean was added to the diagonal of the " +
+                 (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
+    warn_of_few_pixels(run, s, d);
+}
+
+/// What scores are made from, with one more pass where the shrinkage is to be found.
+detect::Detector detector_of(tool::Run& run, const Settings& s, const tool::Scene& scene,
+                             const stream::SceneStatistics& moments, const detect::Targets& targets,
+                             const detect::PixelMask* mask) {
+    auto conditioning = s.conditioning;
+    const auto scan = [&](auto& operation) {
+        return tool::run_pass(run, *scene.counted(), operation, {},
+                              without_mask(mask, run.pass("shrinkage", 0.0)));
+    };
+    if (s.shrink_best) {
+        detect::ShrinkageScan shrinkage(s.method, moments, mask);
+        if (scan(shrinkage)) conditioning.shrinkage = shrinkage.result();
+    }
+    if (s.ledoit_wolf && moments.valid_pixels > 1) {
+        std::vector<std::unique_ptr<detect::BandShrinkage>> parts;
+        parts.push_back(std::make_unique<detect::BandShrinkage>(s.method, moments));
+        detect::GroupShrinkageScan shrinkage(moments.bands, parts, nullptr, mask);
+        if (scan(shrinkage)) conditioning.shrinkage = shrinkage.share(0);
+    }
+    return detect::make_detector(s.method, targets, moments, conditioning);
+}
+
+/// -exclude-share of one background: the detector is made anew without the pixels that it finds most like a
+/// target.
+void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scene, DetectComputing& computing,
+                      const detect::Targets& targets, const detect::PixelMask* mask,
+                      detect::Detector& detector) {
+    if (s.exclude_share == 0) return;
+    const auto shape = scene.shape();
+    std::vector<int64_t> excluded;
+    for (int round = 0; round < s.exclude_iterations; ++round) {
+        detect::BestScores best({shape.samples, shape.lines, detector.scores()});
+        const auto pass = [&](stream::PassOptions options) {
+            tool::leave_room(options, best.bytes());
+            return without_mask(mask, std::move(options));
+        };
+        const auto operation = computing->make_detection(detector, {});
+        if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
+            return;
+        const auto kept =
+            best.without_greatest(s.exclude_share, nullptr, counted_pixels(run, mask), excluded);
+        detect::BackgroundScan scan(shape, kept.get());
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
+        detector = detector_of(run, s, scene, scan.result().moments, targets, kept.get());
+    }
+    run.report()["excluded_pixels"] = excluded.front();
+    run.note(counted(excluded.front(), "pixel") + " of greatest score left the statistics");
+}
+
+/// The background of a scene on devices, where scores are computed there, too: the processor's, to the last
+/// bit. Not of a part of the pixels.
+class BackgroundComputing {
+  public:
+    BackgroundComputing(tool::Run& run, DetectComputing& computing, const detect::PixelMask* mask,
+                        const tools::GivenStatistics* given)
+        : m_run(run) {
+        constexpr auto what = stream::Statistics::double_covariance;
+        if (given == nullptr && mask == nullptr && computing.on_devices() && cuda_module_present("pca")) {
+            m_computing.emplace(run, "pca", computing.devices(), pca::simd_target(), pca::make_cpu_backend,
+                                false);
+            if (!(*m_computing)->has_scan(what)) m_computing.reset();
+        }
+        const std::string text = tool::describe_devices(
+            run, m_computing ? computing.devices() : std::vector<CudaDevice>(), detect::simd_target());
+        run.report()["background_device"] = text;
+        if (computing.on_devices()) run.note("Background: " + text);
+    }
+    explicit operator bool() const { return m_computing.has_value(); }
+    std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& shape) {
+        return tools::make_scan(m_run, *m_computing, shape, stream::Statistics::double_covariance, true);
+    }
+    stream::PassOptions pass(double share) { return m_computing->pass("background", share); }
+
+  private:
+    tool::Run& m_run;
+    std::optional<tools::PcaComputing> m_computing;
+};
+
+} // namespace
+
+void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
+                          const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
+                          const detect::PixelMask* mask, const tools::GivenStatistics* given) {
+    tool::Scene scene(run, source, "detection");
+    if (s.conditioning.components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
+                         counted(scene.shape().bands, "band"));
+    auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
+    const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
+    BackgroundComputing there(run, computing, mask, given);
+    detect::Decision decision{!s.map.empty(), s.threshold};
+    scene.set_fate(nullptr);
+    if (raster::RasterSink::is_virtual(run.options().destination) && s.exclude_share == 0) scene.read_once();
+    const auto pass = [&](bool again) {
+        return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
+    };
+    const auto moments = given   ? tools::moments_at(*given, *scene.raster())
+                         : there ? scene.scan([&] { return there.make_scan(scene.shape()); },
+                                              [&](bool again) { return there.pass(again ? 0.0 : 0.5); })
+                                 : scene.scan(make_scan, pass).moments;
+    const auto spectra = targets.at(*scene.raster());
+    if (!spectra) throw targets.missing();
+    auto detector = detector_of(run, s, scene, moments, *spectra, mask);
+    exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
+    report_background(run, s, detector, *scene.raster());
+    targets.warn_of_mistakes(run, s, *source, &computing);
+    if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
+    const Scoring scoring{scene.cube(),
+                          [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
+                          [&](const std::string& name, double share) {
+                              return without_mask(mask, computing.pass(name, share));
+                          }};
+    const double share = 0.5 * s.share_of_detection();
+    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, &detector, decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
+    const auto operation = scoring.make(as_stored(s, decision));
+    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
+                                targets.names(), mask, scoring.pass("detection", share)))
+        throw tool::no_valid_pixel(*scene.raster());
+}
+
+void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
+                    std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                    const detect::PixelMask* mask) {
+    if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
+    bool found = false; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, *source, targets.names());
+        auto spectra = targets.at(*source);
+        found = spectra.has_value();
+        if (!found) return false;
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const Scoring scoring{
+            *source,
+            [&](const detect::Decision& d) {
+                return s.local() ? computing->make_local_detection(source->shape().bands,
+                                                                   {s.window[0], s.window[1], mask}, d)
+                                 : computing->make_detection(detect::make_detector(s.method, *spectra), d);
+            },
+            [&](const std::string& name, double share) {
+                return without_mask(mask, computing.pass(name, share));
+            }};
+        const double share = again ? 0 : s.share_of_detection();
+        if (!again) targets.warn_of_mistakes(run, s, *source);
+        if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
+        if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
+                                               detect::make_detector(s.method, *spectra), *spectra))
+            return true;
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, *source, std::move(outputs), *operation, targets.names(), mask,
+                            scoring.pass("detection", share));
+    });
+    if (any) return;
+    if (!found) throw targets.missing();
+    if (s.method == Method::sid)
+        throw Error(source->path() + ": no pixel is valid and has a positive value",
+                    "Check the nodata value (-srcnodata), or use another method.");
+    throw tool::no_valid_pixel(*source);
+}
+
+} // namespace hsi::detect_tool

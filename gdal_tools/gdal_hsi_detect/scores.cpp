@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+#include "gdal_hsi_detect/scores.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "detect/detect.h"
+#include "detect/feature_fit.h"
+#include "detect/groups.h"
+#include "detect/ranking.h"
+#include "gdal_hsi_detect/settings.h"
+#include "links/links.h"
+#include "raster/labels/labels.h"
+#include "raster/sink/output_set.h"
+#include "raster/sink/raster_sink.h"
+#include "raster/source/raster_source.h"
+#include "shared/number_lists.h"
+#include "shared/tallied_operation.h"
+#include "tool/follow.h"
+#include "tool/passes.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::detect_tool {
+namespace {
+
+/// A threshold that is known, where it came from, into the metadata.
+void describe_threshold(const Settings& s, const detect::Decision& decision,
+                        std::map<std::string, std::string>& metadata) {
+    if (!decision.threshold) return;
+    metadata["HSI_DETECT_THRESHOLD"] = number(*decision.threshold);
+    if (s.percent) metadata["HSI_DETECT_THRESHOLD_SHARE"] = number(*s.percent) + "%";
+    if (s.false_alarms) metadata["HSI_DETECT_FALSE_ALARMS"] = number(*s.false_alarms);
+}
+
+const char* name_of(detect::FitScore score) {
+    switch (score) {
+    case detect::FitScore::depth:
+        return "depth";
+    case detect::FitScore::fd:
+        return "fd";
+    case detect::FitScore::fit:
+        break;
+    }
+    return "fit";
+}
+
+raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
+                              const std::vector<std::string>& names) {
+    raster::OutputSpec scores;
+    scores.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
+    scores.holes = true;
+    scores.metadata["HSI_DETECT_METHOD"] = s.method_name();
+    if (s.approach == Approach::sff) scores.metadata["HSI_DETECT_SCORE"] = name_of(s.score);
+    if (s.grouped())
+        scores.metadata["HSI_DETECT_BACKGROUND"] =
+            s.by_columns() ? "columns " + std::to_string(s.columns_per_group) : s.background_by;
+    if (s.grouped() || s.ledoit_wolf || s.conditioning.by_bands)
+        scores.metadata["HSI_DETECT_SHRINKAGE"] = s.shrinkage_text;
+    if (s.exclude_share > 0) scores.metadata["HSI_DETECT_EXCLUDED_SHARE"] = number(s.exclude_share);
+    for (const auto& name : names) {
+        if (s.approach != Approach::mtmf) {
+            scores.bands.push_back({name, {}});
+            continue;
+        }
+        scores.bands.push_back({name + " MF", {}});
+        scores.bands.push_back({name + " infeasibility", {}});
+    }
+    scores.shape.bands = static_cast<int>(scores.bands.size());
+    if (s.most_infeasible) scores.metadata["HSI_DETECT_MAX_INFEASIBILITY"] = number(*s.most_infeasible);
+    return scores;
+}
+
+/// What the pixel function needs to know.
+raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targets& targets, size_t number) {
+    raster::VirtualBand band;
+    const size_t n = d.used.size();
+    band.function = detect::has_background(d.method) ? "hsi_match" : "hsi_sam";
+    band.arguments = {{"method", detect::name_of(d.method)}, {"band", std::to_string(number)}};
+    if (!detect::has_background(d.method)) {
+        std::vector<double> all;
+        for (const auto& t : targets.spectra)
+            all.insert(all.end(), t.begin(), t.end());
+        band.arguments.emplace_back("targets", tools::number_rows(all, n));
+        return band;
+    }
+    std::vector<double> used;
+    for (const int b : d.used)
+        used.push_back(b + 1);
+    if (static_cast<int>(n) < d.bands) band.arguments.emplace_back("used", tools::number_list(used));
+    band.arguments.emplace_back("mean", tools::number_list(d.centre));
+    band.arguments.emplace_back("weights", tools::number_rows(d.rows, n));
+    if (d.method != Method::ace) return band;
+    band.arguments.emplace_back("contrast", tools::number_list(d.constants));
+    band.arguments.emplace_back("deviation", tools::number_list(d.deviation));
+    std::vector<double> lower;
+    for (size_t row = 0; row < n; ++row)
+        lower.insert(lower.end(), d.factor.begin() + static_cast<ptrdiff_t>(row * n),
+                     d.factor.begin() + static_cast<ptrdiff_t>(row * n + row + 1));
+    band.arguments.emplace_back("factor", tools::number_list(lower));
+    return band;
+}
+
+/// Pixels without a score, and why.
+void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
+    tool::report_invalid(run, found.valid(), found.invalid());
+    if (const auto* const fit = dynamic_cast<const detect::FeatureFit*>(&found)) {
+        const int64_t open = fit->without_continuum();
+        run.report()["without_continuum"] = open;
+        if (open > 0)
+            run.warn(counted(open, "pixel has", "pixels have") +
+                     " no score of some target, since the first or the last value of a range is not above 0");
+    }
+    if (!s.local()) return;
+    run.report()["pixels_without_background"] = found.without_background();
+    run.report()["pixels_without_variance"] = found.without_variance();
+    if (found.without_background() > 0)
+        run.warn(counted(found.without_background(), "pixel has", "pixels have") +
+                 " fewer than 2 pixels of background around them, and no score");
+    if (found.without_variance() > 0)
+        run.warn(counted(found.without_variance(), "pixel has", "pixels have") +
+                 " a background whose pixels are all equal: 0 where they equal it, else no score");
+}
+
+/// What the scores of a pass come to: the best of each target, and of the map how many pixels each target
+/// has. Counts and extremes have no order: tiles, lanes and ranks change nothing.
+class ScoreTally {
+  public:
+    /// map: the second output is one. background: pixels that are counted apart; null: none.
+    ScoreTally(size_t scores, int bands_a_score, bool small_is_best, bool map,
+               const detect::PixelMask* background)
+        : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
+          m_small(small_is_best), m_map(map), m_background(background) {}
+    /// What an operation of devices has counted.
+    ScoreTally(const ScoreTally& like, const detect::ScoreCounts& counts)
+        : ScoreTally(like.best.size(), like.m_bands, like.m_small, like.m_map, like.m_background) {
+        if (counts.best.size() == best.size()) best = counts.best;
+        if (counts.mapped.size() == mapped.size()) mapped = counts.mapped;
+        pixels = counts.pixels;
+    }
+    ScoreTally fresh() const { return {best.size(), m_bands, m_small, m_map, m_background}; }
+    void add(const Rect& core, const std::vector<CubeView<float>>& out) {
+        for (size_t k = 0; k < best.size(); ++k)
+            for (int64_t line = 0; line < core.h; ++line)
+                for (int64_t sample = 0; sample < core.w; ++sample)
+                    take_best(k, out[0].row(static_cast<int>(k) * m_bands, line)[sample]);
+        if (!m_map) return;
+        for (int64_t line = 0; line < core.h; ++line)
+            for (int64_t sample = 0; sample < core.w; ++sample) {
+                const float target = out[1].row(0, line)[sample];
+                if (std::isnan(target)) continue;
+                ++pixels;
+                if (target > 0) ++mapped[static_cast<size_t>(target) - 1];
+                if (m_background == nullptr || m_background->at(core.y + line, core.x + sample)) continue;
+                ++outside;
+                if (target > 0) ++outside_mapped;
+            }
+    }
+    void merge(const ScoreTally& other) {
+        for (size_t k = 0; k < best.size(); ++k) {
+            take_best(k, other.best[k]);
+            mapped[k] += other.mapped[k];
+        }
+        pixels += other.pixels;
+        outside += other.outside;
+        outside_mapped += other.outside_mapped;
+    }
+    void exchange(parallel::Group& ranks) {
+        auto counts = mapped;
+        counts.insert(counts.end(), {pixels, outside, outside_mapped});
+        ranks.add_up("pixels of the map", counts);
+        const auto further = counts.end() - 3;
+        pixels = further[0];
+        outside = further[1];
+        outside_mapped = further[2];
+        mapped.assign(counts.begin(), further);
+        const std::string mine(reinterpret_cast<const char*>(best.data()), best.size() * sizeof(float));
+        for (const auto& bytes : ranks.all("best scores", mine))
+            for (size_t k = 0; k < best.size(); ++k) {
+                float score;
+                std::memcpy(&score, bytes.data() + k * sizeof score, sizeof score);
+                take_best(k, score);
+            }
+    }
+
+    std::vector<float> best;                 ///< a target each; NaN: no pixel has a score
+    std::vector<int64_t> mapped;             ///< pixels of the map, a target each
+    int64_t pixels = 0;                      ///< with a score, where there is a map
+    int64_t outside = 0, outside_mapped = 0; ///< of these outside of the background; with a target there
+
+  private:
+    void take_best(size_t k, float score) {
+        if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
+    }
+    int m_bands; ///< of the output, of which the first is the score
+    bool m_small, m_map;
+    const detect::PixelMask* m_background;
+};
+
+/// "615 of 20736 pixels (2.97 %)"
+std::string share_text(int64_t some, int64_t all, const std::string& of) {
+    char percent[32];
+    std::snprintf(percent, sizeof percent, " (%.3g %%)",
+                  100 * static_cast<double>(some) / static_cast<double>(all));
+    return std::to_string(some) + " of " + counted(all, "pixel") + of + percent;
+}
+
+Json share_json(int64_t some, int64_t all) {
+    return {{"pixels", some}, {"of", all}, {"share", static_cast<double>(some) / static_cast<double>(all)}};
+}
+
+/// "forest 0.93, soil 0.7 and 12 others", of those that have a text.
+std::string by_target(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
+    constexpr size_t most = 10;
+    std::string list;
+    size_t all = 0;
+    for (size_t k = 0; k < names.size(); ++k) {
+        if (texts[k].empty() || ++all > most) continue;
+        list += (list.empty() ? "" : ", ") + names[k] + " " + texts[k];
+    }
+    return list + (all > most ? " and " + counted(all - most, "other") : "");
+}
+
+/// The best score of every target, and who reaches the threshold, to the user and into the report.
+void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
+                   std::vector<std::string> names) {
+    if (names.empty()) names = {"RX"};
+    std::vector<std::string> scores, counts;
+    auto& best = run.report()["detection"]["best_scores"] = Json::array();
+    for (const float score : tally.best) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.4g", static_cast<double>(score));
+        scores.emplace_back(text);
+        best.push_back(score);
+    }
+    run.note((names.size() > 1 ? "Best scores: " : "Best score: ") + by_target(names, scores));
+    if (s.map.empty()) return;
+    const int64_t pixels = tally.pixels;
+    int64_t reach = 0;
+    for (const int64_t count : tally.mapped) {
+        counts.push_back(count > 0 ? std::to_string(count) : std::string());
+        reach += count;
+    }
+    run.report()["detection"]["map_pixels"] = tally.mapped;
+    if (!s.any_threshold() || pixels == 0) return;
+    run.report()["threshold"]["reached"] = share_json(reach, pixels);
+    run.note(share_text(reach, pixels, "") + worded(reach, " reaches", " reach") + " the threshold" +
+             (names.size() > 1 && reach > 0 ? "; by their best target: " + by_target(names, counts) : ""));
+    if (!s.background.empty() && tally.outside > 0) {
+        run.report()["threshold"]["reached_outside_background"] =
+            share_json(tally.outside_mapped, tally.outside);
+        run.note(share_text(tally.outside_mapped, tally.outside, " outside of the background") +
+                 worded(tally.outside_mapped, " reaches", " reach") + " it");
+    }
+    constexpr double right_angle = 1.57079632679489661923;
+    if (s.method == Method::sam && s.threshold && *s.threshold >= right_angle && reach == pixels)
+        run.warn("-threshold " + s.threshold_text +
+                 ": all pixels reach it. Angles between spectra without negative values are no larger than "
+                 "1.5708 radians: are these degrees?");
+    constexpr double too_often = 3;
+    constexpr int64_t few = 5; // a rate says nothing of fewer
+    if (!s.false_alarms || s.ranks() || reach < few ||
+        static_cast<double>(reach) <= too_often * *s.false_alarms * static_cast<double>(pixels))
+        return;
+    run.warn(share_text(reach, pixels, "") + " reach the threshold, where -false-alarms " +
+             number(*s.false_alarms) + " asks for " +
+             number(std::round(*s.false_alarms * static_cast<double>(pixels))) +
+             ": the scene's scores have longer tails than those of a normal background, or targets are many; "
+             "give a -background of pixels without targets, whose scores then decide");
+}
+
+/// False when no pixel is valid. \throws Error when there are valid ones, but none has a score.
+bool has_scores(const detect::Detection& detection) {
+    if (detection.valid() > 0) return true;
+    const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
+    if (groups == nullptr || groups->without_group() + groups->in_bad_groups() == 0) return false;
+    if (groups->in_bad_groups() == 0)
+        throw Error("-background-by: no valid pixel has a group", "Give a map that lies on the scene.");
+    throw Error("-background-by: no group has a background: each has fewer than 2 pixels of it, or they are "
+                "all equal, or their mean is a target",
+                "Take larger groups (-columns-per-group), or leave -background-by out.");
+}
+
+/// What the groups are, and which have no scores.
+void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetection& detection, int bands) {
+    const auto groups = detection.groups();
+    std::array<int64_t, 4> states{};
+    std::vector<double> shares;
+    int64_t least = std::numeric_limits<int64_t>::max(), excluded = 0, regularised = 0;
+    for (const auto& group : groups) {
+        ++states[static_cast<size_t>(group.state)];
+        if (group.state != detect::GroupState::scored) continue;
+        least = std::min(least, group.pixels - group.excluded);
+        excluded += group.excluded;
+        regularised += group.regularised;
+        shares.push_back(group.shrinkage);
+    }
+    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+    std::nth_element(shares.begin(), middle, shares.end());
+    const auto scored = static_cast<int64_t>(shares.size());
+    run.report()["background"] = {{"by", s.background_by},
+                                  {"groups", groups.size()},
+                                  {"groups_with_scores", scored},
+                                  {"least_pixels", least},
+                                  {"median_shrinkage", *middle},
+                                  {"excluded_pixels", excluded},
+                                  {"regularised", regularised},
+                                  {"pixels_without_group", detection.without_group()},
+                                  {"pixels_without_background", detection.in_bad_groups()}};
+    if (s.by_columns()) run.report()["background"]["columns_per_group"] = s.columns_per_group;
+    run.note("Background: " + counted(groups.size(), "group") + ", " + std::to_string(least) +
+             " pixels or more each" +
+             (s.shrinks() ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : "") +
+             (excluded > 0 ? "; " + counted(excluded, "pixel") + " left the statistics" : ""));
+    if (detection.without_group() > 0)
+        run.note(counted(detection.without_group(), "valid pixel has", "valid pixels have") +
+                 " no group, and no score");
+    if (const auto bad = static_cast<int64_t>(groups.size()) - scored;
+        bad > 0 && detection.in_bad_groups() > 0)
+        run.warn(counted(bad, "group has", "groups have") + " no background (" + std::to_string(states[1]) +
+                 " with fewer than 2 pixels of it, " + std::to_string(states[2]) + " without variance, " +
+                 std::to_string(states[3]) + " whose mean is a target): " +
+                 counted(detection.in_bad_groups(), "valid pixel has", "valid pixels have") + " no score");
+    if (s.shrinks()) return;
+    if (regularised > 0)
+        run.warn("of " + counted(regularised, "group") +
+                 " the pixels do not span the bands: 1e-6 of its mean was added to the diagonal of their "
+                 "matrix, and their scores mean little; take -shrinkage ledoit-wolf, or larger groups");
+    else if (detect::is_few(least, bands))
+        run.warn("groups have as few as " + counted(least, "pixel") + " of background for " +
+                 counted(bands, "band") +
+                 ": their scores keep little of their contrast; take -shrinkage "
+                 "ledoit-wolf, or larger groups");
+}
+
+/// The rank of the threshold among `pixels` scores, 1 the best. \throws Error for a rate that is lower than
+/// one pixel of the background.
+int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
+    constexpr double rounding = 1e-9; // 100 - 99.9 is a little less than 0.1
+    const double share = s.percent ? (100 - *s.percent) / 100 : *s.false_alarms;
+    const auto rank = static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
+    if (rank < 1 && s.false_alarms)
+        throw Error("-false-alarms " + number(*s.false_alarms) + ": the background has " +
+                        counted(pixels, "pixel") + ", which tell no rate below 1 in " +
+                        std::to_string(pixels),
+                    s.normal_scores() && s.conditioning.shrinkage == 0 && !s.shrink_best
+                        ? "Give a larger rate or background, or leave -background out."
+                        : "Give a larger rate or background.");
+    return std::max<int64_t>(1, rank);
+}
+
+/// The threshold that is one of the scores: two passes, which find it exactly. Sets decision.threshold. False
+/// when no pixel has a score.
+bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
+                 const detect::PixelMask* mask, detect::Decision& decision) {
+    const auto shape = scoring.cube.shape();
+    const bool small = s.small_is_best();
+    detect::ScoreRanking ranking({shape.samples, shape.lines, static_cast<int>(std::max<size_t>(1, targets))},
+                                 small, s.false_alarms ? mask : nullptr);
+    int64_t pixels = 0;
+    for (const bool second : {false, true}) {
+        const auto operation = scoring.make({});
+        if (!tool::run_pass(run, scoring.cube, *operation, {&ranking}, scoring.pass("threshold", share)))
+            return true;
+        if (!has_scores(*operation)) return false;
+        if (second) break;
+        pixels = ranking.pixels();
+        if (pixels == 0)
+            throw Error(s.percent ? "no pixel has a score" : "no pixel of the background has a score",
+                        "Give a background of pixels that are valid.");
+        ranking.seek(rank_of_threshold(s, pixels));
+    }
+    const auto [score, within] = ranking.found();
+    decision.threshold = score;
+    run.report()["threshold"] = {{"value", score}, {"pixels", pixels}, {"within", within}};
+    run.note("Threshold: " + number(score) + ", within which " + counted(within, "is", "are") + " of " +
+             counted(pixels, "pixel") + (s.percent ? "" : " of the background"));
+    return true;
+}
+
+} // namespace
+
+std::string number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
+void report_kernels(tool::Run& run, DetectComputing& computing) {
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
+}
+
+stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass) {
+    if (mask != nullptr) pass.memory -= std::min(mask->bytes(), pass.memory - 1);
+    return pass;
+}
+
+const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask) {
+    return mask == nullptr && run.masks_statistics() ? run.mask().get() : mask;
+}
+
+bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
+            const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
+    decision.threshold = s.threshold;
+    if (s.ranks() && !rank_scores(run, s, scoring, targets, share, mask, decision)) return false;
+    if (s.false_alarms && !s.ranks()) {
+        decision.threshold = detect::threshold_of(*detector, *s.false_alarms);
+        run.report()["threshold"]["value"] = *decision.threshold;
+        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.false_alarms) +
+                 " of the pixels of a normal background reach");
+    }
+    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
+    if (s.percent) run.report()["threshold"]["percent"] = *s.percent;
+    if (s.false_alarms) run.report()["threshold"]["false_alarms"] = *s.false_alarms;
+    return true;
+}
+
+detect::Decision as_stored(const Settings& s, detect::Decision decision) {
+    if (s.ranks() && decision.threshold)
+        decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
+    return decision;
+}
+
+raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                               std::vector<std::string> names, const detect::Decision& decision) {
+    if (names.empty()) names = {"RX"};
+    const auto scene = source.shape();
+    raster::OutputSet outputs;
+    auto scores = score_spec(s, scene, names);
+    describe_threshold(s, decision, scores.metadata);
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        const bool computed = raster::RasterSink::is_computed(run.options().destination);
+        if (s.grouped())
+            throw UsageError(
+                std::string(computed ? "-of HSI" : "-of VRT") +
+                    " does not go with -background-by: what computes on demand does not know the "
+                    "group of its pixel",
+                "Write another format.");
+        if (s.method == Method::rx && (!computed || s.local()))
+            throw UsageError(computed
+                                 ? "-of HSI does not go with -window: its sums run along the lines of a tile"
+                                 : "-of VRT does not go with -method rx: a VRT would hold a number for every "
+                                   "pair of bands",
+                             "Write another format.");
+        if (!s.map.empty())
+            throw UsageError(std::string(computed ? "-of HSI" : "-of VRT") + " does not go with -map",
+                             "Write another format, or leave the map out.");
+        return outputs;
+    }
+    outputs.plan(run.options().destination, scores);
+    if (!s.map.empty()) {
+        auto options = run.side_output("-map", s.map);
+        options.nodata.reset(); // that of the scores: in a map 0 is none
+        raster::OutputSpec map;
+        map.shape = {scene.samples, scene.lines, 1};
+        map.metadata = scores.metadata;
+        map.bands = {{s.method == Method::rx ? "Anomaly" : "Best target", {}}};
+        std::vector<raster::LabelClass> classes;
+        classes.reserve(names.size());
+        for (const auto& name : names)
+            classes.push_back({static_cast<int>(classes.size()) + 1, name});
+        raster::describe_class_map(classes, options, map);
+        map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
+        outputs.plan(options, map);
+    }
+    if (!s.depth.empty()) outputs.plan(run.side_output("-depth", s.depth), scores);
+    outputs.check(source);
+    return outputs;
+}
+
+bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                          std::vector<std::string> names, const detect::Detector& detector,
+                          const detect::Targets& targets) {
+    const auto& dst = run.options().destination;
+    if (!raster::RasterSink::is_virtual(dst)) return false;
+    if (names.empty()) names = {"RX"};
+    const auto spec = score_spec(s, scene.shape(), names);
+    tool::write_virtual(
+        run, dst, spec, scene, [&] { return links::detection(detector); },
+        [&] {
+            std::vector<raster::VirtualBand> bands;
+            for (size_t k = 1; k <= names.size(); ++k)
+                bands.push_back(virtual_score(detector, targets, k));
+            return bands;
+        });
+    return true;
+}
+
+bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                  const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
+                  const std::vector<std::string>& names, const detect::PixelMask* mask,
+                  stream::PassOptions pass) {
+    pass = tool::begin_writing(run, cube, detection, outputs, &scene, [&] { return pass; });
+    const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
+                          !s.map.empty(), s.background.empty() ? nullptr : mask);
+    tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
+    // A device counts beside its scores, but not what lies outside of a background.
+    const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
+                         (s.background.empty() || s.map.empty());
+    stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;
+    const raster::RasterSource* all = &scene;
+    std::shared_ptr<raster::RasterSource> grown;
+    if (scene.grows()) {
+        grown = tool::follow(run, scene, operation, &outputs, pass);
+        all = grown.get();
+        if (!has_scores(detection)) throw tool::no_valid_pixel(scene);
+    } else {
+        run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
+    }
+    if (!has_scores(detection)) return false;
+    report_counts(run, detection, s);
+    if (const auto* groups = dynamic_cast<const detect::GroupedDetection*>(&detection))
+        report_groups(run, s, *groups, scene.shape().bands);
+    report_scores(run, s, counted ? ScoreTally(none, *detection.score_counts()) : tallied.tally(), names);
+    outputs.commit();
+    tool::check_last_line(run, *all);
+    return true;
+}
+
+} // namespace hsi::detect_tool

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "gdal_hsi_detect/targets.h"
+
+#include "core/error.h"
+#include "detect/detect.h"
+#include "gdal_hsi_detect/settings.h"
+#include "raster/source/raster_source.h"
+#include "shared/scene_and_library.h"
+#include "tool/mask.h"
+#include "tool/resources.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect_tool {
+
+DetectTargets::DetectTargets(tool::Run& run, const Settings& settings,
+                             std::shared_ptr<raster::RasterSource>& scene)
+    : m_pixels(settings.pixels), m_absorption(settings.absorption) {
+    if (!settings.library.empty()) {
+        m_library = tools::spectra_for_scene(run, "-target", settings.library, settings.spectra,
+                                             settings.library_scale, "Detection", scene, settings.fit);
+        m_bands = scene->bands();
+        return;
+    }
+    const auto shape = scene->shape();
+    for (const auto& [line, sample] : m_pixels) {
+        if (line >= shape.lines || sample >= shape.samples)
+            throw UsageError("-target-pixel " + std::to_string(line) + " " + std::to_string(sample) +
+                                 ": the scene has lines 0 to " + std::to_string(shape.lines - 1) +
+                                 " and samples 0 to " + std::to_string(shape.samples - 1),
+                             "Line and sample count from 0, within -srcwin.");
+        m_library.names.push_back(std::to_string(line) + "," + std::to_string(sample));
+    }
+}
+
+std::optional<detect::Targets> DetectTargets::at(const raster::RasterSource& scene) {
+    if (m_pixels.empty()) {
+        auto library = tools::without_lost_bands(m_library, m_bands, scene);
+        return detect::Targets{std::move(library.names), std::move(library.spectra), m_absorption};
+    }
+    detect::Targets targets{m_library.names, {}, false};
+    const auto bands = static_cast<size_t>(scene.shape().bands);
+    const auto reader = scene.open_reader();
+    for (const auto& [line, sample] : m_pixels) {
+        std::vector<float> x(bands);
+        reader->read({sample, line, 1, 1}, CubeView<float>::packed(x.data(), static_cast<int>(bands), 1, 1));
+        if (!std::all_of(x.begin(), x.end(), [](float v) { return std::isfinite(v); }) ||
+            std::all_of(x.begin(), x.end(), [](float v) { return v == 0; })) {
+            m_missing = std::to_string(line) + " " + std::to_string(sample);
+            return {};
+        }
+        targets.spectra.emplace_back(x.begin(), x.end());
+    }
+    return targets;
+}
+
+Error DetectTargets::missing() const {
+    return Error("-target-pixel " + m_missing + ": the pixel is invalid (nodata, masked, NaN or all zero)",
+                 "Name a pixel that has a value in all bands, or leave bands out with -b.");
+}
+
+void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                                     DetectComputing* computing) const {
+    if (m_absorption) return warn_of_emission(run);
+    if (!m_library.spectra.empty())
+        tools::warn_of_other_signs(run, scene, m_library,
+                                   std::string("Make both the same quantity") +
+                                       (s.takes_absorption()
+                                            ? ", or give -target-is-absorption for what a gas "
+                                              "absorbs"
+                                            : ""));
+    if (s.approach == Approach::sff || !detect::has_background(s.method)) return;
+    for (size_t k = 0; k < m_library.spectra.size(); ++k)
+        if (const auto& x = m_library.spectra[k];
+            std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
+            run.warn("target '" + m_library.names[k] +
+                     "' is all zero: what it finds is darkness. Leave it out where that is not meant");
+    if (!m_library.spectra.empty())
+        tools::warn_of_other_units(run, scene, m_library,
+                                   "scores depend on the exact factor: compare those of a few, or take "
+                                   "-method sam, which needs none",
+                                   [computing](const CubeView<float>& cube, double* squares) {
+                                       return computing != nullptr &&
+                                              (*computing)->sum_squares(cube, squares);
+                                   });
+}
+
+void DetectTargets::warn_of_emission(tool::Run& run) const {
+    for (size_t k = 0; k < m_library.spectra.size(); ++k) {
+        double below = 0, all = 0; // squared
+        for (const double v : m_library.spectra[k]) {
+            below += v < 0 ? v * v : 0;
+            all += v * v;
+        }
+        constexpr double hardly = 0.01;
+        if (below <= hardly * all)
+            run.warn("-target-is-absorption: '" + m_library.names[k] +
+                     "' is hardly or nowhere below zero, as what absorbs is, and scores tell of what "
+                     "makes the "
+                     "background brighter: turn the signs of the library where it holds coefficients of "
+                     "absorption");
+    }
+}
+
+std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
+                                                         const raster::RasterSource& scene) {
+    const std::string& path = settings.background;
+    // Rings are taken from pixels that have scores, too; the other methods' statistics have a pass of their
+    // own.
+    if (path.empty()) return settings.local() && run.masks_statistics() ? run.mask() : nullptr;
+    std::string how;
+    const auto mask = tool::read_mask(run, "-background", path, scene, how);
+    run.report()["background_mask"] = {{"path", path}, {"how", how}, {"pixels", mask->count()}};
+    if (!run.mask()) return mask;
+    mask->keep_only(*run.mask());
+    if (mask->count() == 0)
+        throw Error("-background " + path + ": no pixel of it is in the mask",
+                    "The background are the pixels that both -background and the mask take.");
+    run.report()["background_mask"]["pixels"] = mask->count();
+    return mask;
+}
+
+} // namespace hsi::detect_tool

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// mtmf: components of the noise's variance.
+#include "gdal_hsi_detect/approaches.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "detect/detect.h"
+#include "detect/tuned_filter.h"
+#include "gdal_hsi_detect/scores.h"
+#include "gdal_hsi_detect/settings.h"
+#include "gdal_hsi_detect/targets.h"
+#include "mnf/mnf.h"
+#include "pca/pca.h"
+#include "raster/gdal/text_input.h"
+#include "raster/source/raster_source.h"
+#include "shared/components.h"
+#include "tool/model_values.h"
+#include "tool/resources.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect_tool {
+namespace {
+
+/// How many components scores are made from. \throws UsageError for more than there are.
+int tuned_components_of(const Settings& s, const std::vector<double>& eigenvalues) {
+    const auto all = static_cast<int>(eigenvalues.size());
+    if (s.tuned_components > all)
+        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": there are " +
+                             counted(all, "component") + " of MNF",
+                         "Use a number from 1 to " + std::to_string(all) + ".");
+    if (s.tuned_components > 0) return s.tuned_components;
+    constexpr double least = 2; // as much signal as noise
+    const auto strong = static_cast<int>(
+        std::count_if(eigenvalues.begin(), eigenvalues.end(), [](double l) { return l >= least; }));
+    return std::min(all, std::max(2, strong));
+}
+
+/// matched[b]: the scene's band behind the model's.
+detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model& model,
+                             const std::vector<int>& matched, int bands, detect::Targets targets) {
+    const int components = tuned_components_of(s, model.eigenvalues);
+    detect::TunedTask task;
+    task.bands = bands;
+    task.used = matched;
+    task.mean = model.mean;
+    task.loadings.assign(model.loading(0),
+                         model.loading(0) + static_cast<size_t>(components) * model.mean.size());
+    task.eigenvalues.assign(model.eigenvalues.begin(), model.eigenvalues.begin() + components);
+    task.targets = std::move(targets);
+    task.most_infeasible = s.most_infeasible;
+    auto& report = run.report()["detection"];
+    report["components"] = components;
+    report["snr"] = Json::array();
+    for (int k = 0; k < components; ++k)
+        report["snr"].push_back(model.snr(k));
+    run.note("Scores are made from " + counted(components, "component") + " of " +
+             std::to_string(model.components) + ", of snr " + number(model.snr(0)) + " to " +
+             number(model.snr(components - 1)));
+    return task;
+}
+
+/// The last pass, over `cube`, a source of `scene`.
+void write_tuned_scores(tool::Run& run, const Settings& s, DetectComputing& computing,
+                        const raster::RasterSource& scene, const stream::CubeSource& cube,
+                        const detect::TunedTask& task, const std::vector<std::string>& names, double share) {
+    const detect::Decision decision{!s.map.empty(), s.threshold};
+    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
+    const auto operation = computing->make_tuned_filter(task, decision);
+    if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene, names, decision), *operation, names,
+                      nullptr, computing.pass("detection", share)))
+        throw tool::no_valid_pixel(scene);
+    report_kernels(run, computing);
+}
+
+/// mtmf with -mnf-model: one pass.
+void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computing,
+                     const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
+    auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
+    const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, s.any_wavelengths);
+    const auto values = tool::value_scale(*scene, matched);
+    mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
+    plan_outputs(run, s, *scene, targets.names());
+    auto spectra = targets.at(*scene);
+    if (!spectra) throw targets.missing();
+    targets.warn_of_mistakes(run, s, *scene);
+    const auto task = tuned_task(run, s, model, matched, scene->shape().bands, std::move(*spectra));
+    const tool::RangeCheck check(*scene, model, matched);
+    write_tuned_scores(run, s, computing, *scene, check.source(), task, targets.names(), 1);
+    check.tell(run);
+}
+
+} // namespace
+
+void detect_among_components(tool::Run& run, const Settings& s,
+                             const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
+    const bool scans = s.mnf_model.empty();
+    const int components = s.tuned_components > 0 ? s.tuned_components : std::min(source->shape().bands, 20);
+    auto work = tools::projection_work(source->shape(), components, scans, tool::cost::noise_and_signal);
+    work.writes =
+        static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
+    if (scans) work.device_reads *= 2; // the filter is not where the statistics have left the scene
+    const auto devices = tool::choose_devices(run, "detect", work);
+    DetectComputing filter(run, "detect", devices, detect::simd_target(), detect::make_cpu_backend);
+    if (!scans) return detect_by_model(run, s, filter, source, targets);
+    tools::PcaComputing computing(run, "pca", devices, pca::simd_target(), pca::make_cpu_backend, false);
+    tool::Scene scene(run, source, "detection");
+    if (s.tuned_components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": the scene has " +
+                         counted(scene.shape().bands, "band"));
+    plan_outputs(run, s, *scene.raster(), targets.names());
+    const auto scan = [&] { // nothing is kept on the device, which the filter reads for itself
+        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences, true);
+    };
+    const auto pass = [&](bool again) { return computing.pass("covariances", again ? 0.0 : 0.5); };
+    const auto moments = scene.scan(scan, pass);
+    auto spectra = targets.at(*scene.raster());
+    if (!spectra) throw targets.missing();
+    std::vector<int> kept;
+    const auto model = tools::fit_noise_scene(scene, moments, {}, {}, kept);
+    targets.warn_of_mistakes(run, s, *scene.raster());
+    const auto task = tuned_task(run, s, model, kept, scene.shape().bands, std::move(*spectra));
+    write_tuned_scores(run, s, filter, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
+}
+
+} // namespace hsi::detect_tool
