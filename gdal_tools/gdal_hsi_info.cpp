@@ -8,6 +8,7 @@
 #include "core/valid_pixel.h"
 #include "detect/detect.h"
 #include "eadp/profile.h"
+#include "math/exact_sum.h"
 #include "profile/profile.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
@@ -321,15 +322,17 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     }
 }
 
-/// The mean, and the least and the greatest value of every band over the valid pixels.
+/// The mean, and the least and the greatest value of every band: over the valid pixels, or (`each`) over all
+/// values of the band itself.
 class ExtremesScan final : public stream::StatisticsScan {
   public:
-    explicit ExtremesScan(const stream::CubeShape& scene)
-        : StatisticsScan(scene, stream::Statistics::means), m_low(static_cast<size_t>(scene.bands), INFINITY),
-          m_high(m_low.size(), -INFINITY) {}
+    ExtremesScan(const stream::CubeShape& scene, bool each)
+        : StatisticsScan(scene, stream::Statistics::means), m_each(each),
+          m_low(static_cast<size_t>(scene.bands), INFINITY), m_high(m_low.size(), -INFINITY),
+          m_sum(each ? m_low.size() : 0) {}
     bool divides() const override { return false; } // each rank sees all
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
-        return std::make_unique<Both>(StatisticsScan::start(lane, limits), m_low.size());
+        return std::make_unique<Both>(StatisticsScan::start(lane, limits), m_low.size(), m_each);
     }
     void stop(stream::Worker& worker) override {
         auto& both = static_cast<Both&>(worker);
@@ -338,18 +341,26 @@ class ExtremesScan final : public stream::StatisticsScan {
             m_low[b] = std::min(m_low[b], both.low[b]);
             m_high[b] = std::max(m_high[b], both.high[b]);
         }
+        for (size_t b = 0; b < m_sum.size(); ++b)
+            m_sum[b].add(both.sum[b]);
     }
     const std::vector<float>& low() const { return m_low; }
     const std::vector<float>& high() const { return m_high; }
+    /// Of the band's values themselves.
+    double sum(size_t b) const { return m_sum[b].value(); }
 
   private:
     struct Both final : stream::Worker {
-        Both(std::unique_ptr<stream::Worker> w, size_t bands)
-            : statistics(std::move(w)), low(bands, INFINITY), high(bands, -INFINITY) {}
+        Both(std::unique_ptr<stream::Worker> w, size_t bands, bool each)
+            : statistics(std::move(w)), low(bands, INFINITY), high(bands, -INFINITY), sum(each ? bands : 0) {}
         void process(const Tile& tile, const CubeView<float>& in,
                      const std::vector<CubeView<float>>& out) override {
             statistics->process(tile, in, out);
             for (int64_t y = 0; y < in.lines; ++y) {
+                if (!sum.empty()) {
+                    add_values(in, y);
+                    continue;
+                }
                 magnitude.assign(static_cast<size_t>(in.samples), 0.0f);
                 for (int b = 0; b < in.bands; ++b)
                     for (size_t x = 0; x < magnitude.size(); ++x)
@@ -364,45 +375,105 @@ class ExtremesScan final : public stream::StatisticsScan {
                 }
             }
         }
+        void add_values(const CubeView<float>& in, int64_t y) {
+            for (int b = 0; b < in.bands; ++b) {
+                const auto k = static_cast<size_t>(b);
+                for (int64_t x = 0; x < in.samples; ++x) {
+                    const float value = in.row(b, y)[x];
+                    if (!std::isfinite(value)) continue;
+                    low[k] = std::min(low[k], value);
+                    high[k] = std::max(high[k], value);
+                    sum[k].add(static_cast<double>(value));
+                }
+            }
+        }
         std::unique_ptr<stream::Worker> statistics;
         std::vector<float> low, high, magnitude;
+        std::vector<math::ExactSum> sum;
     };
+    const bool m_each;
     std::vector<float> m_low, m_high;
+    std::vector<math::ExactSum> m_sum;
 };
 
-/// What one pass over the scene tells; bands without a value are left out of it.
-void add_counts(Facts& facts, tool::Scene& scene, bool extremes) {
+/// What one pass over a scene finds.
+struct Counts {
+    stream::SceneStatistics statistics;
+    std::vector<float> low, high; ///< a band each; empty without -extremes
+};
+
+/// One pass. `each`: the figures of each band are those of its own values.
+Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source, const Settings& s,
+             double share, bool each) {
+    const auto cube = run.masked(source);
+    const auto pass = run.pass("statistics", share);
+    const int threads = run.options().threads;
+    if (!s.extremes) {
+        stream::StatisticsScan scan(cube->shape(), stream::Statistics::means);
+        run.add_pass(stream::run_pass(*cube, scan, {}, pass));
+        return {scan.result(threads), {}, {}};
+    }
+    ExtremesScan scan(cube->shape(), each);
+    run.add_pass(stream::run_pass(*cube, scan, {}, pass));
+    Counts counts{scan.result(threads), scan.low(), scan.high()};
+    for (size_t b = 0; b < counts.low.size() && each; ++b)
+        counts.statistics.mean[b] = scan.sum(b) / static_cast<double>(counts.statistics.finite[b]);
+    return counts;
+}
+
+/// The figures of one band, as far as they were asked for.
+std::string band_text(const Counts& counts, size_t b, bool each) {
+    const int64_t values = counts.statistics.finite[b];
+    std::string text;
+    if (!counts.low.empty())
+        text = values == 0 ? "no value"
+                           : short_number(counts.low[b]) + " to " + short_number(counts.high[b]) + ", mean " +
+                                 short_number(counts.statistics.mean[b]);
+    if (!each) return text;
+    const int64_t pixels = counts.statistics.valid_pixels + counts.statistics.invalid_pixels;
+    return text + (text.empty() ? "" : ", ") + std::to_string(values) + " of " + counted(pixels, "value");
+}
+
+/// What passes over the scene find. Bands without a value are left out; where still no pixel is valid in all
+/// bands, each band is described by its own values.
+void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Settings& s) {
     const auto all = scene.raster()->bands();
-    scene.read_once();
-    scene.set_fate(nullptr);
-    std::shared_ptr<ExtremesScan> with_extremes;
-    const auto make = [&]() -> std::shared_ptr<stream::StatisticsScan> {
-        if (!extremes)
-            return std::make_shared<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
-        return with_extremes = std::make_shared<ExtremesScan>(scene.shape());
-    };
-    const auto statistics = scene.scan("statistics", 1, make);
-    const auto& left = scene.raster()->bands();
+    auto source = scene.raster();
+    Counts counts = count(run, source, s, 1, false);
+    if (counts.statistics.valid_pixels == 0 &&
+        tool::leave_out_bands(run, {tool::banded(source)}, counts.statistics.empty_bands()))
+        counts = count(run, source, s, 0, false);
+    const bool each = counts.statistics.valid_pixels == 0;
+    if (each) {
+        run.warn(
+            "no pixel is valid in " +
+            (source->bands().size() == 1 ? "the band" : "all " + counted(source->bands().size(), "band")) +
+            " (a value is nodata, masked or NaN, or all are zero): the figures of each band are those of "
+            "its own values");
+        if (s.extremes) counts = count(run, source, s, 0, true);
+    }
+    const auto left = source->bands();
     std::vector<int> empty;
     for (const int b : all)
         if (std::find(left.begin(), left.end(), b) == left.end()) empty.push_back(b);
+    if (each && counts.statistics.empty_bands().size() == left.size()) empty = left;
     facts.add("empty_bands", "Empty bands:", empty,
               empty.empty() ? "none"
                             : tool::list_text(empty) + " (every tool leaves them out, with a warning)");
-    facts.add("valid_pixels", "Valid pixels:", statistics.valid_pixels,
-              std::to_string(statistics.valid_pixels) + " of " + std::to_string(scene.shape().pixels()));
+    facts.add("valid_pixels", "Valid pixels:", counts.statistics.valid_pixels,
+              std::to_string(counts.statistics.valid_pixels) + " of " +
+                  std::to_string(source->shape().pixels()));
     facts.json()["counted_bands"] = left;
-    facts.json()["mean"] = numbers_or_null(statistics.mean);
-    if (!extremes) return;
-    const auto &low = with_extremes->low(), &high = with_extremes->high();
-    const auto names = scene.raster()->band_names();
-    facts.json()["minimum"] = low;
-    facts.json()["maximum"] = high;
-    for (size_t b = 0; b < low.size(); ++b) {
+    facts.json()["values"] = counts.statistics.finite;
+    facts.json()["mean"] = numbers_or_null(counts.statistics.mean);
+    if (s.extremes) {
+        facts.json()["minimum"] = numbers_or_null({counts.low.begin(), counts.low.end()});
+        facts.json()["maximum"] = numbers_or_null({counts.high.begin(), counts.high.end()});
+    }
+    if (!s.extremes && !each) return;
+    for (size_t b = 0; b < left.size(); ++b) {
         const std::string key = "extremes of " + std::to_string(b);
-        facts.add(key, "Band " + std::to_string(left[b]) + ":", OrderedJson(),
-                  short_number(low[b]) + " to " + short_number(high[b]) + ", mean " +
-                      short_number(statistics.mean[b]));
+        facts.add(key, "Band " + std::to_string(left[b]) + ":", OrderedJson(), band_text(counts, b, each));
         facts.json().erase(key);
     }
 }
@@ -494,10 +565,40 @@ std::string range_text(const std::pair<double, double>& range) {
                                    : short_number(range.first) + " to " + short_number(range.second);
 }
 
-Facts describe(const std::string& path, const raster::SpectralLibrary& library, bool all) {
+/// Further lines below the first one's text.
+std::string indented(std::string text) {
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+        text.insert(at + 1, 16, ' ');
+    return text;
+}
+
+/// How many values spectra lack, and in which bands all of them have one.
+void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
+    int64_t missing = 0;
+    std::vector<int> empty;
+    size_t whole = 0;
+    for (size_t b = 0; b < library.bands(); ++b) {
+        const auto lacks = std::count_if(library.spectra.begin(), library.spectra.end(),
+                                         [&](const auto& spectrum) { return std::isnan(spectrum[b]); });
+        missing += lacks;
+        whole += lacks == 0;
+        if (lacks == static_cast<int64_t>(library.spectra.size())) empty.push_back(static_cast<int>(b) + 1);
+    }
+    facts.add("missing_values", "Missing values:", missing,
+              std::to_string(missing) + " of " + std::to_string(library.spectra.size() * library.bands()));
+    facts.add("complete_bands", "Complete bands:", whole,
+              std::to_string(whole) + " of " + std::to_string(library.bands()));
+    facts.add("empty_bands", "Empty bands:", empty, empty.empty() ? "none" : tool::list_text(empty));
+}
+
+/// not_a_scene: why the file is not a scene; empty where that goes without saying.
+Facts describe(const std::string& path, const raster::SpectralLibrary& library, const Settings& s,
+               const std::string& not_a_scene) {
     Facts facts;
     facts.add("path", "File:", path, path);
-    facts.add("kind", "Kind:", "spectral library", "spectral library, no raster");
+    facts.add("kind", "Kind:", "spectral library",
+              std::string("spectral library") + (not_a_scene.empty() ? ", no raster" : ""));
+    if (!not_a_scene.empty()) facts.add("not_a_scene", "As a scene:", not_a_scene, indented(not_a_scene));
     facts.add("bands", "Bands:", library.bands(), std::to_string(library.bands()));
     if (!library.band_numbers.empty()) add_band_numbers(facts, library.band_numbers, library.numbers_told);
     const auto nm = extremes_of({library.wavelengths_nm});
@@ -506,6 +607,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
     facts.json()["fwhm_nm"] = numbers_or_null(library.fwhm_nm);
     const auto values = extremes_of(library.spectra);
     facts.add("extremes", "Values:", numbers_or_null({values.first, values.second}), range_text(values));
+    if (s.count || s.extremes) add_counts(facts, library);
     OrderedJson spectra = OrderedJson::array();
     std::vector<std::string> lines;
     for (size_t k = 0; k < library.spectra.size(); ++k) {
@@ -514,7 +616,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
         spectra.push_back({{"name", library.names[k]}, {"minimum", numbers[0]}, {"maximum", numbers[1]}});
         lines.push_back("#" + std::to_string(k + 1) + " " + library.names[k] + ": " + range_text(range));
     }
-    const size_t count = lines.size(), most = all ? count : 20;
+    const size_t count = lines.size(), most = s.extremes ? count : 20;
     if (count > most) {
         lines.resize(most);
         lines.push_back(".. and " + std::to_string(count - most) + " more (-extremes lists all)");
@@ -524,23 +626,60 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
     return facts;
 }
 
-/// Whether the call asks for nothing that is a raster's.
-bool fits_library(const raster::OpenOptions& o, const Settings& s) {
-    return o.open_options.empty() && o.drivers.empty() && o.bands.empty() && o.choices.empty() &&
-           o.excluded.empty() && o.use_bbl && !o.window && !o.nodata && !s.count && !s.plans;
+/// The first option of the call that only a raster has; empty when there is none.
+std::string option_of_rasters(const raster::OpenOptions& o, const Settings& s) {
+    const std::pair<const char*, bool> options[] = {{"-b", !o.bands.empty() || !o.choices.empty()},
+                                                    {"-exclude-range", !o.excluded.empty()},
+                                                    {"-bbl", !o.use_bbl},
+                                                    {"-srcwin", o.window.has_value()},
+                                                    {"-srcnodata", o.nodata.has_value()},
+                                                    {"-if", !o.drivers.empty()},
+                                                    {"-oo", !o.open_options.empty()},
+                                                    {"-plan", s.plans}};
+    for (const auto& [name, given] : options)
+        if (given) return name;
+    return {};
 }
 
-/// Lists src where it is no raster, but a spectral library for certain.
-bool list_library(tool::Run& run, const Settings& s) {
+std::string with_advice(const Error& error) {
+    return error.what() + (error.advice().empty() ? std::string() : "\n" + error.advice());
+}
+
+/// Why src is not read as a library, or that it may be one among other things; for a file that is neither a
+/// scene nor a library for certain.
+std::string as_library(const std::string& path, const Error& as_scene) {
+    try {
+        const auto library = raster::read_spectral_library(path);
+        return "As a spectral library it would have " +
+               counted(library.spectra.size(), "spectrum", "spectra") + " of " +
+               counted(library.bands(), "band") + " without wavelengths.";
+    } catch (const Error& error) {
+        return error.what() == std::string(as_scene.what())
+                   ? std::string()
+                   : "It cannot be read as a spectral library either: " + with_advice(error);
+    }
+}
+
+/// Lists src, which is not a scene, where it is a spectral library for certain. \throws Error with the
+/// reasons against both, and UsageError for options that only a raster has.
+void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     const auto& source = run.options().source;
-    if (!fits_library(source, s)) return false;
     const auto library = raster::plain_library(source.path);
-    if (!library) return false;
+    if (!library) {
+        const std::string reason =
+            raster::may_be_library(source.path) ? as_library(source.path, as_scene) : std::string();
+        if (reason.empty()) throw as_scene;
+        throw Error(as_scene.what(), (as_scene.advice().empty() ? "" : as_scene.advice() + "\n") + reason);
+    }
+    // MATLAB's files may hold a scene beside the library.
+    const bool several = raster::may_lead_to_matlab(source.path);
+    if (const std::string option = option_of_rasters(source, s); !option.empty())
+        throw UsageError(option + " cannot be used with a spectral library, which '" + source.path + "' is",
+                         several ? with_advice(as_scene)
+                                 : "Leave it out: gdal_hsi_info lists all bands and spectra of a library.");
     for (const auto& note : library->notes)
         run.warn(note);
-    const Facts facts = describe(source.path, *library, s.extremes);
-    print_facts(run, s, facts);
-    return true;
+    print_facts(run, s, describe(source.path, *library, s, several ? with_advice(as_scene) : std::string()));
 }
 
 void run_info(tool::Run& run, const Settings& s) {
@@ -548,14 +687,17 @@ void run_info(tool::Run& run, const Settings& s) {
     std::optional<tool::Scene> opened;
     try {
         opened.emplace(run, "");
-    } catch (const Error&) {
-        if (list_library(run, s)) return;
+    } catch (const UsageError&) {
         throw;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& error) {
+        return list_library(run, s, error);
     }
     tool::Scene& scene = *opened;
     Facts facts = describe(*scene.raster());
     const bool counted = (s.count || s.extremes) && !run.options().dry_run;
-    if (counted) add_counts(facts, scene, s.extremes);
+    if (counted) add_counts(run, facts, scene, s);
     if (s.plans) add_plans(run, facts, *scene.raster());
     add_next(run, facts, *scene.raster(), counted);
     print_facts(run, s, facts);

@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         // Names are texts of people: what the formats cannot hold is not asked to come back. The values are,
         // but where a spectrum's name has a unit of wavelengths: a column that may be an axis.
         if (std::any_of(library.names.begin(), library.names.end(),
-                        [](const auto& text) { return !raster::unit_in(text).empty(); }))
+                        [](const auto& text) { return !raster::stated_unit(text).empty(); }))
             return 0;
         const std::string out = "/vsimem/out.csv";
         raster::write_spectral_library({"-spectra", out, true, nullptr}, library, "");

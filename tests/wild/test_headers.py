@@ -80,7 +80,7 @@ def test_an_output_of_such_a_scene_is_read_by_gdal(tmp_path):
 
 def test_a_vrt_of_a_scene_that_gdal_reads_otherwise_is_refused(tmp_path):
     data = cube(6, 5, 620)
-    wide = {"wavelength": long_list(620)}
+    wide = {"wavelength units": "nm", "wavelength": long_list(620)}
     layout = fields(data.shape, interleave="bip")
     lost = {key: layout.pop(key) for key in ("interleave", "byte order")}
     path = write(tmp_path, data, text_of({**layout, **wide, **lost}), interleave="bip")

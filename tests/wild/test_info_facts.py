@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import osr
 
-from conftest import cube, run, succeed, write_scene
+from conftest import cube, first_error, run, succeed, write_scene
 
 
 def info(*args):
@@ -114,3 +114,131 @@ def test_what_was_seen_decides(tmp_path):
     few = write_scene(tmp_path / "few.tif", cube(20, 15, 4), driver="GTiff")
     assert "-nc 4 " in commands("-count", few, cwd=tmp_path)[-1]
     assert " -if GTiff " in commands("-if", "GTiff", few, cwd=tmp_path)[0]
+
+
+# --- libraries, and files that are neither
+
+
+def write_sli(path, spectra, wavelengths=(400, 500, 600, 700)):
+    np.asarray(spectra, "<f4").tofile(path)
+    path.with_suffix(".hdr").write_text(
+        f"ENVI\nsamples = {np.shape(spectra)[1]}\nlines = {len(spectra)}\nbands = 1\nheader offset = 0\n"
+        "file type = ENVI Spectral Library\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
+        f"wavelength units = nm\nwavelength = {{{', '.join(map(str, wavelengths))}}}\n")
+    return path
+
+
+@pytest.mark.parametrize("option", [("-b", "1-3"), ("-b", "400-500nm"), ("-exclude-range", "400-500nm"), ("-bbl", "ignore"),
+                                    ("-srcwin", 0, 0, 1, 1), ("-srcnodata", 0), ("-oo", "A=B"), ("-plan",)])
+def test_options_of_rasters_are_refused_by_name_for_libraries(tmp_path, option):
+    result = run("gdal_hsi_info", *option, write_sli(tmp_path / "lib.sli", [[1, 2, 3, 4]]))
+    assert result.code == 2 and f"{option[0]} cannot be used with a spectral library" in first_error(result)
+    assert "is a spectral library" not in first_error(result)
+
+
+def test_counts_of_libraries(tmp_path):
+    library = write_sli(tmp_path / "lib.sli", [[1, np.nan, 3, np.nan], [5, 6, 7, np.nan]])
+    for option in ("-count", "-extremes"):
+        facts = info(option, library)
+        assert (facts["missing_values"], facts["complete_bands"], facts["empty_bands"]) == (3, 2, [4])
+        assert facts["spectra"][0]["minimum"] == 1 and facts["spectra"][1]["maximum"] == 7
+    assert "missing_values" not in info(library)
+
+
+REFUSED = {
+    "lib.csv": ("wavelength_nm,oak\n400,0.1\n500,0.2,7\n", "line 3 has 3 columns instead of 2"),
+    "lib.txt": ("wavelength_nm oak\n400 0.1\n500 much\n600 0.2\n", "holds something that is no number ('much')"),
+    "long.csv": ("id,wavelength_nm,value\na,400,0.1\na,500,0.2\nb,400,0.3\nb,500,0.4\n", "is in long format"),
+    "x.jdx": ("##TITLE=x\n##XYDATA=(X++(Y..Y))\n4000 1 2\n", "is a JCAMP-DX file"),
+    "grid.txt": ("450.000\t0.1\n460.000\t0.2\n460.500\t0.3 0.4\n", "columns instead of"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_why_a_library_is_refused(tmp_path, name):
+    text, reason = REFUSED[name]
+    (tmp_path / name).write_text(text)
+    result = run("gdal_hsi_info", tmp_path / name)
+    assert result.code == 1 and "cannot open" in first_error(result)
+    assert "It cannot be read as a spectral library either: " in result.err and reason in result.err
+
+
+@pytest.mark.parametrize("content", [b"\x00\x01\x02nothing", b"<VRTDataset rasterXSize='1'>"])
+def test_what_cannot_be_a_library_has_one_reason(tmp_path, content):
+    (tmp_path / "f.dat").write_bytes(content)
+    result = run("gdal_hsi_info", tmp_path / "f.dat")
+    assert result.code == 1 and "spectral library" not in result.err
+
+
+def test_a_table_without_wavelengths_is_told_as_what_it_would_be(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    result = run("gdal_hsi_info", tmp_path / "t.csv")
+    assert result.code == 1 and "As a spectral library it would have 2 spectra of 2 bands without wavelengths." in result.err
+
+
+def test_a_file_of_matlab_may_hold_a_scene_beside_the_library(tmp_path):
+    scipy_io = pytest.importorskip("scipy.io")
+    scipy_io.savemat(tmp_path / "toy.mat", {"I": np.ones((6, 5, 12)), "J": np.ones((6, 5, 12)), "wl": 400 + 50. * np.arange(12),
+                                            "R": np.arange(36.).reshape(12, 3)})
+    result = run("gdal_hsi_info", tmp_path / "toy.mat")
+    assert result.code == 0 and "spectral library\n" in result.out and "no raster" not in result.out
+    assert "As a scene:     " in result.out and "holds several arrays that may be the scene" in result.out
+    assert "Name one of them" in json.loads(run("gdal_hsi_info", "-json", tmp_path / "toy.mat").out)["not_a_scene"]
+
+
+# --- no pixel that is valid in all bands
+
+
+@pytest.mark.parametrize("interleave", ["BSQ", "BIP"])
+def test_figures_of_bands_that_no_pixel_shares(tmp_path, interleave):
+    data = np.zeros((3, 20, 31), np.int16)
+    data[0, :, ::2] = np.arange(20)[:, None] + 5
+    data[1, :, 1::2] = 7
+    scene = write_scene(tmp_path / "s.img", data, nodata=0, dtype="i2", options=[f"INTERLEAVE={interleave}"])
+    for more in ((), ("-tile", 7, 3, "-threads", 3)):
+        result = run("gdal_hsi_info", "-json", "-extremes", *more, scene)
+        facts = json.loads(succeed(result).out)
+        assert facts["valid_pixels"] == 0 and facts["empty_bands"] == [3] and facts["counted_bands"] == [1, 2]
+        assert facts["minimum"] == [5, 7] and facts["maximum"] == [24, 7] and facts["mean"] == [14.5, 7]
+        assert facts["values"] == [320, 300]
+        assert "no pixel is valid in all 2 bands" in result.err
+    text = text_of("-extremes", scene)
+    assert "Band 1:         5 to 24, mean 14.5, 320 of 620 values" in text
+    assert "Band 2:         300 of 620 values" in text_of("-count", scene)
+
+
+def test_figures_of_a_scene_without_any_value(tmp_path):
+    scene = write_scene(tmp_path / "s.img", np.full((2, 4, 5), -1.), nodata=-1)
+    facts = info("-extremes", scene)
+    assert facts["valid_pixels"] == 0 and facts["empty_bands"] == [1, 2] and facts["minimum"] == [None, None]
+    assert "Band 2:         no value, 0 of 20 values" in text_of("-extremes", scene)
+    zeros = write_scene(tmp_path / "map.tif", np.zeros((1, 4, 5)), driver="GTiff")
+    assert "Band 1:         0 to 0, mean 0, 20 of 20 values" in text_of("-extremes", zeros)
+
+
+# --- units
+
+
+@pytest.mark.parametrize("fields, first, told", [
+    ("z plot titles = {Wavenumbers (cm-1), %Transmittance}\n", 2500, ""),
+    ("wavelength units = THz\n", 299792.458 / 4, ""),
+    ("", 4000, "no unit of the wavelengths is stated: nanometres are assumed (4000 to 5000)"),
+    ("wavelength units = Unknown\n", 4000, "nanometres are assumed"),
+    ("wavelength units = m\n", 4e12, "the wavelength of band 1 is taken for 4e+12 nm (and 1 more such wavelength)"),
+    ("z plot titles = {Raman shift (cm-1), Counts}\n", None, "'Raman shift (cm-1)' is not a unit of wavelengths"),
+    ("wavelength units = Index\n", None, "'Index' is not a unit of wavelengths"),
+])
+@pytest.mark.parametrize("kind", ["scene", "library"])
+def test_units_of_wavelengths(tmp_path, fields, first, told, kind):
+    """The same rule for scenes and libraries; 4000 and 5000 of what the header says."""
+    nm = [4, 5] if "THz" in fields else [4000, 5000]
+    path = write_sli(tmp_path / "f.sli", [[.1, .2]], nm)
+    header = path.with_suffix(".hdr")
+    text = header.read_text().replace("wavelength units = nm\n", fields)
+    if kind == "scene":
+        text = text.replace("ENVI Spectral Library", "ENVI Standard").replace("samples = 2", "samples = 1").replace("bands = 1", "bands = 2")
+    header.write_text(text)
+    result = run("gdal_hsi_info", "-json", path)
+    found = json.loads(succeed(result).out)["wavelengths_nm"]
+    assert (found[:1] == [pytest.approx(first)]) if first else not found or found == [None, None]
+    assert (told in result.err) if told else "Warning" not in result.err, result.err

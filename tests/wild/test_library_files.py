@@ -93,7 +93,7 @@ def test_units_are_guessed_by_size(units, scene, tmp_path):
 
 def test_a_unit_that_is_none_is_told(scene, tmp_path):
     result = assert_angles(scene, write_library(tmp_path / "l.sli", units="wavelength units = Index\n"))
-    assert "'wavelength units = Index' is no unit of wavelengths" in result.err
+    assert "'Index' is not a unit of wavelengths: the wavelengths are unknown" in result.err
 
 
 @pytest.mark.parametrize("numbers, names", [(" ", ", "), ("; ", "; "), (";", ";"), ("\t", ",")])

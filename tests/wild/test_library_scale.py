@@ -221,7 +221,7 @@ def test_deviations_of_other_bands_are_refused(tmp_path):
     for names, fault in ((nm[::-1], "2150 nm beside 2000 nm"), ([v + 5 for v in nm], "2005 nm beside 2000 nm"), (nm, None), (None, None)):
         sigma = write_scene(tmp_path / "sigma.tif", 0.01 * CUBE, driver="GTiff", dtype="f4", wavelengths=names)
         scene = write_scene(tmp_path / "s.tif", CUBE, driver="GTiff", dtype="f4", wavelengths=nm)
-        np.savetxt(tmp_path / "lib.csv", np.vstack([nm, SPECTRA]).T, delimiter=",", header="wavelength,a,b,c", comments="")
+        np.savetxt(tmp_path / "lib.csv", np.vstack([nm, SPECTRA]).T, delimiter=",", header="wavelength_nm,a,b,c", comments="")
         result = run("gdal_hsi_unmix", "-overwrite", "-draws", 2, "-uncertainty", sigma, scene, tmp_path / "lib.csv", tmp_path / "a.tif")
         assert result.code == (1 if fault else 0), result.err
         assert fault is None or fault in first_error(result)

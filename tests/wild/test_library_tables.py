@@ -67,10 +67,14 @@ MICROMETRES = NM / 1000
     ("Wavenumber", 1e7 / NM), ("wavenumber (cm-1)", 1e7 / NM), ("cm^-1", 1e7 / NM), ("Wellenlänge (nm)", NM), ("CWL", NM),
     ("wavelength (angstrom)", NM * 10), ("Wavelength (A)", NM * 10), ("wl [A]", NM * 10), ("Wavelength (mm)", NM / 1e6),
     ("wavelength_mm", NM / 1e6), ("Wavelength (m)", NM / 1e9), ("Wavelength in metres", NM / 1e9),
+    ("wavelength_m", NM / 1e9), ("Frequency (THz)", 299792.458 / NM), ("GHz", 299792458 / NM), ("Energy (eV)", 1239.841984332 / NM),
+    ("Photon energy [keV]", 1.239841984332 / NM), ("wn", 1e7 / NM), ("Wave number (1/m)", 1e9 / NM),
 ])
 def test_names_of_wavelengths(head, values, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns([head], [values]), encoding="utf-8")
-    assert "Warning" not in assert_shares(scene, tmp_path / "l.csv").err
+    said = assert_shares(scene, tmp_path / "l.csv").err
+    unit = head in ("Wavelength", "wvl", "Wvl", "lambda", "Band center", "centre", "CWL")
+    assert ("no unit of the wavelengths is stated" in said) == unit and said.count("Warning") == unit
     # They place the bands: in another order of lines they are the same ones.
     lines = columns([head], [values]).splitlines()
     (tmp_path / "l.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n", encoding="utf-8")

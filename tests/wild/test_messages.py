@@ -29,7 +29,7 @@ def write_sli(path, spectra, wavelengths=NM):
 
 
 def write_csv(path, spectra):
-    lines = ["wavelength," + ",".join(f"stone {k + 1}" for k in range(len(spectra)))]
+    lines = ["wavelength_nm," + ",".join(f"stone {k + 1}" for k in range(len(spectra)))]
     lines += [f"{nm}," + ",".join(repr(float(v)) for v in spectra[:, b]) for b, nm in enumerate(NM)]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -63,13 +63,11 @@ def test_long_libraries_and_missing_values(tmp_path):
     assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["spectra"][4] == {"name": "stone 5", "minimum": None, "maximum": None}
 
 
-@pytest.mark.parametrize("arguments", [("gdal_hsi_info", "-b", "1"), ("gdal_hsi_info", "-plan"), ("gdal_hsi_info", "-count"), ("gdal_hsi_pca",)])
 @pytest.mark.parametrize("name", ["lib.sli", "lib.csv"])
-def test_a_library_is_no_scene(tmp_path, arguments, name):
+def test_a_library_is_no_scene(tmp_path, name):
     path = (write_sli if name.endswith("sli") else write_csv)(tmp_path / name, spectra_of(3))
-    outputs = [] if arguments[0] == "gdal_hsi_info" else [tmp_path / "y.tif"]
     with assert_untouched(tmp_path):
-        result = run(*arguments, path, *outputs)
+        result = run("gdal_hsi_pca", path, tmp_path / "y.tif")
     assert result.code == 1 and f"'{path}' is a spectral library (3 spectra of 4 bands), and no raster" in first_error(result)
     assert "gdal_hsi_unmix" in result.err and "-target" in result.err
 

@@ -7,6 +7,7 @@
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -96,18 +97,9 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
     const size_t bands = library.bands();
     library.wavelengths_nm = header_list(header, "wavelength", bands, path, library);
     library.fwhm_nm = header_list(header, "fwhm", bands, path, library);
-    const std::string* const units = header.find("wavelength units");
-    const bool told = units != nullptr && !units->empty() && !EQUAL(units->c_str(), "unknown");
-    double largest = 0;
-    for (const double v : library.wavelengths_nm)
-        if (v > largest) largest = v;
-    const bool known = !library.wavelengths_nm.empty();
-    wavelengths_to_nm(library, path, told ? *units : "");
-    if (known && library.wavelengths_nm.empty() && told)
-        note(library, path, "'wavelength units = " + *units + "' is no unit of wavelengths: it has none");
-    // In the unit of the wavelengths.
-    const bool micrometres = told ? are_micrometres(largest, *units) : largest > 0 && largest < 100;
-    widths_to_nm(library, path, micrometres ? "um" : told ? *units : "nm");
+    const std::string units = envi_wavelength_unit(header);
+    const std::string unit = wavelengths_to_nm(library, path, units);
+    widths_to_nm(library, path, !unit.empty() ? unit : units.empty() ? "nm" : units);
 }
 
 /// Values that the header marks: ignored, or of a band that is bad.

@@ -97,12 +97,16 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
             library.missing += std::isnan(v);
         for (size_t b = 0; b < profile->good.size(); ++b)
             if (profile->good[b] == 0) profile->y[b] = no_library_value;
-        auto nm = profile->x;
-        library_to_nm(nm, profile->unit);
         SpectralLibrary own;
         take_band_numbers(own, profile->band_numbers(), true);
+        if (own.band_numbers.empty()) {
+            own.wavelengths_nm = profile->x;
+            wavelengths_to_nm(own, path, profile->unit);
+        }
+        const auto& nm = own.wavelengths_nm;
         if (library.spectra.empty()) {
             library.wavelengths_nm = nm;
+            library.notes = own.notes;
             library.band_numbers = own.band_numbers;
             library.numbers_told = own.numbers_told;
         } else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm) ||

@@ -80,8 +80,9 @@ double library_number(const std::string& text);
 double number_with_comma(const std::string& text);
 /// In nanometres; empty when none is known.
 void library_to_nm(std::vector<double>& values, const std::string& units);
-/// The same of the library's wavelengths, with a note where `units` is wrong (are_micrometres()).
-void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
+/// The same of the library's wavelengths, in the unit that chosen_unit() takes `units` for, with its note.
+/// Returns the unit's symbol; empty where there are no wavelengths.
+std::string wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The same of the library's widths, with a note where one is negative or infinite.
 void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The file's bytes. \throws Error.

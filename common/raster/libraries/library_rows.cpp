@@ -10,51 +10,125 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace hsi::raster {
 namespace {
 
-/// A name of a column as a band: 450, X450.5 (R), wl_450, 450nm, 0.45 um; or b12, "Band 12".
+/// A name of a column as a band: 450, X450.5 (R), wl_450, 450nm, Band_450nm, spc.450, 450_ref, 0.45 um; or
+/// b12, "Band 12".
 struct BandName {
     double value = no_library_value;
     std::string unit;
     bool number = false; ///< of a band
     bool marked = false; ///< as a wavelength, by a word or a unit
+    bool loose = false;  ///< no word of it speaks of bands: the other names must have the same words
+    std::string words;   ///< the name without its number
+
+    /// Whether both columns may be bands of the same spectra.
+    bool fits(const BandName& other) const {
+        return std::isfinite(value) && std::isfinite(other.value) && number == other.number &&
+               loose == other.loose && (!loose || words == other.words);
+    }
 };
+
+/// The unit of wavelengths that a word is, of those that instruments have.
+std::string band_unit(const std::string& word) {
+    const WavelengthUnit* const unit = word_unit(word);
+    const std::string symbol = unit == nullptr ? "" : unit->symbol;
+    return one_of(symbol, {"m", "cm", "mm"}) ? std::string() : symbol;
+}
+
+/// A number within a name, and the words before and behind it.
+struct NumberIn {
+    double value = no_library_value;
+    std::vector<std::string> before, after;
+    std::string unit() const {
+        if (std::string unit = after.empty() ? "" : band_unit(after.front()); !unit.empty()) return unit;
+        return before.empty() ? std::string() : band_unit(before.back());
+    }
+};
+
+/// The number of a name that is a wavelength or counts a band: one with a unit, else the first where the name
+/// begins with it, else the last ("B1_450").
+NumberIn number_in(const std::string& head) {
+    constexpr const char* digits = "0123456789";
+    NumberIn found;
+    for (size_t at = head.find_first_of(digits); at != std::string::npos;) {
+        size_t end = std::min(head.find_first_not_of("0123456789.,", at), head.size());
+        const size_t next = head.find_first_of(digits, end);
+        while (end > at && (head[end - 1] == '.' || head[end - 1] == ','))
+            --end;
+        NumberIn one{cell_number(head.substr(at, end - at)), words_of(head.substr(0, at)),
+                     words_of(head.substr(end))};
+        const bool unit = !one.unit().empty();
+        if (unit || at == 0 || next == std::string::npos) return one;
+        at = next;
+    }
+    return found;
+}
+
+bool is_word_of_bands(const std::string& word) {
+    return is_wavelength_word(word) || !band_unit(word).empty() ||
+           one_of(word, {"x",          "w",           "wn",       "v",     "r",
+                         "refl",       "reflectance", "rfl",      "ref",   "spc",
+                         "spec",       "spectra",     "rho",      "rrs",   "abs",
+                         "absorbance", "rad",         "radiance", "trans", "transmittance",
+                         "scan",       "visnir",      "vis",      "nir",   "vnir",
+                         "swir",       "mir",         "mean",     "avg",   "pcnt",
+                         "pct",        "percent",     "corr",     "raw"});
+}
+
+bool is_word_for_band(const std::string& word) {
+    return one_of(word, {"b", "band", "bands", "ch", "channel"});
+}
+
+/// What names of samples begin with.
+bool is_word_for_sample(const std::string& word) {
+    return one_of(word, {"sample",   "samples", "spectrum",   "plot",      "site",     "point",     "pixel",
+                         "id",       "ident",   "identifier", "accession", "lab",      "barcode",   "code",
+                         "specimen", "tree",    "leaf",       "target",    "class",    "roi",       "no",
+                         "nr",       "num",     "number",     "file",      "fid",      "oid",       "uid",
+                         "row",      "line",    "n",          "date",      "year",     "month",     "day",
+                         "doy",      "time",    "label",      "name",      "title",    "replicate", "rep",
+                         "plant",    "lat",     "lon",        "latitude",  "longitude"});
+}
 
 BandName band_name(std::string head) {
     BandName name;
     const bool wavenumber = take_wavenumber_unit(head);
-    name.marked = wavenumber;
     if (wavenumber) name.unit = "cm-1";
     name.value = cell_number(head);
+    name.marked = wavenumber;
     if (std::isfinite(name.value)) return name;
-    const size_t digit = head.find_first_of("0123456789");
-    if (digit == std::string::npos) return name;
-    const size_t end = head.find_first_not_of("0123456789.,", digit);
-    name.value = cell_number(head.substr(digit, std::min(end, head.size()) - digit));
-    if (!std::isfinite(name.value)) return name;
-    std::string before = lower(head.substr(0, digit));
-    while (!before.empty() && std::string(" _-.([").find(before.back()) != std::string::npos)
-        before.pop_back();
-    std::string after = end == std::string::npos ? std::string() : lower(head.substr(end));
-    std::erase_if(after, [](char c) { return std::string(" _-.()[]").find(c) != std::string::npos; });
-    if (!wavenumber) name.unit = before == "wn" ? "cm-1" : unit_of(after);
-    name.marked = !name.unit.empty() || is_wavelength_word(before);
-    name.number = after.empty() && one_of(before, {"b", "band", "ch", "channel"});
-    const bool wavelength = before.empty() || is_wavelength_word(before) || !unit_of(before).empty() ||
-                            one_of(before, {"x", "w", "wn", "r", "refl", "reflectance"});
-    if ((!after.empty() && unit_of(after).empty()) || (!wavelength && !name.number))
-        name.value = no_library_value;
+    const NumberIn number = number_in(head);
+    if (!std::isfinite(number.value)) return name;
+    if (!wavenumber) name.unit = number.unit();
+    const auto& [value, before, after] = number;
+    name.marked = !name.unit.empty() ||
+                  (!before.empty() && std::any_of(before.begin(), before.end(), is_wavelength_word));
+    name.number =
+        name.unit.empty() && before.size() == 1 && after.empty() && is_word_for_band(before.front());
+    const auto speaks_of_bands = [](const std::string& word) {
+        return is_word_of_bands(word) || is_word_for_band(word) ||
+               word.find_first_not_of("0123456789") == std::string::npos;
+    };
+    name.loose = !std::all_of(before.begin(), before.end(), speaks_of_bands) ||
+                 !std::all_of(after.begin(), after.end(), is_word_of_bands);
+    for (const auto* const words : {&before, &after})
+        for (const std::string& word : *words)
+            name.words += word + " ";
+    const bool sample = !before.empty() && is_word_for_sample(before.front());
+    if ((sample && name.unit.empty()) || says_statistic(name.words)) return name;
+    name.value = value;
     return name;
 }
 
-/// Columns from `begin` to before `end` that are called by their bands.
-struct Run {
-    size_t begin = 0, end = 0;
-    size_t size() const { return end - begin; }
-};
+/// The columns that are called by bands, rising; empty: none are.
+using Run = std::vector<size_t>;
+
+bool is_in(const Run& run, size_t c) { return std::find(run.begin(), run.end(), c) != run.end(); }
 
 /// Whether names from `begin` to before `end` are wavelengths in any order, none twice.
 bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bool any) {
@@ -64,36 +138,67 @@ bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bo
     return true;
 }
 
-/// The longest run of names that rise or fall as wavelengths of a sensor do (spectrometers overlap: one step
-/// of ten may go back), or count bands. In any order they may be where a word or a unit marks them all, or
-/// where, `in_lines`, texts in front of the numbers tell that spectra are lines.
-Run longest_run(const std::vector<BandName>& names, bool in_lines) {
+/// Whether the names from `begin` to before `end`, which fit each other, are bands: they rise or fall as
+/// wavelengths of a sensor do (spectrometers overlap: one step of ten may go back), or count bands. In any
+/// order they may be where a word or a unit marks them all, or where, `in_lines`, texts in front of the
+/// numbers show that spectra are lines. `corner`: a cell before them says that they are wavelengths.
+bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, bool in_lines, bool corner) {
+    size_t up = 0, down = 0, next = 0;
+    double low = names[begin].value, high = low;
+    bool whole = true;
+    for (size_t c = begin; c < end; ++c) {
+        const double step = c == begin ? 0 : names[c].value - names[c - 1].value;
+        up += step > 0;
+        down += step < 0;
+        next += step == 1;
+        low = std::min(low, names[c].value);
+        high = std::max(high, names[c].value);
+        whole &= names[c].value == std::floor(names[c].value);
+    }
+    const size_t steps = end - begin - 1;
+    if (names[begin].number) return next == steps;
+    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose; // they count
+    const bool marked = names[begin].marked;
+    const bool placed = low >= 100 || (low >= 0.1 && high < 250 && (marked || !whole)) ||
+                        !names[begin].unit.empty() || (corner && in_lines && low > 0);
+    constexpr size_t enough = 5; // columns, where no word speaks of bands
+    if (names[begin].loose && !marked)
+        return begin > 0 && placed && steps + 1 >= enough && (up == steps || down == steps);
+    return placed && (10 * std::max(up, down) >= 9 * steps || are_places(names, begin, end, in_lines));
+}
+
+/// Further columns beyond others that go on as the run does: names of the same kind that rise or fall on.
+void go_on(const std::vector<BandName>& names, Run& run) {
+    const double rise = names[run.back()].value - names[run.front()].value;
+    const auto follows = [&](size_t c, size_t before) {
+        return names[c].fits(names[before]) && names[c].unit == names[before].unit &&
+               (names[c].value - names[before].value) * rise > 0;
+    };
+    for (size_t c = run.back() + 1; c < names.size(); ++c)
+        if (follows(c, run.back())) run.push_back(c);
+    for (size_t c = run.front(); c-- > 0;)
+        if (names[c].fits(names[run.front()]) && follows(run.front(), c)) run.insert(run.begin(), c);
+}
+
+/// The longest run of names that are bands.
+Run longest_run(const TextTable& table, const std::vector<BandName>& names, bool in_lines) {
+    const bool corner = std::any_of(table.head.begin(), table.head.end(), [](const std::string& head) {
+        return says_wavelengths(head) == Said::plainly;
+    });
+
     Run best;
     for (size_t begin = 0; begin < names.size();) {
         size_t end = begin;
-        while (end < names.size() && std::isfinite(names[end].value) &&
-               names[end].number == names[begin].number)
+        while (end < names.size() && names[end].fits(names[begin]))
             ++end;
-        if (end - begin > std::max<size_t>(best.size(), 1)) {
-            size_t up = 0, down = 0, next = 0;
-            double low = names[begin].value, high = low;
-            for (size_t c = begin + 1; c < end; ++c) {
-                const double step = names[c].value - names[c - 1].value;
-                up += step > 0;
-                down += step < 0;
-                next += step == 1;
-                low = std::min(low, names[c].value);
-                high = std::max(high, names[c].value);
-            }
-            const size_t steps = end - begin - 1;
-            const bool placed = low >= 100 || (low >= 0.1 && high < 250);
-            if (names[begin].number ? next == steps
-                                    : placed && (10 * std::max(up, down) >= 9 * steps ||
-                                                 are_places(names, begin, end, in_lines)))
-                best = {begin, end};
+        if (end - begin > std::max<size_t>(best.size(), 1) &&
+            are_bands(names, begin, end, in_lines, corner)) {
+            best.resize(end - begin);
+            std::iota(best.begin(), best.end(), begin);
         }
         begin = std::max(end, begin + 1);
     }
+    if (!best.empty()) go_on(names, best);
     return best;
 }
 
@@ -106,53 +211,74 @@ Column numbers_behind(const TextTable& table, size_t begin) {
     return all;
 }
 
+bool is_text_column(const TextTable& table, size_t c) {
+    return std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+        return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c]));
+    });
+}
+
+/// How many times the least of numbers their greatest is: a sensor's wavelengths span more than numbers of
+/// samples.
+double spread(const Column& numbers) {
+    const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+    return *low > 0 ? *high / *low : 1;
+}
+
+/// Whether the column `c`, all of numbers, holds the bands of spectra that stand in columns, though names of
+/// columns may be bands, too.
+bool is_axis(const TextTable& table, size_t c, const Column& column, const std::vector<BandName>& names,
+             const Run& run) {
+    const std::string& head = table.head[c];
+    const auto words = words_of(head);
+    if (head == "band") return true; // as the suite writes it
+    const bool sample = std::any_of(words.begin(), words.end(), is_word_for_sample);
+    if (counts_lines(column))
+        return (names[run.front()].loose && !sample) || (!words.empty() && is_word_for_band(words.front()));
+    Column across;
+    for (const size_t k : run)
+        across.push_back(names[k].value);
+    constexpr double wide = 1.1;
+    if (says_wavelengths(head) == Said::plainly)
+        return never_turns(column) && (spread(column) > wide || spread(column) >= spread(across));
+    const bool marked = names[run.front()].marked;
+    if (c != 0 || marked || sample || !are_likely_wavelengths(column, numbers_behind(table, 1))) return false;
+    const bool neutral =
+        one_of(lower(head), {"", "x", "index", "unnamed: 0"}) || is_word_for_band(lower(head));
+    return (neutral && spread(column) > wide) || !are_whole(column) || spread(column) > spread(across);
+}
+
 /// Whether a table with such names of columns is one of columns all the same: the spectra are called by
 /// numbers, and wavelengths or numbers of bands stand in front.
-bool has_axis_in_front(const TextTable& table) {
-    for (size_t c = 0; c < std::min<size_t>(2, table.columns()); ++c) {
+bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
+    for (size_t c = 0; c < std::min<size_t>(2, run.front()); ++c) {
         Column column;
         for (const auto& row : table.rows)
             column.push_back(cell_number(row[c]));
-        const bool whole =
-            std::all_of(column.begin(), column.end(), [](double v) { return std::isfinite(v); });
-        if (EQUAL(table.head[c].c_str(), "band") && whole) return true;
-        const auto words = words_of(table.head[c]);
-        if (!whole) continue;
-        if (counts_lines(column)) {
-            if (!words.empty() &&
-                one_of(words.front(), {"band", "bands", "channel", "channels", "chan", "ch"}))
-                return true;
-            continue;
-        }
-        if (says_wavelengths(table.head[c]) == Said::plainly && direction(column) != 0) return true;
-        if (c == 0 && are_likely_wavelengths(column, numbers_behind(table, 1))) return true;
+        if (std::all_of(column.begin(), column.end(), [](double v) { return std::isfinite(v); }) &&
+            is_axis(table, c, column, names, run))
+            return true;
     }
     return false;
 }
 
 /// The column that names the lines: one that is called so, else the first that holds a text.
 size_t column_of_names(const TextTable& table, const Run& run) {
-    const auto is_text = [&](size_t c) {
-        return std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
-            return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c]));
-        });
-    };
-    const auto outside = [&](size_t c) { return c < run.begin || c >= run.end; };
     for (const char* word : {"name", "names", "spectrum", "spectra", "sample", "label", "title", "id"})
         for (size_t c = 0; c < table.columns(); ++c) {
             const auto words = words_of(table.head[c]);
-            if (outside(c) && std::find(words.begin(), words.end(), word) != words.end() && is_text(c))
+            if (!is_in(run, c) && std::find(words.begin(), words.end(), word) != words.end() &&
+                is_text_column(table, c))
                 return c;
         }
     for (size_t c = 0; c < table.columns(); ++c)
-        if (outside(c) && is_text(c)) return c;
-    return outside(0) ? 0 : table.columns();
+        if (!is_in(run, c) && is_text_column(table, c) && stated_unit_of_column(table, c).empty()) return c;
+    return is_in(run, 0) ? table.columns() : 0;
 }
 
 /// The column `class`, where it is not that of the names, or none.
 size_t column_of_classes(const TextTable& table, const Run& run, size_t called) {
     for (size_t c = 0; c < table.columns(); ++c)
-        if (c != called && (c < run.begin || c >= run.end) && EQUAL(table.head[c].c_str(), "class")) return c;
+        if (c != called && !is_in(run, c) && EQUAL(table.head[c].c_str(), "class")) return c;
     return table.columns();
 }
 
@@ -165,11 +291,11 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
         marks = values;
     } else if (kind == TableColumn::widths) {
         library.fwhm_nm = values;
-        const std::string own = unit_in(name);
-        widths_to_nm(library, path, !own.empty() ? own : !unit.empty() ? unit : "nm");
+        const std::string own = stated_unit(name);
+        widths_to_nm(library, path, !own.empty() ? own : unit);
     } else if (said == Said::plainly || said == Said::perhaps) {
         Column nm = values;
-        library_to_nm(nm, unit_in(name));
+        library_to_nm(nm, stated_unit(name));
         const double same = share_of_same(library.wavelengths_nm, nm);
         constexpr double most = 0.5;
         if (same < most && !are_possible_wavelengths(values)) return false;
@@ -191,42 +317,105 @@ bool are_lines_with_names(const TextTable& table) {
     });
 }
 
+/// Whether the names are numbers of bands: b1, b2 ..., or 1, 2 ...
+bool counts_bands(const std::vector<BandName>& names, const Run& run) {
+    Column numbers;
+    for (const size_t c : run)
+        numbers.push_back(names[c].value);
+    return names[run.front()].number || (counts_lines(numbers) && names[run.front()].unit.empty());
+}
+
+/// The unit of the wavelengths: in their names, in the cells before them (the corner), in a column of units,
+/// or above the table.
+std::string unit_of_names(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
+    if (const std::string& unit = names[run.front()].unit; !unit.empty()) return unit;
+    for (size_t c = run.front(); c-- > 0;) {
+        const auto words = words_of(table.head[c]);
+        if (says_wavelengths(table.head[c]) == Said::nothing &&
+            std::none_of(words.begin(), words.end(), is_wavelength_word))
+            continue;
+        if (std::string unit = stated_unit(table.head[c]); !unit.empty()) return unit;
+    }
+    for (size_t c = 0; c < table.columns(); ++c)
+        if (!is_in(run, c))
+            if (std::string unit = stated_unit_of_column(table, c); !unit.empty()) return unit;
+    return table.unit;
+}
+
+std::vector<std::string> cells_in(const std::vector<std::string>& row, const Run& run) {
+    std::vector<std::string> cells;
+    for (const size_t c : run)
+        cells.push_back(row[c]);
+    return cells;
+}
+
+/// The lines that hold statistics of the others, such as Std and N; none where all do.
+std::set<size_t> lines_of_statistics(const std::vector<std::string>& names) {
+    std::set<size_t> found;
+    for (size_t r = 0; r < names.size(); ++r)
+        if (says_statistic(names[r])) found.insert(r);
+    return found.size() < names.size() ? found : std::set<size_t>();
+}
+
 } // namespace
+
+std::string stated_unit_of_column(const TextTable& table, size_t c) {
+    const auto words = words_of(table.head.empty() ? std::string() : table.head[c]);
+    if (std::none_of(words.begin(), words.end(), [](const std::string& word) {
+            return one_of(word, {"unit", "units", "xunit"});
+        }))
+        return {};
+    std::string unit;
+    for (const auto& row : table.rows) {
+        if (is_empty_cell(row[c])) continue;
+        const WavelengthUnit* const one = field_unit(row[c]);
+        if (one == nullptr || (!unit.empty() && unit != one->symbol)) return {};
+        unit = one->symbol;
+    }
+    return unit;
+}
 
 std::optional<SpectralLibrary> library_of_rows(const std::string& path, const TextTable& table, bool known) {
     if (table.head.empty()) return std::nullopt;
     std::vector<BandName> names;
     for (const auto& head : table.head)
         names.push_back(band_name(head));
-    const Run run = longest_run(names, are_lines_with_names(table));
-    if (run.size() < 2 || (!known && has_axis_in_front(table))) return std::nullopt;
-    SpectralLibrary library;
-    std::string unit = names[run.begin].unit;
-    if (unit.empty() && run.begin > 0) unit = unit_in(table.head[run.begin - 1]);
-    if (!names[run.begin].number) {
-        for (size_t c = run.begin; c < run.end; ++c)
-            library.wavelengths_nm.push_back(names[c].value);
-        wavelengths_to_nm(library, path, unit);
-    }
+    const Run run = longest_run(table, names, are_lines_with_names(table));
+    if (run.size() < 2 || (!known && has_axis_in_front(table, names, run))) return std::nullopt;
     const size_t called = column_of_names(table, run);
     const size_t classes = column_of_classes(table, run, called);
-    Column marks;
+    std::vector<std::string> lines;
+    std::vector<Column> spectra;
     for (size_t r = 0; r < table.rows.size(); ++r) {
-        const auto& row = table.rows[r];
-        const std::vector<std::string> cells(row.begin() + static_cast<std::ptrdiff_t>(run.begin),
-                                             row.begin() + static_cast<std::ptrdiff_t>(run.end));
-        Column spectrum = spectrum_numbers(path, "spectrum " + std::to_string(r + 1), cells);
+        const auto cells = cells_in(table.rows[r], run);
+        spectra.push_back(spectrum_numbers(path, "spectrum " + std::to_string(r + 1), cells));
+        lines.push_back(called < table.columns() ? table.rows[r][called] : std::string());
         for (size_t b = 0; b < cells.size(); ++b)
-            if (std::isnan(spectrum[b]) && !is_empty_cell(cells[b])) return std::nullopt;
-        std::string name = called < row.size() ? row[called] : std::string();
-        if (!library.wavelengths_nm.empty() && take_line_beside(path, name, spectrum, library, marks, unit))
+            if (std::isnan(spectra[r][b]) && !is_empty_cell(cells[b])) return std::nullopt;
+    }
+    SpectralLibrary library;
+    std::string unit;
+    if (!counts_bands(names, run)) {
+        for (const size_t c : run)
+            library.wavelengths_nm.push_back(names[c].value);
+        unit = wavelengths_to_nm(library, path, unit_of_names(table, names, run));
+    }
+    const auto statistics = lines_of_statistics(lines);
+    Column marks;
+    for (size_t r = 0; r < lines.size(); ++r) {
+        std::string& name = lines[r];
+        if (!library.wavelengths_nm.empty() && take_line_beside(path, name, spectra[r], library, marks, unit))
             continue;
+        if (statistics.count(r) > 0) {
+            note(library, path, "the line '" + name + "' holds a statistic; it is left out");
+            continue;
+        }
         if (name.empty()) name = "Spectrum " + std::to_string(library.names.size() + 1);
         library.missing += static_cast<size_t>(
-            std::count_if(spectrum.begin(), spectrum.end(), [](double v) { return std::isnan(v); }));
-        library.spectra.push_back(std::move(spectrum));
+            std::count_if(spectra[r].begin(), spectra[r].end(), [](double v) { return std::isnan(v); }));
+        library.spectra.push_back(std::move(spectra[r]));
         library.names.push_back(std::move(name));
-        if (classes < row.size()) library.classes.push_back(row[classes]);
+        if (classes < table.columns()) library.classes.push_back(table.rows[r][classes]);
     }
     if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
     for (auto& spectrum : library.spectra)

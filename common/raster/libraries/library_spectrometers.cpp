@@ -222,7 +222,7 @@ Places sed_wavelengths(const std::string& path, const std::vector<std::string>& 
     for (const Said wanted : {Said::plainly, Said::perhaps})
         for (size_t c = 0; c < columns.size(); ++c)
             if (says_wavelengths(columns[c]) == wanted) {
-                std::string unit = unit_in(columns[c]);
+                std::string unit = stated_unit(columns[c]);
                 const Column numbers = column_of(rows, c);
                 if (unit.empty() && *std::max_element(numbers.begin(), numbers.end()) < 100) unit = "um";
                 return {c, unit.empty() ? "nm" : unit};

@@ -25,9 +25,10 @@ struct Columns {
     std::vector<Column> values;
     SpectralLibrary library;
     std::vector<bool> used;
-    std::string unit;                 ///< of the wavelengths
-    std::optional<size_t> axis;       ///< the column of the wavelengths
-    std::optional<size_t> numbers;    ///< the column of numbers of bands
+    std::string stated;            ///< the unit of the wavelengths, as something beside their name states it
+    std::string unit;              ///< of the wavelengths; empty: they are unknown
+    std::optional<size_t> axis;    ///< the column of the wavelengths
+    std::optional<size_t> numbers; ///< the column of numbers of bands
     const std::vector<bool>& percent; ///< columns that a line of units has in percent; as long, or empty
 
     const std::string& head(size_t c) const { return table.head[c]; }
@@ -40,6 +41,11 @@ struct Columns {
             if (std::isnan(values[c][r]) && !is_empty_cell(table.rows[r][c])) return &table.rows[r][c];
         return nullptr;
     }
+    bool has_number(size_t c) const {
+        return std::any_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
+    }
+    /// The suite's own tables: all columns behind the second are spectra, whatever they are called.
+    bool own() const { return table.head.size() > 1 && head(0) == "band" && head(1) == "wavelength"; }
     bool all_numbers(size_t c) const {
         return std::all_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
@@ -60,12 +66,7 @@ void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
     t.used[c] = true;
     t.axis = c;
     t.library.wavelengths_nm = t.values[c];
-    double largest = 0;
-    for (const double v : t.values[c])
-        if (v > largest) largest = v;
-    t.unit = !unit.empty() ? unit : largest < 100 ? "um" : "nm";
-    wavelengths_to_nm(t.library, t.path, t.unit);
-    if (are_micrometres(largest, t.unit)) t.unit = "um";
+    t.unit = wavelengths_to_nm(t.library, t.path, !unit.empty() ? unit : t.own() ? "nm" : t.stated);
 }
 
 void take_numbers(Columns& t, size_t c) {
@@ -109,6 +110,8 @@ bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
 void judge_first(Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (!t.all_numbers(c)) return;
+    if (!t.stated.empty() && !placed && never_turns(column) && !counts_lines(column))
+        return take_wavelengths(t, c, {});
     const bool named = !t.table.head.empty() && !t.head(c).empty();
     const bool number = !named || says_number(t.head(c));
     if (placed && !number) return;
@@ -119,12 +122,12 @@ void judge_first(Columns& t, size_t c, bool placed) {
         others.insert(others.end(), t.values[k].begin(), t.values[k].end());
     const bool called = named && says_wavelengths(t.head(c)) == Said::of_one;
     if (((number || called) && direction(column) != 0) || are_likely_wavelengths(column, others)) {
-        take_wavelengths(t, c, named ? unit_in(t.head(c)) : std::string());
-        if (named)
-            note(t.library, t.path,
-                 "the first column, " + t.named(c) + ", " +
-                     (column.front() < column.back() ? "rises" : "falls") +
-                     " as wavelengths do and is taken for them, in " + t.unit);
+        const std::string unit = named ? stated_unit(t.head(c)) : std::string();
+        const auto [low, high] = std::minmax_element(column.begin(), column.end());
+        take_wavelengths(t, c, unit.empty() ? chosen_unit("", *low, *high).unit->symbol : unit);
+        note(t.library, t.path,
+             "the first column, " + t.named(c) + ", " + (column.front() < column.back() ? "rises" : "falls") +
+                 " as wavelengths do and is taken for them" + (t.unit.empty() ? "" : ", in " + t.unit));
     } else if (direction(column) != 0) {
         note(t.library, t.path,
              "the first column, " + t.named(c) +
@@ -146,26 +149,26 @@ void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
     const auto& head = t.table.head;
-    const bool own =
-        head.size() > 1 && head[0] == "band" && head[1] == "wavelength"; // as the suite writes it
     std::string others;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || t.text_in(c)) continue;
-        if (own && unit_in(head[c]).empty()) continue; // spectra may be called anything
+        if (t.own() && stated_unit(head[c]).empty()) continue; // spectra may be called anything
         const bool named = !t.table.head.empty();
         Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
         if (said == Said::nothing && named && !t.head(c).empty() &&
             EQUAL(t.head(c).c_str(), t.head(a).c_str()))
             said = Said::of_one;
+        const bool other = said == Said::plainly && is_other_axis(t.head(c));
+        if (t.unit.empty() && !other) continue;
         Column nm = t.values[c], numbers = nm;
         std::erase_if(numbers, [](double v) { return !std::isfinite(v); });
         const bool possible = are_possible_wavelengths(numbers);
-        library_to_nm(nm, named ? unit_in(t.head(c)) : std::string());
+        library_to_nm(nm, named ? stated_unit(t.head(c)) : std::string());
         const double same = share_of_same(t.library.wavelengths_nm, nm);
         if (said == Said::nothing) {
             // What is no wavelength by its name is one only where no spectrum has such numbers.
             if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
-        } else if (same < 1) { // a spectrum may be called wavelength; its numbers are others
+        } else if (same < 1 && !other) { // a spectrum may be called wavelength; its numbers are others
             constexpr double most = 0.5;
             if (possible || same >= most) refuse_axes(t, c);
             continue;
@@ -230,22 +233,21 @@ void find_axis(Columns& t) {
                 first = c + 1;
                 break;
             }
-    bool placed = !t.library.wavelengths_nm.empty();
-    for (size_t c = 0; c < count && !head.empty() && !placed; ++c) {
-        const Said said = says_wavelengths(head[c]);
-        if (t.used[c] || said == Said::nothing || said == Said::of_one) continue;
-        // A word that may be a spectrum's name, too, must stand in front and rise or fall.
-        if (said == Said::perhaps && (c > first || !t.all_numbers(c) || direction(t.values[c]) == 0))
-            continue;
-        if (t.text_in(c)) refuse_text(t, c);
-        take_wavelengths(t, c, unit_in(head[c]));
-        placed = true;
-    }
+    for (const bool other : {false, true}) // quantities that do not convert only where there is no other
+        for (size_t c = 0; c < count && !head.empty() && !t.axis; ++c) {
+            const Said said = says_wavelengths(head[c]);
+            if (t.used[c] || said == Said::nothing || said == Said::of_one || is_other_axis(head[c]) != other)
+                continue;
+            // A word that may be a spectrum's name, too, must stand in front and rise or fall.
+            if (said == Said::perhaps && (c > first || !t.all_numbers(c) || !never_turns(t.values[c])))
+                continue;
+            if (t.text_in(c)) refuse_text(t, c);
+            take_wavelengths(t, c, stated_unit(head[c]));
+        }
     for (size_t c = 0; c < std::min<size_t>(2, count) && count > 1 && first == 0; ++c) {
         if (t.used[c]) break;
-        judge_first(t, c, placed);
-        placed |= !t.library.wavelengths_nm.empty();
-        if (!t.used[c] || placed) break;
+        judge_first(t, c, t.axis.has_value());
+        if (!t.used[c] || t.axis) break;
     }
 }
 
@@ -258,19 +260,83 @@ void find_columns_beside(Columns& t, std::vector<bool>& bad) {
         if (kind == TableColumn::widths && !widths) {
             if (t.text_in(c)) refuse_text(t, c);
             widths = t.used[c] = true;
-            std::string unit = unit_in(t.head(c));
+            std::string unit = stated_unit(t.head(c));
             if (unit.empty()) unit = t.unit.empty() ? "nm" : t.unit;
             t.library.fwhm_nm = t.values[c];
-            if (unit == "cm-1")
-                t.library.fwhm_nm.clear(); // no width in nanometres
-            else
-                widths_to_nm(t.library, t.path, unit);
+            widths_to_nm(t.library, t.path, unit);
         } else if (kind == TableColumn::marks && !marks) {
             marks = t.used[c] = true;
             for (size_t r = 0; r < bad.size(); ++r)
                 bad[r] = t.values[c][r] == 0 || EQUAL(t.table.rows[r][c].c_str(), "false");
         }
     }
+}
+
+/// A column that states the unit of the wavelengths on each line.
+void take_unit(Columns& t) {
+    t.stated = t.table.unit;
+    for (size_t c = 0; c < t.table.head.size(); ++c)
+        if (const std::string unit = stated_unit_of_column(t.table, c); !unit.empty()) {
+            t.stated = unit;
+            t.used[c] = true;
+        }
+}
+
+size_t distinct(Column column) {
+    std::sort(column.begin(), column.end());
+    return static_cast<size_t>(std::unique(column.begin(), column.end()) - column.begin());
+}
+
+/// A table with a value a line, in which the bands repeat for every spectrum, is refused with what to do.
+void refuse_long_format(const Columns& t) {
+    if (!t.axis && !t.numbers) return;
+    const size_t a = t.axis ? *t.axis : *t.numbers;
+    const Column& column = t.values[a];
+    const size_t bands = distinct(column), rows = column.size();
+    if (bands < 2 || rows < 2 * bands) return;
+    // Beside bands that just repeat from line to line a column tells the spectra apart.
+    std::optional<size_t> texts;
+    for (size_t c = 0; c < t.values.size() && !texts; ++c)
+        if (c != a && !t.has_number(c)) texts = c;
+    if (never_turns(column) && !texts) return;
+    const std::string axis = t.table.head.empty() ? std::to_string(a) : t.head(a);
+    const std::string names = texts && !t.table.head.empty() ? t.head(*texts) : "name";
+    const std::string value = t.table.head.empty() ? "value" : t.table.head.back();
+    throw Error("'" + t.path + "': is in long format: each row holds one value of one spectrum, and its " +
+                    counted(bands, "wavelength or band", "wavelengths or bands") + " repeat in " +
+                    counted(rows, "row"),
+                "Give each spectrum a column of its own, as pandas does: table.pivot(index='" + axis +
+                    "', columns='" + names + "', values='" + value + "').to_csv('wide.csv').");
+}
+
+/// Columns of statistics, such as Std and N, where other spectra are left.
+void leave_out_statistics(Columns& t) {
+    if (t.own() || t.table.head.empty()) return;
+    std::vector<size_t> found;
+    size_t spectra = 0;
+    for (size_t c = 0; c < t.values.size(); ++c) {
+        if (t.used[c] || !t.has_number(c)) continue;
+        ++spectra;
+        if (says_statistic(t.head(c))) found.push_back(c);
+    }
+    if (found.size() == spectra) return;
+    for (const size_t c : found) {
+        t.used[c] = true;
+        note(t.library, t.path, "the column " + t.named(c) + " holds a statistic; it is left out");
+    }
+}
+
+/// Columns of texts beside the wavelengths.
+void leave_out_texts(Columns& t) {
+    if (!t.axis && !t.numbers) return;
+    std::string texts;
+    for (size_t c = 0; c < t.values.size(); ++c) {
+        if (t.used[c] || !t.text_in(c) || t.has_number(c)) continue;
+        t.used[c] = true;
+        texts += (texts.empty() ? "" : ", ") + std::to_string(c + 1) +
+                 (t.table.head.empty() ? "" : " (" + t.named(c) + ")");
+    }
+    if (!texts.empty()) note(t.library, t.path, "holds texts, which are left out: column " + texts);
 }
 
 void read_column(Columns& t, size_t c) {
@@ -285,19 +351,21 @@ void read_column(Columns& t, size_t c) {
 
 SpectralLibrary library_of_columns(const std::string& path, const TextTable& table,
                                    const std::vector<bool>& percent, bool bands_alone = false) {
-    Columns t{path, table, {}, {}, std::vector<bool>(table.columns()), {}, {}, {}, percent};
+    Columns t{path, table, {}, {}, std::vector<bool>(table.columns()), {}, {}, {}, {}, percent};
     t.values.resize(table.columns());
     for (size_t c = 0; c < table.columns(); ++c)
         read_column(t, c);
+    take_unit(t);
     find_axis(t);
+    refuse_long_format(t);
     std::vector<bool> bad(table.rows.size());
     find_columns_beside(t, bad);
     leave_out_further_axes(t);
-    // In a table of the suite's own all columns behind the second are spectra, whatever they are called.
-    const bool own = table.head.size() > 2 && table.head[0] == "band" && table.head[1] == "wavelength";
-    if (!own) {
+    if (!t.own()) {
         leave_out_numbers(t);
         refuse_pairs(t);
+        leave_out_statistics(t);
+        leave_out_texts(t);
     }
     SpectralLibrary library = std::move(t.library);
     for (size_t c = 0; c < t.values.size(); ++c) {
@@ -326,8 +394,8 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
 std::string unit_in_cell(const std::string& cell) {
     std::string text = cell;
     std::erase_if(text, [](char c) { return std::string("[]() ").find(c) != std::string::npos; });
-    if (auto unit = unit_in("(" + text + ")"); !unit.empty() && words_of(text).size() == 1) return unit;
-    return {};
+    const WavelengthUnit* const unit = words_of(text).size() == 1 ? field_unit(text) : nullptr;
+    return unit == nullptr ? std::string() : unit->symbol;
 }
 
 bool is_percent(const std::string& cell) {
@@ -347,8 +415,10 @@ std::vector<bool> take_line_of_units(TextTable& table) {
         if (std::any_of(table.rows.begin() + 1, table.rows.end(), [&](const auto& row) {
                 return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c])) &&
                        std::isnan(percent_number(row[c]));
-            }))
-            return {};
+            })) {
+            if (says_wavelengths(table.head[c]) != Said::nothing) return {};
+            continue; // in a column of texts
+        }
         unit |= !unit_in_cell(line[c]).empty();
         wavelength |= says_wavelengths(line[c]) == Said::plainly;
     }
@@ -362,8 +432,9 @@ std::vector<bool> take_line_of_units(TextTable& table) {
         for (size_t c = 0; c < line.size(); ++c) {
             const std::string of_wavelengths = unit_in_cell(line[c]);
             percent.push_back(is_percent(line[c]));
-            if (!of_wavelengths.empty() && unit_in(table.head[c]).empty() &&
+            if (!of_wavelengths.empty() && stated_unit(table.head[c]).empty() &&
                 (c == 0 || says_wavelengths(table.head[c]) != Said::nothing ||
+                 std::isfinite(cell_number(table.head[c])) ||
                  table_column(table.head[c]) == TableColumn::widths))
                 table.head[c] += " (" + of_wavelengths + ")";
         }
@@ -401,7 +472,7 @@ TableColumn table_column(const std::string& name) {
             width = true;
         } else if (one_of(word, {"width", "widths"})) {
             full = true;
-        } else if (unit_of(word).empty() &&
+        } else if (word_unit(word) == nullptr &&
                    !one_of(word, {"full", "at", "half", "max", "maximum", "band", "spectral", "in"})) {
             return words.size() == 1 && one_of(word, {"bbl"}) ? TableColumn::marks : TableColumn::spectrum;
         }
@@ -410,7 +481,12 @@ TableColumn table_column(const std::string& name) {
 }
 
 SpectralLibrary read_library_table(const std::string& path, const std::string& text, bool bands_alone) {
+    if (text.rfind("##TITLE", 0) == 0 || text.rfind("##title", 0) == 0)
+        refuse_library(path, "is a JCAMP-DX file, which is not read: export the spectrum as a table");
     TextTable table = read_text_table(path, text);
+    // OPUS writes data point tables in wavenumbers.
+    if (table.unit.empty() && table.head.empty() && EQUAL(CPLGetExtension(path.c_str()), "dpt"))
+        table.unit = "cm-1";
     const std::vector<bool> percent = take_line_of_units(table);
     const bool known = find_head_of_numbers(table);
     if (auto library = library_of_rows(path, table, known)) return std::move(*library);

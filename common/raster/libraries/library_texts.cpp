@@ -4,6 +4,7 @@
 #include "core/file_path.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -188,8 +189,7 @@ SpectralLibrary read_ecostress_text(const std::string& path, const std::string& 
         library.wavelengths_nm.push_back(x);
         values.push_back(y * unit);
     }
-    library_to_nm(library.wavelengths_nm,
-                  lower(header["x units"]).find("nano") != std::string::npos ? "nm" : "um");
+    wavelengths_to_nm(library, path, stated_unit(header["x units"]));
     library.names.push_back(header["name"].empty() ? name_of(path) : header["name"]);
     library.spectra.push_back(std::move(values));
     return library;

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/matlab_scene.h"
 
 #include <algorithm>
@@ -93,7 +94,7 @@ SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands)
     }
     if (const MatlabVariable* const wavelengths = find_matlab_wavelengths(*file, bands)) {
         library.wavelengths_nm = file->numbers(*wavelengths);
-        library_to_nm(library.wavelengths_nm, "");
+        wavelengths_to_nm(library, name, stated_unit(wavelengths->name));
     }
     return library;
 }

@@ -12,6 +12,7 @@
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 namespace hsi::raster {
@@ -89,6 +91,13 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
     return read_library_table(path, text, bands_alone);
 }
 
+/// True when the header says that the data are a spectral library.
+bool says_library(const EnviPair& files) {
+    const EnviHeader header = read_envi_header(files.header);
+    const std::string* const type = header.find("file type");
+    return type != nullptr && lower(*type).find("spectral library") != std::string::npos;
+}
+
 /// Numbers that stand for no value though nothing says so become NaN.
 void leave_out_fills(SpectralLibrary& library) {
     // No spectrum of any unit reaches this; USGS writes -1.23e34 where a channel was deleted, and where its
@@ -121,8 +130,9 @@ void leave_out_fills(SpectralLibrary& library) {
 
 SpectralLibrary read_some(const std::string& path, size_t scene_bands, bool bands_alone = false) {
     SpectralLibrary library = read_form(path, scene_bands, bands_alone);
-    if (const std::string told = doubtful_widths(library.wavelengths_nm, library.fwhm_nm); !told.empty())
-        note(library, path, told);
+    for (const std::string& told : {doubtful_wavelengths(library.wavelengths_nm),
+                                    doubtful_widths(library.wavelengths_nm, library.fwhm_nm)})
+        if (!told.empty()) note(library, path, told);
     return library;
 }
 
@@ -162,19 +172,29 @@ void library_to_nm(std::vector<double>& values, const std::string& units) {
     double guess = 0;
     for (const double v : values)
         if (v > guess) guess = v;
+    const WavelengthUnit* const unit =
+        is_blank_unit(units) ? chosen_unit(units, guess, guess).unit : field_unit(units);
     for (double& v : values)
-        v = to_nanometres(v, units, guess);
+        v = unit != nullptr && v > 0 && std::isfinite(v) ? unit->nanometres(v) : no_library_value;
     if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
 }
 
-void wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units) {
-    double largest = 0;
+std::string wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units) {
+    double least = std::numeric_limits<double>::infinity(), largest = 0;
     for (const double v : library.wavelengths_nm)
-        if (v > largest) largest = v;
-    const bool wrong = are_micrometres(largest, units);
-    if (wrong)
-        note(library, path, "its wavelengths are too short for nanometres, and are taken for micrometres");
-    library_to_nm(library.wavelengths_nm, wrong ? "um" : units);
+        if (v > 0 && std::isfinite(v)) {
+            least = std::min(least, v);
+            largest = std::max(largest, v);
+        }
+    const UnitChoice choice = largest > 0 ? chosen_unit(units, least, largest) : UnitChoice();
+    if (!choice.note.empty()) note(library, path, choice.note);
+    if (choice.unit == nullptr) {
+        library.other_axis = largest > 0;
+        library.wavelengths_nm.clear();
+        return {};
+    }
+    library_to_nm(library.wavelengths_nm, choice.unit->symbol);
+    return choice.unit->symbol;
 }
 
 void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units) {
@@ -187,6 +207,9 @@ void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::
     if (count > 0)
         note(library, path,
              no_widths(static_cast<int>(first) + 1, number_text(library.fwhm_nm[first]), count));
+    // A width in wavenumbers, a frequency or an energy is no width in nanometres.
+    if (const WavelengthUnit* const unit = field_unit(units); unit != nullptr && unit->inverse)
+        library.fwhm_nm.clear();
     library_to_nm(library.fwhm_nm, units);
 }
 
@@ -245,18 +268,30 @@ BandList read_band_list(const std::string& path) {
     return {library.wavelengths_nm, library.fwhm_nm, library.notes};
 }
 
+bool may_be_library(const std::string& path) {
+    if (is_matlab(path)) return true;
+    if (!is_regular_file(path)) return false;
+    const GdalErrors quiet;
+    if (const auto files = envi_pair(path); files && !has_own_extension(path)) return says_library(*files);
+    constexpr size_t enough = 4096;
+    const std::string bytes = beginning_of_file(path, enough);
+    if (is_asd_file(bytes) || bytes.rfind("SQLite format 3", 0) == 0) return true;
+    // Documents in XML and of virtual scenes are texts, too.
+    const std::string text = utf8_text(bytes);
+    return !text.empty() && text.find('\0') == std::string::npos && text.find_first_of('<') != 0 &&
+           !EQUAL(CPLGetExtension(path.c_str()), "hsi");
+}
+
 std::optional<SpectralLibrary> plain_library(const std::string& path) {
     if (!is_regular_file(path)) return {};
     const GdalErrors quiet;
     bool said = false; // by the header
     try {
-        if (const auto files = envi_pair(path); files && !has_own_extension(path)) {
-            const EnviHeader header = read_envi_header(files->header);
-            const std::string* const type = header.find("file type");
-            said = type != nullptr && lower(*type).find("spectral library") != std::string::npos;
-        }
+        if (const auto files = envi_pair(path); files && !has_own_extension(path))
+            said = says_library(*files);
         auto library = read_spectral_library(path);
-        if (said || !library.wavelengths_nm.empty() || !library.band_numbers.empty()) return library;
+        if (said || !library.wavelengths_nm.empty() || !library.band_numbers.empty() || library.other_axis)
+            return library;
     } catch (const Error&) { // no library then
         if (said) throw;
     }

@@ -26,6 +26,7 @@ struct SpectralLibrary {
     std::vector<int> band_numbers;
     /// False for numbers of a table that are 1, 2, 3 ...: they may be those of its lines.
     bool numbers_told = false;
+    bool other_axis = false;        ///< the file places the bands, on an axis that does not convert
     std::vector<std::string> notes; ///< what a user should know of the file
     size_t missing = 0;   ///< values that are NaN since the file has none, or a fill that it does not declare
     bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
@@ -64,9 +65,13 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
 /// The number in a cell, with a decimal point or comma; NaN when it is none.
 double table_number(const std::string& cell);
 
+/// Whether the file has the form of a library, so that the reason against reading it as one helps a user:
+/// text, ENVI data whose header says so, or a binary format that holds libraries.
+bool may_be_library(const std::string& path);
+
 /// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
-/// wavelengths or numbered bands. Empty for pipes, what cannot be read, and what may be another table of
-/// numbers. Throws Error for a damaged one whose header says that it is a spectral library.
+/// wavelengths, numbered bands or another axis. Empty for pipes, what cannot be read, and what may be another
+/// table of numbers. Throws Error for a damaged one whose header says that it is a spectral library.
 std::optional<SpectralLibrary> plain_library(const std::string& path);
 
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of

@@ -10,17 +10,13 @@
 namespace hsi::raster {
 namespace {
 
-/// What stands in the last brackets of a name, where it is a unit that is none elsewhere: "Wavelength (A)",
-/// "wl [m]". `begin`: where the bracket opens.
-std::string unit_in_brackets(const std::string& name, size_t& begin) {
-    begin = name.find_last_of("([");
-    const size_t end = name.find_last_of(")]");
-    if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
-    std::string inside = name.substr(begin + 1, end - begin - 1);
-    std::erase(inside, ' ');
-    if (inside == "A" || lower(inside) == "ang") return "angstrom";
-    if (inside == "m" || inside == "cm") return inside;
-    return {};
+/// The name without its last brackets where these hold a unit: "Wavelength (A)", "wl [m]".
+std::string without_unit(const std::string& name, bool& unit) {
+    const size_t begin = name.find_last_of("(["), end = name.find_last_of(")]");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return name;
+    const std::string inside = name.substr(begin + 1, end - begin - 1);
+    unit = field_unit(inside) != nullptr;
+    return unit ? name.substr(0, begin) + " " + name.substr(end + 1) : name;
 }
 
 double middle(Column values) {
@@ -44,55 +40,6 @@ bool overlaps(const Column& column) {
 
 } // namespace
 
-bool take_wavenumber_unit(std::string& text, size_t* place) {
-    for (const char* spelling : {"cm-1", "cm^-1", "cm^(-1)", "1/cm", "cm\xe2\x81\xbb\xc2\xb9"})
-        if (const size_t at = lower(text).find(spelling); at != std::string::npos) {
-            text.erase(at, std::string(spelling).size());
-            if (place != nullptr) *place = at;
-            return true;
-        }
-    return false;
-}
-
-std::vector<std::string> words_of(const std::string& name) {
-    std::string text = lower(name);
-    if (size_t at = 0; take_wavenumber_unit(text, &at)) text.insert(at, " wavenumber ");
-    std::vector<std::string> words;
-    int kind = 0; // of the last sign: 1 a letter, 2 a digit
-    for (const char c : text) {
-        const bool digit = c >= '0' && c <= '9';
-        const int now = digit ? 2 : (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80 ? 1 : 0;
-        if (now != 0 && now != kind) words.emplace_back();
-        if (now != 0) words.back() += c;
-        kind = now;
-    }
-    return words;
-}
-
-bool one_of(const std::string& word, std::initializer_list<const char*> list) {
-    return std::any_of(list.begin(), list.end(), [&](const char* other) { return word == other; });
-}
-
-std::string unit_of(const std::string& word) {
-    if (word == "nm" || starts_with(word, "nanom")) return "nm";
-    if (one_of(word, {"um", "\xc2\xb5m", "\xce\xbcm", "micron", "microns", "mikrometer"}) ||
-        starts_with(word, "microm"))
-        return "um";
-    if (starts_with(word, "wavenumber") || word == "wellenzahl") return "cm-1";
-    if (word == "mm" || starts_with(word, "millim")) return "mm";
-    if (starts_with(word, "meter") || starts_with(word, "metre")) return "m";
-    if (starts_with(word, "angstrom") || word == "\xc3\xa5" || word == "\xc3\x85") return "angstrom";
-    return {};
-}
-
-std::string unit_in(const std::string& name) {
-    size_t at = 0;
-    if (auto unit = unit_in_brackets(name, at); !unit.empty()) return unit;
-    for (const auto& word : words_of(name))
-        if (auto unit = unit_of(word); !unit.empty()) return unit;
-    return {};
-}
-
 bool is_wavelength_word(const std::string& word) {
     return starts_with(word, "wavelen") || starts_with(word, "wavenumber") || starts_with(word, "wellenl") ||
            one_of(word, {"wl", "wls", "wvl", "wvls", "wave", "waves", "wav", "cwl", "lambda", "lam",
@@ -100,25 +47,48 @@ bool is_wavelength_word(const std::string& word) {
 }
 
 Said says_wavelengths(const std::string& name) {
-    size_t at = 0;
-    const bool bracketed = !unit_in_brackets(name, at).empty();
-    const auto words = words_of(bracketed ? name.substr(0, at) : name);
-    if (words.empty()) return Said::nothing;
+    bool unit = false;
+    const auto words = words_of(without_unit(name, unit));
+    if (words.empty()) return unit && name.size() > 3 ? Said::perhaps : Said::nothing;
     if (starts_with(words.front(), "wavelen")) return Said::plainly;
     const Said otherwise = is_wavelength_word(words.front()) ? Said::of_one : Said::nothing;
-    bool wavelength = false, unit = false, centre = false;
+    bool wavelength = false, centre = false, shift = false, quantity = false;
     for (const auto& word : words) {
-        const bool is_unit = !unit_of(word).empty();
+        const bool is_unit = word_unit(word) != nullptr;
+        const bool is_shift = word == "shift";
         const bool is_centre = one_of(word, {"center", "centers", "centre", "centres", "central"});
-        const bool beside = one_of(word, {"band", "bands", "channel", "spectral", "mean", "peak", "effective",
-                                          "x", "axis", "value", "values", "in", "of", "m", "air", "vacuum"});
-        if (!is_unit && !is_centre && !beside && !is_wavelength_word(word)) return otherwise;
+        const bool is_quantity =
+            one_of(word, {"frequency", "frequencies", "freq", "frequenz", "energy", "energies", "energie"});
+        const bool beside =
+            one_of(word, {"band",    "bands",  "channel", "spectral", "mean",    "peak",  "effective",
+                          "x",       "axis",   "value",   "values",   "in",      "of",    "m",
+                          "air",     "vacuum", "raman",   "relative", "rel",     "delta", "photon",
+                          "optical", "e",      "f",       "nu",       "\xce\xbd"});
+        if (!is_unit && !is_shift && !is_centre && !is_quantity && !beside && !is_wavelength_word(word))
+            return otherwise;
         wavelength |= is_wavelength_word(word);
         unit |= is_unit;
+        shift |= is_shift;
         centre |= is_centre;
+        quantity |= is_quantity;
     }
-    if (wavelength) return Said::plainly;
-    return unit || centre ? Said::perhaps : Said::nothing;
+    if (wavelength || (quantity && unit) || (shift && is_other_axis(name))) return Said::plainly;
+    return unit || centre || quantity ? Said::perhaps : Said::nothing;
+}
+
+bool says_statistic(const std::string& name) {
+    const auto words = words_of(name);
+    bool statistic = false;
+    for (const auto& word : words) {
+        const bool is_one = one_of(word, {"std", "stdev", "stddev", "stdv", "sd", "deviation", "variance",
+                                          "sem", "stderr", "error", "uncertainty", "sigma", "n", "count",
+                                          "counts", "min", "minimum", "max", "maximum"});
+        if (!is_one &&
+            !one_of(word, {"standard", "dev", "of", "samples", "spectra", "measurements", "value"}))
+            return false;
+        statistic |= is_one;
+    }
+    return statistic;
 }
 
 bool says_number(const std::string& name) {
@@ -145,6 +115,15 @@ int direction(const Column& column) {
     return rises ? 1 : falls ? -1 : 0;
 }
 
+bool never_turns(const Column& column) {
+    size_t up = 0, down = 0;
+    for (size_t k = 1; k < column.size(); ++k) {
+        up += column[k] > column[k - 1];
+        down += column[k] < column[k - 1];
+    }
+    return column.size() > 1 && std::min(up, down) == 0 && 2 * std::max(up, down) >= column.size() - 1;
+}
+
 bool counts_lines(const Column& column) {
     for (size_t k = 0; k < column.size(); ++k)
         if (column[k] != column.front() + static_cast<double>(k)) return false;
@@ -156,10 +135,11 @@ bool are_whole(const Column& column) {
 }
 
 bool are_possible_wavelengths(const Column& column) {
-    const bool overlap = direction(column) == 0;
-    if (overlap && !overlaps(column)) return false;
+    constexpr size_t enough = 20; // numbers, of which some may repeat
+    const bool rises = direction(column) != 0 || (column.size() >= enough && never_turns(column));
+    if (!rises && !overlaps(column)) return false;
     const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high < 100 && !are_whole(column) && !overlap);
+    return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high < 100 && !are_whole(column) && rises);
 }
 
 bool have_even_steps(const Column& column) {

@@ -3,26 +3,14 @@
 // below them.
 #pragma once
 
-#include <initializer_list>
+#include "raster/metadata/wavelength_unit.h"
+
 #include <string>
 #include <vector>
 
 namespace hsi::raster {
 
 using Column = std::vector<double>; ///< NaN: no number
-
-/// Takes "cm-1" or a like spelling, which has a digit and signs in it, out of a text: true when there was
-/// one, at `place`.
-bool take_wavenumber_unit(std::string& text, size_t* place = nullptr);
-/// The words of a name in small letters; "cm-1" and its like are one ("wavenumber"), digits are words, too.
-std::vector<std::string> words_of(const std::string& name);
-bool one_of(const std::string& word, std::initializer_list<const char*> list);
-
-/// The unit that a word is, as to_nanometres() has it: "nm", "um", "mm", "m", "angstrom", "cm-1"; empty:
-/// none.
-std::string unit_of(const std::string& word);
-/// The unit in the name of a column of wavelengths: "wl_um", "Wavelength (A)", "wavelength [m]"; empty: none.
-std::string unit_in(const std::string& name);
 
 /// wl, wvl, wave, lambda, wavelength ...
 bool is_wavelength_word(const std::string& word);
@@ -36,13 +24,19 @@ bool says_number(const std::string& name);
 /// band, channel and their like are among its words.
 bool says_band(const std::string& name);
 
+/// True for names of statistics of other columns, such as Std, N, Count and Max.
+bool says_statistic(const std::string& name);
+
 /// 1: rises from line to line, -1: falls, 0: neither.
 int direction(const Column& column);
+/// Whether numbers rise or fall from line to line, and repeat from one line to the next at most as often.
+bool never_turns(const Column& column);
 /// 0, 1, 2 ... or 1, 2, 3 ...: the numbers of the lines, which tables of other programs have in front.
 bool counts_lines(const Column& column);
 bool are_whole(const Column& column);
 /// Whether numbers can be wavelengths: nanometres or micrometres of a sensor, which rise or fall (of many
-/// nanometres, all but few do: spectrometers overlap). Whole numbers under 200 count something.
+/// numbers, some may repeat, and of many nanometres, all but few do: spectrometers overlap). Whole numbers
+/// under 200 count something.
 bool are_possible_wavelengths(const Column& column);
 /// Whether the steps from one number to the next are alike, as those of a sensor's bands are; of few numbers
 /// that says nothing.

@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -174,6 +175,64 @@ size_t lines_of_title(const std::vector<Line>& lines) {
     return 0;
 }
 
+/// "400, 0.1" as its two numbers; empty when the cell is not a pair.
+Cells pair_in(const std::string& cell) {
+    if (std::isfinite(cell_number(cell))) return {};
+    Cells pair = cells_of(cell, ',');
+    if (pair.size() != 2 || !all_numbers(pair) || pair[0].empty()) return {};
+    return pair;
+}
+
+/// Spectra behind their wavelengths with tabs or semicolons between such pairs: all cells become two.
+void split_pairs(TextTable& table) {
+    const auto are_pairs = [](const Cells& row) {
+        return std::all_of(row.begin(), row.end(), [](const auto& cell) { return !pair_in(cell).empty(); });
+    };
+    auto& rows = table.rows;
+    if (!std::all_of(rows.begin() + (rows.size() > 1 ? 1 : 0), rows.end(), are_pairs)) return;
+    for (Cells& row : rows) {
+        Cells cells;
+        for (const auto& cell : row) {
+            Cells pair = cells_of(cell, ',');
+            pair.resize(2);
+            cells.insert(cells.end(), pair.begin(), pair.end());
+        }
+        row = std::move(cells);
+    }
+}
+
+/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files.
+void drop_count(const std::string& path, std::vector<Line>& lines) {
+    if (lines.size() < 3) return;
+    const Cells first = cells_of(lines.front().text, ' ');
+    const double count = first.size() == 1 ? cell_number(first.front()) : no_library_value;
+    const auto is_row = [](const std::string& line) { // of several numbers
+        for (const char separator : {separator_in(line), ' '})
+            if (const Cells cells = cells_of(line, separator); cells.size() > 1 && all_numbers(cells))
+                return true;
+        return false;
+    };
+    if (!(count >= 1) || count != std::floor(count) || !is_row(lines.back().text)) return;
+    const size_t heads = is_row(lines[1].text) ? 1 : 2; // with the names of the columns
+    if (heads > 1 && count != static_cast<double>(lines.size() - heads)) return;
+    if (count != static_cast<double>(lines.size() - heads))
+        refuse_library(path, "its first line counts " + first.front() + " lines, and " +
+                                 std::to_string(lines.size() - 1) + " follow");
+    lines.erase(lines.begin());
+}
+
+/// The unit that a line above the table states for the wavelengths: "# Wavelength unit: um", "wavelengths in
+/// nm"; empty when it states none.
+std::string unit_stated_above(const std::string& line) {
+    const std::string text = lower(line);
+    size_t at = std::string::npos;
+    for (const char* word :
+         {"wavelen", "wavenumber", "x unit", "xunit", "x_unit", "x-unit", "x axis", "x-axis"})
+        at = std::min(at, text.find(word));
+    if (at == std::string::npos) return {};
+    return stated_unit(line.substr(at, line.find_first_of(",;|", at) - at));
+}
+
 /// Takes the first line, or the comment before it, off as the head.
 void find_head(const std::string& comment, TextTable& table) {
     const Cells& first = table.rows.front();
@@ -265,6 +324,7 @@ bool is_empty_cell(const std::string& cell) {
 
 TextTable read_text_table(const std::string& path, const std::string& text) {
     const std::vector<Line> all = lines_of(text);
+    std::string unit; // as the lines above the table state it
     std::vector<Line> lines;
     std::string comment; // the last one before the first line
     for (const bool semicolons : {false, true}) {
@@ -273,8 +333,10 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         for (const Line& line : all)
             if (!starts_comment(line.text, semicolons))
                 lines.push_back(line);
-            else if (lines.empty())
+            else if (lines.empty()) {
                 comment = line.text;
+                if (unit.empty()) unit = unit_stated_above(comment);
+            }
         if (lines.empty() || separator_in(lines.back().text) == ';') break;
     }
     // Excel's own line: "sep=;".
@@ -284,13 +346,18 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         lines.erase(lines.begin());
     }
     if (lines.empty()) refuse_library(path, "holds no table");
-    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(lines_of_title(lines)));
+    drop_count(path, lines);
+    const size_t title = lines_of_title(lines);
+    for (size_t i = 0; i < title && unit.empty(); ++i)
+        unit = unit_stated_above(lines[i].text);
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(title));
     const char separator = said ? *said : separator_of(lines.front().text, lines.back().text);
     // Lines of separators alone are what spreadsheets leave below a table.
     const auto is_hollow = [](const Cells& row) {
         return row.size() > 1 && std::all_of(row.begin(), row.end(), [](const auto& c) { return c.empty(); });
     };
     TextTable table;
+    table.unit = unit;
     std::vector<size_t> numbers;
     for (const Line& line : lines) {
         Cells row = cells_of(line.text, separator);
@@ -300,6 +367,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
     }
     if (table.rows.empty()) refuse_library(path, "holds no table");
     align(path, numbers, table);
+    if (separator != ',') split_pairs(table);
     find_head(comment, table);
     if (table.rows.empty()) refuse_library(path, "holds no table");
     drop_empty_columns(table);

@@ -13,17 +13,19 @@ namespace hsi::raster {
 struct TextTable {
     std::vector<std::string> head;              ///< names of the columns; empty: the file has none
     std::vector<std::vector<std::string>> rows; ///< all as long as the head
+    std::string unit; ///< of wavelengths, as lines above the table or the file's extension state it
     size_t columns() const { return !head.empty() ? head.size() : rows.empty() ? 0 : rows.front().size(); }
 };
 
 /// Cells between commas, semicolons, tabs or blanks, whichever head and last line agree on; between quotation
-/// marks separators and ends of lines are text, and two quotation marks are one (RFC 4180). Lines end with
-/// CR, LF or both. Left out are empty lines, comments (# % ! // and, where it does not separate, ;), a title
-/// of lines with fewer cells above the names, Excel's line "sep=;" (which tells what separates) and columns
-/// without a name and a value. The first line is the head when a cell of it is a text, or its first cell is
-/// empty; a head that is one cell short (R's) has none over the first column; without a head the comment
-/// before the first line is it when it has as many cells. `text` is UTF-8. \throws Error naming `path` and a
-/// line that has more or fewer cells, and when there is no row.
+/// marks separators and ends of lines are text, and two quotation marks are one (RFC 4180). Cells that all
+/// hold two numbers with a comma between them ("400, 0.1") are two cells each. Lines end with CR, LF or both.
+/// Left out are empty lines, comments (# % ! // and, where it does not separate, ;), a title of lines with
+/// fewer cells above the names, a first line that counts the others (RELAB's), Excel's line "sep=;" (which
+/// tells what separates) and columns without a name and a value. The first line is the head when a cell of it
+/// is a text, or its first cell is empty; a head that is one cell short (R's) has none over the first column;
+/// without a head the comment before the first line is it when it has as many cells. `text` is UTF-8. \throws
+/// Error naming `path` and a line that has more or fewer cells, and when there is no row.
 TextTable read_text_table(const std::string& path, const std::string& text);
 
 /// What read_spectrum_table() makes of a file's text.

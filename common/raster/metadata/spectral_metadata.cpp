@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 
 #include <cpl_string.h>
 
@@ -25,37 +26,16 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// NaN for texts that are no number ("N/A").
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
-/// "Nanometers (nm)" and "[nm]" -> "nanometers" and "nm".
-std::string plain_unit(const std::string& units) {
-    std::string u = lower(units);
-    const size_t begin = u.find_first_not_of(" \t\"'{}[]()<>");
-    if (begin == std::string::npos) return {};
-    u.erase(0, begin);
-    return u.substr(0, u.find_first_of(" \t\"'{}[]()<>.,;"));
-}
-
-bool in_wavenumbers(const std::string& units) {
-    const std::string u = plain_unit(units);
-    return starts_with(u, "wavenumber") || starts_with(lower(units), "wave number") || u == "cm-1" ||
-           u == "cm^-1" || u == "1/cm" || u == "cm\xe2\x81\xbb\xc2\xb9";
-}
-
-bool in_frequencies(const std::string& units) {
-    const std::string u = plain_unit(units);
-    return u == "ghz" || u == "mhz" || u.find("hertz") != std::string::npos;
-}
-
-bool falls_with_length(const std::string& units) { return in_wavenumbers(units) || in_frequencies(units); }
-
 /// "450 nm", beside which no other unit stands.
 void take_unit_along(BandMetadata& b) {
     if (envi_number(b.wavelength)) return;
-    const size_t end = b.wavelength.find_last_of("0123456789.");
-    if (end == std::string::npos) return;
-    const std::string number = b.wavelength.substr(0, end + 1), unit = b.wavelength.substr(end + 1);
-    if (!envi_number(number) || !(in_nanometres(unit) || in_micrometres(unit))) return;
+    const size_t end = b.wavelength.find_first_not_of("0123456789.,+- ");
+    if (end == 0 || end == std::string::npos) return;
+    const std::string number = b.wavelength.substr(0, end);
+    const WavelengthUnit* const unit = field_unit(b.wavelength.substr(end));
+    if (!envi_number(number) || unit == nullptr) return;
     b.wavelength = number;
-    b.wavelength_units = plain_unit(unit);
+    b.wavelength_units = unit->name;
 }
 
 /// The digits of the file where they are a number and nothing else; empty for texts that are none ("N/A").
@@ -141,7 +121,7 @@ BandLists band_lists(const SceneMetadata& scene) {
         return list_of(value_of(scene.domains, "", key), scene.file_bands);
     };
     BandLists lists{envi("wavelength"), envi("fwhm"), envi("bbl"), {}};
-    if (const std::string* u = scene.envi.find("wavelength units")) lists.units = *u;
+    lists.units = envi_wavelength_unit(scene.envi);
     if (lists.wavelength.empty()) lists.wavelength = envi("wavelengths");
     if (lists.wavelength.empty()) lists.wavelength = item("wavelength");
     if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
@@ -150,7 +130,7 @@ BandLists band_lists(const SceneMetadata& scene) {
     for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})
         if (lists.units.empty()) lists.units = value_of(scene.domains, "", key);
     if (lists.wavelength.empty()) read_isis(scene, lists);
-    if (EQUAL(lists.units.c_str(), "unknown")) lists.units.clear();
+    if (is_blank_unit(lists.units)) lists.units.clear();
     return lists;
 }
 
@@ -181,7 +161,7 @@ void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     if (static_cast<int>(lists.fwhm.size()) == file_bands) b.fwhm = element(lists.fwhm, file_bands, n);
     if (const auto text = element(lists.bbl, file_bands, n); !text.empty()) b.bbl = text;
     if (b.wavelength_units.empty()) b.wavelength_units = lists.units;
-    if (EQUAL(b.wavelength_units.c_str(), "unknown")) b.wavelength_units.clear();
+    if (is_blank_unit(b.wavelength_units)) b.wavelength_units.clear();
 }
 
 /// GDAL's ENVI driver deals the elements of a header's list to the bands in turn even where the list has
@@ -251,40 +231,58 @@ std::string plain_band_name(const BandMetadata& band) {
     return band.description;
 }
 
-bool in_micrometres(const std::string& units) {
-    const std::string u = plain_unit(units);
-    return starts_with(u, "micr") || starts_with(u, "mikr") || u == "um" || u == "mum" || u == "\xc2\xb5m" ||
-           u == "\xce\xbcm" || u == "\xc2\xb5" || u == "\xce\xbc";
+namespace {
+
+bool is_in(const std::string& units, const char* symbol) {
+    const WavelengthUnit* const unit = field_unit(units);
+    return unit != nullptr && unit->symbol == std::string(symbol);
 }
 
-bool in_nanometres(const std::string& units) {
-    const std::string u = plain_unit(units);
-    return starts_with(u, "nano") || starts_with(u, "nan\xc3\xb3") || u == "nm" || u == "nms";
-}
+} // namespace
+
+bool in_micrometres(const std::string& units) { return is_in(units, "um"); }
+bool in_nanometres(const std::string& units) { return is_in(units, "nm"); }
 
 bool are_micrometres(double largest, const std::string& units) {
     constexpr double shortest = 100; // nanometres of an instrument
-    return in_nanometres(units) && largest > 0 && largest < shortest;
+    return largest > 0 && largest < shortest && in_nanometres(units);
 }
 
 double to_nanometres(double value, const std::string& units, double guess) {
-    constexpr double light = 299792458;                    // m/s
     if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 stands in them
-    const std::string u = plain_unit(units);
-    if (u.empty())
-        return guess < 100 ? value * 1000 : value; // a spectrum up to 100 nm would be extreme ultraviolet
-    if (in_nanometres(units)) return value;
-    if (in_micrometres(units)) return value * 1000;
-    if (starts_with(u, "milli") || u == "mm") return value * 1e6;
-    if (starts_with(u, "centi") || u == "cm") return value * 1e7;
-    if (starts_with(u, "meter") || starts_with(u, "metre") || u == "m") return value * 1e9;
-    if (starts_with(u, "angstrom") || starts_with(u, "\xc3\xa5") || starts_with(u, "\xc3\x85") ||
-        starts_with(u, "\xe2\x84\xab"))
-        return value * 0.1;
-    if (in_wavenumbers(units)) return 1e7 / value;
-    if (u == "ghz" || starts_with(u, "gigahertz")) return light / value;
-    if (u == "mhz" || starts_with(u, "megahertz")) return light * 1000 / value;
-    return nan;
+    const WavelengthUnit* const unit =
+        is_blank_unit(units) ? chosen_unit(units, guess, guess).unit : field_unit(units);
+    return unit == nullptr ? nan : unit->nanometres(value);
+}
+
+std::string envi_wavelength_unit(const EnviHeader& header) {
+    const std::string* const units = header.find("wavelength units");
+    if (units != nullptr && !is_blank_unit(*units)) return *units;
+    // Headers of plots and of spectrometers' programs name the axes: {Wavenumbers (cm-1), %Transmittance}.
+    const std::string* const titles = header.find("z plot titles");
+    const auto list = titles != nullptr ? envi_list(*titles) : std::vector<std::string>();
+    if (list.empty()) return {};
+    if (is_other_axis(list.front())) return list.front();
+    const WavelengthUnit* const unit = text_unit(list.front());
+    return unit == nullptr ? std::string() : unit->name;
+}
+
+std::vector<std::string> unit_notes(const SceneMetadata& scene) {
+    std::vector<std::string> notes;
+    if (scene.told_nanometres) notes.push_back(chosen_unit("nm", 1, 1).note);
+    double least = std::numeric_limits<double>::infinity(), largest = 0;
+    std::set<std::string> units;
+    for (const BandMetadata& b : scene.bands) {
+        const double number = number_in(b.wavelength);
+        if (!(number > 0)) continue;
+        least = std::min(least, number);
+        largest = std::max(largest, number);
+        units.insert(b.wavelength_units);
+    }
+    for (const std::string& unit : units)
+        if (auto note = chosen_unit(unit, least, largest).note; !note.empty())
+            notes.push_back(std::move(note));
+    return notes;
 }
 
 namespace {
@@ -351,7 +349,8 @@ void read_spectral(SceneMetadata& scene) {
         }
         b.wavelength_nm = to_nanometres(number_in(b.wavelength), b.wavelength_units, largest);
         // A width in wavenumbers or frequencies is no width in nanometres.
-        b.fwhm_nm = falls_with_length(b.wavelength_units)
+        const WavelengthUnit* const unit = field_unit(b.wavelength_units);
+        b.fwhm_nm = unit != nullptr && unit->inverse
                         ? nan
                         : to_nanometres(number_in(b.fwhm), b.wavelength_units, largest);
     }

@@ -12,6 +12,14 @@ namespace hsi::raster {
 bool in_micrometres(const std::string& units);
 bool in_nanometres(const std::string& units);
 
+/// The unit that the header states for its wavelengths: "wavelength units", else the title of the first axis
+/// in "z plot titles". Empty when it states none.
+std::string envi_wavelength_unit(const EnviHeader& header);
+
+/// What a user should know of the units of the scene's wavelengths: which one is assumed, or that a text
+/// states none that converts.
+std::vector<std::string> unit_notes(const SceneMetadata& scene);
+
 /// Whether the ENVI header or domain has a list `key` of another length than the file has bands: nothing of
 /// it counts, neither in the tools nor in outputs.
 bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);

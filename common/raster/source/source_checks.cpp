@@ -9,6 +9,7 @@
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/source/locations.h"
 
@@ -170,8 +171,8 @@ void check_envi_header(SourceState& s) {
 
 namespace {
 
-/// Widths that a format keeps elsewhere than in a list of a header, and of any format those that are of
-/// another size than the wavelengths.
+/// Widths that a format keeps elsewhere than in a list of a header, and of any format wavelengths and widths
+/// that are of another size than those of instruments.
 void note_widths(SourceState& s) {
     std::vector<double> nm, widths;
     std::vector<int> numbers;
@@ -192,16 +193,15 @@ void note_widths(SourceState& s) {
         numbers.push_back(b.file_band);
     }
     if (count > 0 && !listed) s.notes.push_back(s.name() + ": " + no_widths(first, below, count));
-    if (const std::string told = doubtful_widths(nm, widths, numbers); !told.empty())
-        s.notes.push_back(s.name() + ": " + told);
+    for (const std::string& told : {doubtful_wavelengths(nm, numbers), doubtful_widths(nm, widths, numbers)})
+        if (!told.empty()) s.notes.push_back(s.name() + ": " + told);
 }
 
 } // namespace
 
 void check_band_lists(SourceState& s) {
-    if (s.scene.told_nanometres)
-        s.notes.push_back(s.name() +
-                          ": its wavelengths are too short for nanometres, and are taken for micrometres");
+    for (const std::string& note : unit_notes(s.scene))
+        s.notes.push_back(s.name() + ": " + note);
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
         if (key == "wavelength") // a unit may stand beside it
             return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Units of wavelengths: which one a text states, what is assumed where no text states one, and how numbers in
+// it become nanometres. All formats of scenes and of spectral libraries ask here.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// A number in a length is number * factor nanometres. Wavenumbers, frequencies and energies are inverse: a
+/// number in these is factor / number nanometres.
+struct WavelengthUnit {
+    const char* symbol; ///< as text_unit() reads it: "nm", "cm-1", "THz"
+    const char* name;   ///< as an ENVI header spells it: "Nanometers", "Wavenumber"
+    double factor;
+    bool inverse;
+    double nanometres(double value) const { return inverse ? factor / value : factor * value; }
+};
+
+/// The unit that a header's field states, which holds nothing else: "Micrometers", "[nm]", "m", "1/cm". Null
+/// for texts that state none.
+const WavelengthUnit* field_unit(const std::string& text);
+/// The unit that a longer text states, such as the name of a column: "Wavelength (um)", "wl_nm", "Wavenumbers
+/// (cm-1)". A single letter counts in brackets only. Null for texts that state none, and for Raman shifts.
+const WavelengthUnit* text_unit(const std::string& text);
+/// What text_unit() reads: its symbol, the text itself where is_other_axis(), else nothing.
+std::string stated_unit(const std::string& text);
+/// True for a quantity that states the place on the spectrum and does not convert to wavelengths: a Raman
+/// shift, and a frequency or an energy without its unit.
+bool is_other_axis(const std::string& text);
+/// True for an empty text and for words that state no unit: "Unknown", "None", "-" ...
+bool is_blank_unit(const std::string& text);
+
+/// What numbers are taken for, and what a user should know of that.
+struct UnitChoice {
+    const WavelengthUnit* unit = nullptr; ///< null: the wavelengths are unknown
+    std::string note;                     ///< empty where the unit is as stated
+};
+/// The unit of wavelengths from `least` to `largest` (of those above 0) that a field states. A blank field
+/// leaves the choice to the size of the numbers: metres below 0.001, micrometres below 100, else nanometres.
+UnitChoice chosen_unit(const std::string& field, double least, double largest);
+
+/// A warning for wavelengths outside of 100 nm to 100 um, where no instrument of this kind measures; empty
+/// where there are none. numbers: of the bands, empty for 1, 2, 3 ...
+std::string doubtful_wavelengths(const std::vector<double>& wavelengths_nm,
+                                 const std::vector<int>& numbers = {});
+
+/// The words of a name in small letters; "cm-1" and its like are one ("wavenumber"), digits are words, too.
+std::vector<std::string> words_of(const std::string& name);
+bool one_of(const std::string& word, std::initializer_list<const char*> list);
+/// Takes "cm-1" or a like spelling, which has a digit and signs in it, out of a text: true when there was
+/// one, at `place`.
+bool take_wavenumber_unit(std::string& text, size_t* place = nullptr);
+/// The unit that a word of words_of() is; null for other words.
+const WavelengthUnit* word_unit(const std::string& word);
+
+} // namespace hsi::raster
