@@ -264,7 +264,6 @@ def test_a_product_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize("writer, arguments, message", [
-    (files.emit, {"drop": ("sensor_band_parameters",)}, "has no /wavelengths"),
     (files.emit, {"drop": ("wavelengths",)}, "has no /sensor_band_parameters/wavelengths"),
     (files.emit, {"wavelengths": np.linspace(400, 2500, 29).astype("f4")}, "has 29 wavelengths, but /reflectance is 37 x 23 x 30"),
     (files.prisma, {"drop": ("List_Cw_Swir",)}, "has no attribute List_Cw_Swir"),
@@ -277,6 +276,12 @@ def test_damaged_products_are_refused(tmp_path, writer, arguments, message):
     path = writer(tmp_path, values(), **arguments)
     result = run("gdal_hsi_vd", path)
     assert result.code == 1 and message in first_error(result)
+
+
+def test_a_part_of_emit_without_wavelengths_is_a_cube(tmp_path):
+    path = files.emit(tmp_path, values(), drop=("sensor_band_parameters",))
+    told = info(path)
+    assert told["product"].startswith("cube reflectance (") and told["size"] == [SAMPLES, LINES, BANDS]
 
 
 def test_an_xml_file_of_other_bands(tmp_path):

@@ -96,7 +96,8 @@ def test_emit_is_refused_with_a_way_out(emit, tmp_path):
     name = f'NETCDF:"{path}":reflectance'
     if not misread(name, BANDS):
         pytest.skip("this GDAL takes EMIT's axes in the right order")
-    result = vd(name)
+    succeed(vd(name))  # without -if the product's own array is read
+    result = vd("-if", "netCDF", name)
     assert result.code == 1, result.out
     assert "downtrack 40 x crosstrack 30 x bands 25" in first_error(result)
     assert "takes the 25 bands for columns" in first_error(result)
@@ -113,7 +114,8 @@ def test_prisma_is_refused_with_a_way_out(prisma, tmp_path):
     if not misread(name, 12):
         pytest.skip("this GDAL takes PRISMA's axes in the right order")
     succeed(vd(path))  # the file itself is known (test_product_scenes.py)
-    result = vd(name)
+    succeed(vd(name))
+    result = vd("-if", "HDF5Image", name)
     assert result.code == 1 and "takes the 12 bands for lines" in first_error(result)
     check_turned(follow(result, tmp_path / "cube.nc"), want, tmp_path)
 

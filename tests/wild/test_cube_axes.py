@@ -100,9 +100,11 @@ def test_coordinates_that_are_not_even_are_no_grid(tmp_path):
 
 
 def test_columns_for_lines_by_an_array_s_name(tmp_path):
-    """Named as an array the file goes through GDAL, which cannot turn it."""
+    """Named as an array the file is read as it is without; GDAL's driver cannot turn it."""
     path = write(tmp_path / "a.nc", [("b", "wavelength"), ("s", "x"), ("l", "y")])
-    result = run("gdal_hsi_info", f'NETCDF:"{path}":reflectance')
+    name = f'NETCDF:"{path}":reflectance'
+    np.testing.assert_array_equal(seen_pixels(name, VALUES.shape, tmp_path), VALUES)
+    result = run("gdal_hsi_info", "-if", "netCDF", name)
     assert result.code == 1 and "takes the columns for lines" in first_error(result), result.err
     assert "transpose=[0,2,1]" in result.err
 

@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -45,12 +46,37 @@ bool is_pipe_or_device(const std::string& path) {
     return mode != 0 && !VSI_ISREG(mode) && !VSI_ISDIR(mode);
 }
 
+namespace {
+
+/// NETCDF:"a.nc":cube and its like.
+bool is_subdataset(const std::string& name) {
+    return STARTS_WITH_CI(name.c_str(), "HDF5:") || STARTS_WITH_CI(name.c_str(), "NETCDF:") ||
+           STARTS_WITH_CI(name.c_str(), "ZARR:");
+}
+
+} // namespace
+
 std::string file_of_subdataset(const std::string& name) {
-    if (!STARTS_WITH_CI(name.c_str(), "HDF5:") && !STARTS_WITH_CI(name.c_str(), "NETCDF:")) return name;
+    if (!is_subdataset(name)) return name;
     const std::string rest = name.substr(name.find(':') + 1);
     if (rest.rfind('"', 0) == 0) return rest.substr(1, rest.find('"', 1) - 1);
     const size_t end = rest.rfind(':'); // a path may hold others: http://
     return end != std::string::npos ? rest.substr(0, end) : rest;
+}
+
+std::string array_of_subdataset(const std::string& name) {
+    if (!is_subdataset(name)) return {};
+    const size_t quote = name.rfind('"'), end = name.rfind(':');
+    const size_t from = quote != std::string::npos ? quote + 1 : end;
+    return from != name.find(':') && from + 1 < name.size() && name[from] == ':' ? name.substr(from + 1) : "";
+}
+
+bool names_array(const std::string& name, const std::string& full_name) {
+    const auto plain = [](std::string text) {
+        std::replace(text.begin(), text.end(), ' ', '_');
+        return text.substr(std::min(text.find_first_not_of('/'), text.size()));
+    };
+    return plain(name) == plain(full_name);
 }
 
 bool leads_to_hdf5(const std::string& path) {

@@ -24,6 +24,10 @@ std::string unreadable_header(const std::string& path);
 
 /// The file of a name like HDF5:"a.h5"://cube; the name itself where it is one.
 std::string file_of_subdataset(const std::string& name);
+/// The array of such a name (//cube); empty when it names none.
+std::string array_of_subdataset(const std::string& name);
+/// Whether such an array is the one of this full name: drivers write "_" for blanks, and any slashes before.
+bool names_array(const std::string& name, const std::string& full_name);
 
 /// Whether the path leads into a file of HDF5, netCDF-4's among them: by the form of the name
 /// (HDF5:"a.h5"://cube), or because one begins at its first byte or, behind bytes of another program's, at

@@ -269,6 +269,25 @@ void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType ty
     });
 }
 
+void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, GDALDataType type,
+                   bool swapped, float* dst, size_t count) {
+    const auto* bytes = static_cast<const unsigned char*>(src);
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        // Of floats the nearest single-precision number is meant; integers are compared as they are.
+        using Compared = std::conditional_t<std::is_same_v<T, float>, float, double>;
+        const auto least = static_cast<Compared>(invalid.least), most = static_cast<Compared>(invalid.most);
+        for (size_t i = 0; i < count; ++i) {
+            const unsigned char* const p = bytes + static_cast<ptrdiff_t>(i) * stride;
+            const auto v = static_cast<Compared>(swapped ? load<T, true>(p) : load<T, false>(p));
+            bool none = v < least || v > most;
+            for (const double value : invalid.values)
+                none |= v == static_cast<Compared>(value);
+            if (none) dst[i] = std::numeric_limits<float>::quiet_NaN();
+        }
+    });
+}
+
 void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample) {
     uint64_t pattern = 0;
     for (int k = bit_parts(type) - 1; k >= 0; --k)

@@ -9,8 +9,10 @@
 #include <gdal.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +26,16 @@ struct NodataMatch {
     alignas(8) unsigned char bytes[8] = {}; ///< one value of the type, native byte order
     friend bool operator==(const NodataMatch& a, const NodataMatch& b);
 };
+
+/// What stands for no value beside a nodata value, in the units of the samples.
+struct InvalidSamples {
+    std::vector<double> values;
+    double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+    bool any() const { return !values.empty() || std::isfinite(least) || std::isfinite(most); }
+};
+/// dst[i] = NaN where the i-th sample, as in to_floats(), is one of these.
+void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, GDALDataType type,
+                   bool swapped, float* dst, size_t count);
 
 /// Inactive when no value of `type` can equal it (out of range, fractional for an integer type, NaN).
 NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type);

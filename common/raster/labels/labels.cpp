@@ -11,6 +11,7 @@
 #include "raster/metadata/envi_file.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
+#include "raster/products/product.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
@@ -127,6 +128,11 @@ std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, 
     if (may_lead_to_matlab(options.path))
         dataset = open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0,
                                      options.mask, notes);
+    if (!dataset && options.open_options.empty())
+        if (auto plane = find_plane(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0)) {
+            notes.insert(notes.end(), plane->notes.begin(), plane->notes.end());
+            dataset = open_array_raster(std::move(plane));
+        }
     if (!dataset)
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (const std::string header = dataset ? std::string() : unreadable_header(options.path); !header.empty())

@@ -36,11 +36,6 @@ bool speaks_of_place(const std::string& name) {
     return axis == Axis::lines || axis == Axis::samples;
 }
 
-/// HDF5 has no names of axes; these are what its readers make up.
-bool made_up(const std::string& name) {
-    return name.empty() || STARTS_WITH_CI(name.c_str(), "dim") || STARTS_WITH_CI(name.c_str(), "phony_dim");
-}
-
 struct Cube {
     std::string name, full_name;
     std::array<std::string, 3> axes;
@@ -116,7 +111,7 @@ std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_
     if (is_listed(0)) return std::nullopt;
     for (const size_t k : {size_t{2}, size_t{1}})
         if (is_listed(k)) return k;
-    const bool nameless = made_up(cube.axes[0]) && made_up(cube.axes[1]) && made_up(cube.axes[2]);
+    const bool nameless = is_made_up(cube.axes[0]) && is_made_up(cube.axes[1]) && is_made_up(cube.axes[2]);
     if (nameless && cube.sizes[0] > 4 * cube.sizes[2]) return 2;
     return std::nullopt;
 }
@@ -136,16 +131,24 @@ Axis axis_called(const std::string& name) {
         return std::any_of(words.begin(), words.end(),
                            [&](const char* word) { return n.rfind(word, 0) == 0; });
     };
-    if (has(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"})) return Axis::bands;
+    const auto is = [&](std::initializer_list<const char*> words) {
+        return std::any_of(words.begin(), words.end(), [&](const char* word) { return n == word; });
+    };
+    if (has(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"}) || n == "wl")
+        return Axis::bands;
     // "pixels_per_line" and "crosstrack" are samples, "along_track" and "scanline" lines.
     if (has(n, {"along", "down"})) return Axis::lines;
     if (has(n, {"across", "cross", "xtrack", "sample", "pixel", "col", "easting", "width", "x_coord"}) ||
-        begins({"lon", "x_", "xdim"}) || n == "x" || n == "nx" || n == "ncols")
+        begins({"lon", "rlon", "x_", "xdim"}) || is({"x", "nx", "xc", "nlon", "east"}))
         return Axis::samples;
     if (has(n, {"line", "row", "track", "scan", "northing", "height", "y_coord"}) ||
-        begins({"lat", "y_", "ydim"}) || n == "y" || n == "ny")
+        begins({"lat", "rlat", "y_", "ydim"}) || is({"y", "ny", "yc", "nlat", "north"}))
         return Axis::lines;
     return Axis::unknown;
+}
+
+bool is_made_up(const std::string& name) {
+    return name.empty() || STARTS_WITH_CI(name.c_str(), "dim") || STARTS_WITH_CI(name.c_str(), "phony_dim");
 }
 
 bool lists_wavelengths(const std::string& name) {
@@ -169,7 +172,7 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     if (turned.empty()) return;
     std::string shape;
     for (size_t k = 0; k < 3; ++k)
-        shape += (k ? " x " : "") + (made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
+        shape += (k ? " x " : "") + (is_made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
                  std::to_string(cube->sizes[k]);
     // The file itself may be a product whose axes are known.
     const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;

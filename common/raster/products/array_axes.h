@@ -11,6 +11,8 @@ namespace hsi::raster {
 /// What an axis of a cube counts, by its name: "wavelength", "downtrack", "pixels_per_line", "lon", "x".
 enum class Axis { unknown, bands, lines, samples };
 Axis axis_called(const std::string& name);
+/// HDF5 has no names of axes; these are what its readers make up.
+bool is_made_up(const std::string& name);
 /// A list of such a name holds the wavelengths of bands.
 bool lists_wavelengths(const std::string& name);
 

@@ -74,6 +74,9 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
         if (far && EQUAL(driver, "netCDF")) continue;
         DatasetHandle dataset = open_arrays(path, driver);
+        // GDAL 3.6 knows netCDF's later classic form (CDF-5) by the prefix alone.
+        if (!dataset && EQUAL(driver, "netCDF") && beginning_of_file(path, 3) == "CDF")
+            dataset = open_arrays("NETCDF:\"" + path + "\"", driver);
         if (!dataset) continue;
         auto root = dataset->GetRootGroup();
         if (!root) continue;
@@ -110,6 +113,12 @@ std::shared_ptr<GDALMDArray> ArrayFile::array(const std::string& name) const {
     return m_root->OpenMDArrayFromFullname(name);
 }
 
+std::shared_ptr<GDALMDArray> ArrayFile::array_of(const CubePart& part) const {
+    const auto whole = array(part.array);
+    const GdalErrors quiet;
+    return whole && !part.view.empty() ? whole->GetView(part.view) : whole;
+}
+
 std::vector<std::string> ArrayFile::group_names(const std::string& of) const {
     const auto parent = group(of);
     const GdalErrors quiet;
@@ -144,6 +153,20 @@ std::string ArrayFile::text(const std::string& name) const {
     std::string out = read && text ? text : "";
     CPLFree(text);
     return out;
+}
+
+bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&start)[3],
+                  const size_t (&count)[3], void* values) {
+    const GDALDataType stored = part.stored == GDT_Unknown ? part.type : part.stored;
+    const auto type = GDALExtendedDataType::Create(stored);
+    // Of the same size the bits stay as they are.
+    if (GDALGetDataTypeSizeBytes(stored) == GDALGetDataTypeSizeBytes(part.type))
+        return array.Read(start, count, nullptr, nullptr, type, values);
+    std::vector<int16_t> wide(count[0] * count[1] * count[2]); // bytes, as GDAL reads signed ones
+    if (!array.Read(start, count, nullptr, nullptr, type, wide.data())) return false;
+    std::transform(wide.begin(), wide.end(), static_cast<uint8_t*>(values),
+                   [](int16_t value) { return static_cast<uint8_t>(value); });
+    return true;
 }
 
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
+#include "raster/products/product.h"
 
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,8 @@ class ArrayFile {
     const std::string& driver() const { return m_driver; }             ///< of GDAL
     std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null when there is none
     std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
+    /// The array of a part, with three axes.
+    std::shared_ptr<GDALMDArray> array_of(const CubePart& part) const;
     std::vector<std::string> group_names(const std::string& of) const;
 
     /// Chunks along each axis of an array; 0 where it is stored in one piece. The driver HDF5 of GDAL 3.6
@@ -46,6 +49,10 @@ class ArrayFile {
     DatasetHandle m_dataset;
     std::shared_ptr<GDALGroup> m_root;
 };
+
+/// Samples [start, start + count) along the axes of a part, in its type. False when it cannot be read.
+bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&start)[3],
+                  const size_t (&count)[3], void* values);
 
 /// Attributes of a group or an array; empty when there is no such attribute, or no `holder`. Numbers may be
 /// written as text ('-9999.0', '400 500 600').

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 namespace hsi::raster::hdf5 {
 namespace {
@@ -599,6 +600,57 @@ Hdf5Chunks chunks_at(File& file, uint64_t header) {
     return chunks;
 }
 
+NodataValue number_of(const Bytes& sample, const Description& array) {
+    Bytes native = sample;
+    if (array.big_endian != (std::endian::native == std::endian::big))
+        std::reverse(native.begin(), native.end());
+    NodataValue number;
+    const auto take = [&](auto value) {
+        std::memcpy(&value, native.data(), sizeof value);
+        number.real = static_cast<double>(value);
+        if constexpr (std::is_integral_v<decltype(value)>) {
+            number.whole = static_cast<int64_t>(value);
+            number.natural = static_cast<uint64_t>(value);
+        }
+    };
+    const bool narrow = array.sample_bytes < static_cast<uint64_t>(GDALGetDataTypeSizeBytes(array.type));
+    if (array.type == GDT_Float32 && !narrow) take(float{});
+    if (array.type == GDT_Float64) take(double{});
+    if (array.type == GDT_Int16 && narrow) take(int8_t{});
+    if (array.type == GDT_Int16 && !narrow) take(int16_t{});
+    if (array.type == GDT_Int32) take(int32_t{});
+    if (array.type == GDT_Byte) take(uint8_t{});
+    if (array.type == GDT_UInt16) take(uint16_t{});
+    if (array.type == GDT_UInt32) take(uint32_t{});
+    if (array.type == GDT_Int64) take(int64_t{});
+    if (array.type == GDT_UInt64) take(uint64_t{});
+    if (array.type == GDT_Int64 || array.type == GDT_UInt64) number.kind = array.type;
+    return number;
+}
+
+Hdf5Storage storage_at(File& file, uint64_t address) {
+    const Header header(file, address);
+    constexpr uint64_t counts = 1U << type_message | 1U << old_fill_message | 1U << fill_message;
+    if ((header.shared & counts) != 0) throw Damaged();
+    Description array;
+    for (const Message& message : header.messages) {
+        Cursor c(message.data.data(), message.data.size());
+        if (message.type == type_message) read_type(c, array);
+        if (message.type == fill_message) read_fill(c, array);
+        if (message.type == old_fill_message) {
+            const uint64_t size = c.number(4);
+            array.old_fill = bytes_of(c, size);
+        }
+    }
+    if (array.type == GDT_Unknown) throw Damaged();
+    Hdf5Storage storage;
+    storage.known = true;
+    storage.sample_bytes = static_cast<int64_t>(array.sample_bytes);
+    const Bytes none, &fill = array.fill ? *array.fill : array.old_fill ? *array.old_fill : none;
+    if (!fill.empty() && fill.size() == array.sample_bytes) storage.fill = number_of(fill, array);
+    return storage;
+}
+
 } // namespace
 } // namespace hsi::raster::hdf5
 
@@ -631,6 +683,22 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
             std::memcpy(to + i * sizeof value, &value, sizeof value);
         }
     }
+}
+
+Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array) {
+    try {
+        hdf5::File file(path);
+        const auto begin = file.is_open() ? hdf5::find_begin(file) : std::nullopt;
+        if (!begin) return {};
+        hdf5::root_of(file, *begin);
+        const Hdf5Contents contents = walk_hdf5(path);
+        const auto at = std::find(contents.objects.begin(), contents.objects.end(), array);
+        if (at != contents.objects.end())
+            return hdf5::storage_at(file,
+                                    contents.headers[static_cast<size_t>(at - contents.objects.begin())]);
+    } catch (const hdf5::Damaged&) { // its library reads it
+    }
+    return {};
 }
 
 std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays) {

@@ -4,11 +4,13 @@
 #pragma once
 
 #include "raster/gdal/chunk_codec.h"
+#include "raster/gdal/nodata_value.h"
 
 #include <gdal_priv.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,16 @@ struct Hdf5Chunks {
         return static_cast<size_t>((a * count(1) + b) * count(2) + c);
     }
 };
+
+/// How the samples of an array are stored, whatever its axes.
+struct Hdf5Storage {
+    bool known = false;
+    int64_t sample_bytes = 0;
+    std::optional<NodataValue> fill; ///< the fill value that somebody has set
+};
+/// By the full name of an array. Not known where several objects share a part of its description, or its type
+/// is none of the usual ones. Never throws for what a file holds.
+Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array);
 
 /// Of arrays by their full names, one for each. Empty where one of them has to be left to the library: other
 /// types than integers of 8 to 64 bits and IEEE's floats of 16 to 64, filters that are not known, values

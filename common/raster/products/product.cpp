@@ -31,7 +31,7 @@ namespace {
 
 /// A row a product in arrays.
 constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
-    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico, read_named_cube};
+    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
 
@@ -68,7 +68,8 @@ bool is_xml(std::string text) {
 /// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
 bool is_zarr(const std::string& path, const std::string& text) {
     const auto holds = [&](const char* name) { return is_there(join_path(path, name)); };
-    if (text.empty()) return holds(".zgroup") || holds(".zmetadata") || holds("zarr.json");
+    if (text.empty())
+        return holds(".zgroup") || holds(".zmetadata") || holds(".zarray") || holds("zarr.json");
     return text[0] == '{' &&
            (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
 }
@@ -99,6 +100,29 @@ int bands_without_wavelengths(const std::string& path) {
                : bands;
 }
 
+/// A dataset of version 3, by the text that describes it.
+bool is_later_zarr(const std::string& path) {
+    const std::string text = beginning_of_file(join_path(path, "zarr.json"), looked_at);
+    return text.find("\"zarr_format\"") != std::string::npos;
+}
+
+/// The product cut to one of its arrays; nothing when it is none of them.
+std::optional<Product> part_called(const Product& product, const std::string& name) {
+    for (size_t p = 0; p < product.parts.size(); ++p) {
+        if (!names_array(name, product.parts[p].array)) continue;
+        Product part = product;
+        part.parts = {product.parts[p]};
+        part.bands.clear();
+        for (ProductBand band : product.bands)
+            if (static_cast<size_t>(band.part) == p) {
+                band.part = 0;
+                part.bands.push_back(std::move(band));
+            }
+        return part;
+    }
+    return std::nullopt;
+}
+
 std::shared_ptr<const Product> shared(std::optional<Product> product) {
     return product ? std::make_shared<const Product>(std::move(*product)) : nullptr;
 }
@@ -114,9 +138,7 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     if (from.offset) band.offset = from.offset;
     if (!product.unit.empty()) band.unit = product.unit;
     if (product.nodata && !band.nodata) {
-        NodataValue nodata;
-        nodata.real = *product.nodata;
-        band.nodata = nodata;
+        band.nodata = product.nodata;
     }
     const auto nm = [&](const std::string& text) {
         return text.empty() ? nan : to_nanometres(CPLAtof(text.c_str()), product.wavelength_units, largest);
@@ -153,28 +175,39 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
     CPLFree(wkt);
 }
 
+/// A scene; with `plane` labels and their like.
+std::optional<Product> in_arrays(const std::string& path, const std::optional<WantedPlane>& plane) {
+    const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
+    const auto file = ArrayFile::open(of_file);
+    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
+    const auto group = file ? file->group("/") : nullptr;
+    if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
+        is_later_zarr(of_file))
+        throw Error("'" + of_file + "' is a Zarr dataset of version 3, which this GDAL (" +
+                        GDALVersionInfo("RELEASE_NAME") + ") does not open",
+                    "Write it as version 2, or use GDAL 3.8 or newer.");
+    if (!file) return std::nullopt;
+    std::optional<Product> product;
+    for (const auto read : array_products)
+        if (!product && !(plane && name.empty()) && (product = read(*file)) && !name.empty())
+            product = part_called(*product, name);
+    if (!product) product = read_array(*file, name, plane);
+    if (!product) return std::nullopt;
+    check_product(*product);
+    check_hdf5_sources(of_file, arrays_of(*product));
+    const auto root = file->group("/");
+    for (const auto& [start, end] : {std::pair("time_coverage_start", "time_coverage_end"),
+                                     std::pair("Product_StartTime", "Product_StopTime")}) {
+        if (!product->time_start.empty()) break;
+        product->time_start = attribute_text(root, start);
+        product->time_end = attribute_text(root, end);
+    }
+    return product;
+}
+
 } // namespace
 
-std::optional<Product> product_in_arrays(const std::string& path) {
-    const auto file = ArrayFile::open(path);
-    if (!file) return std::nullopt;
-    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
-    for (const auto read : array_products) {
-        auto product = read(*file);
-        if (!product) continue;
-        check_product(*product);
-        check_hdf5_sources(path, arrays_of(*product));
-        const auto root = file->group("/");
-        for (const auto& [start, end] : {std::pair("time_coverage_start", "time_coverage_end"),
-                                         std::pair("Product_StartTime", "Product_StopTime")}) {
-            if (!product->time_start.empty()) break;
-            product->time_start = attribute_text(root, start);
-            product->time_end = attribute_text(root, end);
-        }
-        return product;
-    }
-    return std::nullopt;
-}
+std::optional<Product> product_in_arrays(const std::string& path) { return in_arrays(path, std::nullopt); }
 
 uint64_t CubePart::chunk_bytes() const {
     uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -191,8 +224,12 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 SceneFile find_scene(const std::string& path) {
     if (may_lead_to_matlab(path))
         if (auto product = matlab_product(path)) return {path, std::move(product), {}, {}};
-    const std::string text = beginning_of_file(path, looked_at);
     SceneFile scene{path, nullptr, {}, {}};
+    if (file_of_subdataset(path) != path) {
+        scene.product = shared(product_in_arrays(path));
+        return scene;
+    }
+    const std::string text = beginning_of_file(path, looked_at);
     const bool arrays = is_hdf5(text) || is_netcdf(text) || is_zarr(path, text);
     const bool known = arrays || is_tiff(text) || is_xml(text);
     if (const auto samples = known && !text.empty() ? all_samples(path) : std::nullopt) {
@@ -215,6 +252,12 @@ SceneFile find_scene(const std::string& path) {
         if (scene.product) scene.path = scene.product->path;
     }
     return scene;
+}
+
+std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples) {
+    const std::string file = file_of_subdataset(path), text = beginning_of_file(file, looked_at);
+    if (!(is_hdf5(text) || is_netcdf(text) || is_zarr(file, text)) || all_samples(file)) return nullptr;
+    return shared(in_arrays(path, WantedPlane{lines, samples}));
 }
 
 std::vector<std::string> product_files(const std::string& path) {

@@ -5,6 +5,8 @@
 // comes out of each.
 #pragma once
 
+#include "raster/gdal/dataset_handle.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/metadata/scene_metadata.h"
 
 #include <algorithm>
@@ -21,7 +23,10 @@ namespace hsi::raster {
 /// An array of three axes that holds bands of the scene.
 struct CubePart {
     std::string array; ///< full name in the file
+    std::string view;  ///< of GDAL's GetView(), where the array itself has not three axes; else empty
     GDALDataType type = GDT_Unknown;
+    /// As GDAL reads the samples, where their bits stand for others (_Unsigned); else GDT_Unknown.
+    GDALDataType stored = GDT_Unknown;
     int line_axis = 0, sample_axis = 1, band_axis = 2;
     std::array<int64_t, 3> chunk{}; ///< along the array's axes; all 0: stored in one piece
     uint64_t chunk_bytes() const;   ///< decoded
@@ -59,7 +64,11 @@ struct Product {
     std::string wavelength_units = "Nanometers";
     std::string unit;                 ///< of the values
     std::string time_start, time_end; ///< of the acquisition, as the file has them; empty: unknown
-    std::optional<double> nodata;
+    std::optional<NodataValue> nodata;
+    InvalidSamples invalid; ///< what else stands for no value
+    /// The array's first line is the scene's last one; its first sample likewise.
+    bool lines_rise = false, samples_fall = false;
+    bool of_agency = true; ///< false: an array of no known product
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
     std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
@@ -79,6 +88,13 @@ struct SceneFile {
 /// that are no files (NETCDF:"a.nc":v) are none of products. Throws Error for a product that lacks a part,
 /// and for a header without a data file.
 SceneFile find_scene(const std::string& path);
+
+/// The array of labels, of a mask or of a lookup table that a path leads to, of several the one of the size
+/// wanted (0: any). Null where it leads to no array, or where GDAL's driver for rasters is to read it.
+std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples);
+/// A product in arrays as a dataset, with all bands; pixels without a value have the nodata value. Throws
+/// Error.
+DatasetHandle open_array_raster(std::shared_ptr<const Product> product);
 
 /// The files that a product at `path` is read from; empty when it is none, or damaged.
 std::vector<std::string> product_files(const std::string& path);

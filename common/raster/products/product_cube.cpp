@@ -1,171 +1,315 @@
 // SPDX-License-Identifier: MIT
-// Cubes of no agency's: netCDF as xarray, MATLAB and the like write it, whose axes have names.
-#include "raster/gdal/dataset_handle.h"
+// Scenes and labels of no agency's: arrays of netCDF, HDF5 and Zarr as xarray, MATLAB, IDL and others write
+// them.
+#include "core/error.h"
+#include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/whole_file.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
+#include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <gdal_priv.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace hsi::raster {
 namespace {
 
-using Array = std::shared_ptr<GDALMDArray>;
+/// What a file holds, as far as it matters here.
+struct FileContents {
+    std::vector<Array> arrays;
+    std::vector<int64_t> wavelengths; ///< lengths of lists
+};
 
-/// Axes of the bands, the lines and the samples; nothing unless each is told by its name.
-std::optional<std::array<size_t, 3>> axes_of(const Array& array) {
-    constexpr size_t none = 3;
-    const auto& axes = array->GetDimensions();
-    if (axes.size() != 3 || array->GetDataType().GetClass() != GEDTC_NUMERIC) return std::nullopt;
-    std::array<size_t, 3> found{none, none, none};
-    for (size_t k = 0; k < 3; ++k) {
-        const Axis axis = axis_called(axes[k]->GetName());
-        if (axis == Axis::unknown) return std::nullopt;
-        size_t& place = found[axis == Axis::bands ? 0 : axis == Axis::lines ? 1 : 2];
-        if (place != none) return std::nullopt;
-        place = k;
+void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& left, FileContents& found) {
+    for (const auto& attribute : group->GetAttributes())
+        if (lists_wavelengths(attribute->GetName()) && attribute->GetDimensionCount() == 1)
+            found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
+    for (const std::string& name : group->GetMDArrayNames()) {
+        if (--left < 0) return;
+        auto array = group->OpenMDArray(name);
+        if (!array) continue;
+        const auto& axes = array->GetDimensions();
+        const bool tells = lists_wavelengths(name) || is_unit_of_wavelengths(unit_of(array));
+        if (axes.size() == 1 && tells) found.wavelengths.push_back(static_cast<int64_t>(axes[0]->GetSize()));
+        for (const auto& attribute : array->GetAttributes())
+            if (lists_wavelengths(attribute->GetName()) && attribute->GetTotalElementsCount() > 1)
+                found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
+        found.arrays.push_back(std::move(array));
     }
+    if (depth == 0) return;
+    for (const std::string& name : group->GetGroupNames())
+        if (const auto inner = group->OpenGroup(name)) collect_arrays(inner, depth - 1, left, found);
+}
+
+FileContents contents_of_file(const ArrayFile& file) {
+    FileContents found;
+    int left = 2000; // arrays: a file has tens
+    const auto root = file.group("/");
+    if (root) collect_arrays(root, 8, left, found);
     return found;
 }
 
-/// The only cube of the file, or the only one that is called after what scenes hold; null otherwise.
-Array cube_in(const std::shared_ptr<GDALGroup>& root) {
-    std::vector<Array> cubes;
-    constexpr size_t most = 2000; // a file has tens
-    const auto names = root->GetMDArrayNames();
-    for (size_t k = 0; k < std::min(names.size(), most); ++k)
-        if (auto array = root->OpenMDArray(names[k]); array && axes_of(array))
-            cubes.push_back(std::move(array));
-    if (cubes.size() > 1)
-        cubes.erase(std::remove_if(cubes.begin(), cubes.end(),
-                                   [](const Array& array) {
-                                       const std::string name = lower(array->GetName());
-                                       return name != "reflectance" && name != "radiance";
-                                   }),
-                    cubes.end());
-    return cubes.size() == 1 ? cubes.front() : nullptr;
+struct Choice {
+    Array array;
+    ArrayLayout layout;
+};
+
+/// Longitudes, latitudes and bounds of cells are about other arrays.
+bool is_about_others(const Array& array) {
+    const std::string name = lower(array->GetName());
+    const auto ends = [&](const std::string& tail) {
+        return name.size() > tail.size() && name.compare(name.size() - tail.size(), tail.size(), tail) == 0;
+    };
+    const std::string standard = lower(attribute_text(array, "standard_name"));
+    return starts_with(name, "lon") || starts_with(name, "lat") || ends("_bnds") || ends("_bounds") ||
+           standard == "longitude" || standard == "latitude";
 }
 
-/// GDAL's reader for rasters gives the cube as it is meant: bands, lines and samples in its order, and its
-/// lines turned around only where they are told to rise.
-bool gdal_reads_it(const ArrayFile& file, const Array& array, const std::array<size_t, 3>& axes,
-                   const Numbers& y) {
-    if (axes != std::array<size_t, 3>{0, 1, 2}) return false;
-    // Its own files, and those whose reader has been told how they lie.
-    if (!attribute_text(file.group("/"), "GDAL").empty() ||
-        CPLGetConfigOption("GDAL_NETCDF_BOTTOMUP", nullptr) != nullptr)
-        return true;
-    const GdalErrors quiet;
-    const DatasetHandle raster(GDALDataset::FromHandle(GDALOpenEx(
-        whole_name(file.path()).c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    if (!raster || raster->GetRasterCount() != static_cast<int>(array->GetDimensions()[0]->GetSize()))
-        return false;
-    std::array<double, 6> gt{};
-    const bool turned = raster->GetDriver() && EQUAL(raster->GetDriver()->GetDescription(), "netCDF");
-    return !turned || raster->GetGeoTransform(gt.data()) == CE_None ||
-           (y.size() > 1 && y.values.front() < y.values.back());
+/// The array of that name; without one the only cube, of several the only one in the root or the only one
+/// that is called after what scenes hold; without cubes the only array of two axes.
+std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
+                             const std::optional<WantedPlane>& plane) {
+    std::vector<Choice> cubes, planes;
+    for (const Array& array : contents.arrays) {
+        if (!name.empty() && !names_array(name, array->GetFullName())) continue;
+        auto layout = layout_of(file, array, contents.wavelengths);
+        if (!layout) continue;
+        if (!name.empty()) return Choice{array, std::move(*layout)};
+        const bool flat = layout->refusal.empty() && !layout->band_axis;
+        if (flat && is_about_others(array)) continue;
+        (flat ? planes : cubes).push_back({array, std::move(*layout)});
+    }
+    auto& all = cubes.empty() || (plane && !planes.empty()) ? planes : cubes;
+    const auto keep_if = [&](const auto& wanted) {
+        if (all.size() < 2) return;
+        std::vector<Choice> kept;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(kept), wanted);
+        if (!kept.empty()) all = std::move(kept);
+    };
+    if (plane) {
+        keep_if([&](const Choice& c) {
+            return c.layout.lines == plane->lines && c.layout.samples == plane->samples;
+        });
+        keep_if([](const Choice& c) {
+            return GDALDataTypeIsInteger(c.array->GetDataType().GetNumericDataType()) != 0;
+        });
+    }
+    keep_if([](const Choice& c) {
+        const std::string called = lower(c.array->GetName());
+        return called == "reflectance" || called == "radiance";
+    });
+    keep_if([](const Choice& c) { return c.array->GetFullName().rfind('/') == 0; });
+    if (all.size() != 1) return std::nullopt;
+    return std::move(all.front());
 }
 
-bool evenly_spaced(const Numbers& numbers) {
-    if (numbers.size() < 2) return false;
-    const double first = numbers.values.front(), count = static_cast<double>(numbers.size() - 1),
-                 step = (numbers.values.back() - first) / count;
-    constexpr double most = 0.1; // of a pixel: coordinates in single precision are not exact
-    for (size_t k = 0; k < numbers.size(); ++k)
-        if (!(std::fabs(numbers.values[k] - first - step * static_cast<double>(k)) <= most * std::fabs(step)))
-            return false;
-    return step != 0;
+/// GDAL's driver for rasters reads what GDAL has written, with all metadata, and what it has been told how to
+/// read.
+bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Product& product) {
+    const bool in_view = layout.band_axis && !layout.part.view.empty();
+    if (file.driver() == "Zarr" || in_view) return false;
+    const CubePart& part = layout.part;
+    const bool ordered = !layout.band_axis ? layout.part.line_axis < layout.part.sample_axis
+                                           : part.band_axis == 0 && part.line_axis == 1;
+    if (!ordered) return false;
+    if (CPLGetConfigOption("GDAL_NETCDF_BOTTOMUP", nullptr) != nullptr) return true;
+    return !product.invalid.any() && !attribute_text(file.group("/"), "GDAL").empty();
 }
 
-std::shared_ptr<const OGRSpatialReference> srs_of(const ArrayFile& file, const Array& array) {
-    std::vector<std::string> names = {"spatial_ref", "crs", "transverse_mercator"};
-    if (const std::string told = attribute_text(array, "grid_mapping"); !told.empty())
-        names.insert(names.begin(), told);
-    for (const std::string& name : names)
-        for (const char* text : {"crs_wkt", "spatial_ref"})
-            if (auto srs = srs_from(attribute_text(file.array("/" + name), text))) return srs;
-    for (const char* text : {"crs_wkt", "spatial_ref", "crs"})
-        if (auto srs = srs_from(attribute_text(file.group("/"), text))) return srs;
-    return nullptr;
+/// Lists of one number a band: arrays along the axis of the bands, arrays elsewhere in the file, and
+/// attributes of the array or of the file.
+class BandLists {
+  public:
+    BandLists(const ArrayFile& file, const FileContents& contents, const Choice& choice)
+        : m_file(file), m_contents(contents), m_array(choice.array), m_layout(choice.layout) {}
+
+    struct List {
+        Numbers numbers;
+        std::string unit;
+    };
+
+    List wavelengths() const {
+        if (const Array coordinate = coordinate_of(m_file, m_array, *m_layout.band_axis))
+            if (tells_wavelengths(coordinate)) return of_array(coordinate);
+        // Of any name, along the same axis.
+        for (const Array& array : m_contents.arrays)
+            if (is_along(array) && tells_wavelengths(array)) return of_array(array);
+        return named([](const std::string& name) {
+            return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
+        });
+    }
+
+    List widths() const {
+        return named([](const std::string& name) {
+            return starts_with(name, "fwhm") || name == "bandwidth" || name == "bandwidths" ||
+                   name == "bandpass";
+        });
+    }
+
+    Numbers good() const {
+        return named([](const std::string& name) {
+                   return name == "good_wavelengths" || name == "bbl" || name == "bad_band_list" ||
+                          name == "good_bands";
+               })
+            .numbers;
+    }
+
+  private:
+    static bool tells_wavelengths(const Array& array) {
+        if (is_unit_of_wavelengths(unit_of(array)) && !starts_with(lower(array->GetName()), "fwhm") &&
+            lower(array->GetName()).find("width") == std::string::npos)
+            return true;
+        const std::string name = lower(array->GetName());
+        return (lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad")) ||
+               name == "wl" ||
+               lower(attribute_text(array, "standard_name")).find("radiation_wavelength") == 0;
+    }
+
+    bool is_along(const Array& array) const {
+        return array->GetDimensionCount() == 1 &&
+               array->GetDimensions()[0]->GetFullName() == m_layout.band_axis->GetFullName() &&
+               !m_layout.band_axis->GetFullName().empty() && fits(array) &&
+               m_layout.band_axis->GetFullName()[0] == '/';
+    }
+
+    bool fits(const Array& array) const {
+        return array->GetDimensionCount() == 1 && array->GetDataType().GetClass() == GEDTC_NUMERIC &&
+               static_cast<int64_t>(array->GetDimensions()[0]->GetSize()) == m_layout.bands;
+    }
+
+    List of_array(const Array& array) const { return {unpacked_list(m_file, array), unit_of(array)}; }
+
+    template <class Name>
+    List named(const Name& is_one) const {
+        for (const bool near : {true, false})
+            for (const Array& array : m_contents.arrays)
+                if (near == is_along(array) && fits(array) && is_one(lower(array->GetName())))
+                    return of_array(array);
+        List found = in_attributes(m_array->GetAttributes(), is_one);
+        if (found.numbers.size() == 0) found = in_attributes(m_file.group("/")->GetAttributes(), is_one);
+        return found;
+    }
+
+    template <class Name>
+    List in_attributes(const std::vector<std::shared_ptr<GDALAttribute>>& attributes,
+                       const Name& is_one) const {
+        for (const auto& attribute : attributes) {
+            const std::string name = lower(attribute->GetName());
+            if (!is_one(name)) continue;
+            List list{numbers_in(attribute), {}};
+            if (static_cast<int64_t>(list.numbers.size()) != m_layout.bands) continue;
+            for (const std::string& of : {name + "_units", name + "_unit", std::string("wavelength_units")})
+                for (const auto& other : attributes)
+                    if (list.unit.empty() && lower(other->GetName()) == of) list.unit = text_in(other);
+            return list;
+        }
+        return {};
+    }
+
+    const ArrayFile& m_file;
+    const FileContents& m_contents;
+    const Array& m_array;
+    const ArrayLayout& m_layout;
+};
+
+/// Digits in nanometres of numbers in another unit; empty where that is none of wavelengths.
+void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
+    for (std::string& text : numbers.texts) {
+        const double nm = to_nanometres(CPLAtof(text.c_str()), unit, 0);
+        text = std::isnan(nm) ? std::string("0") : number_text(nm);
+    }
 }
 
-/// Wavelengths: the list that is called like the axis, or one that is called after them.
-std::pair<Array, Numbers> wavelengths_for(const ArrayFile& file, const std::string& axis, size_t bands) {
-    std::vector<std::string> names = {axis};
-    for (const std::string& name : file.group("/")->GetMDArrayNames())
-        names.push_back(name);
-    for (const std::string& name : names)
-        if (lists_wavelengths(name))
-            if (Numbers list = file.list("/" + name); list.size() == bands)
-                return {file.array("/" + name), std::move(list)};
-    return {};
+void take_bands(Product& product, const ArrayFile& file, const FileContents& contents, const Choice& choice) {
+    const auto bands = static_cast<size_t>(choice.layout.bands);
+    product.bands.resize(bands);
+    for (size_t b = 0; b < bands; ++b)
+        product.bands[b].index = static_cast<int64_t>(b);
+    const auto [scale, offset] = scale_of(choice.array);
+    for (ProductBand& band : product.bands) {
+        band.scale = scale;
+        band.offset = offset;
+    }
+    if (!choice.layout.band_axis) return;
+    const BandLists lists(file, contents, choice);
+    auto [wavelengths, unit] = lists.wavelengths();
+    const Numbers good = lists.good();
+    for (size_t b = 0; b < bands && good.size() == bands; ++b)
+        product.bands[b].good = good.values[b] != 0;
+    const bool known = unit.empty() || !std::isnan(to_nanometres(1, unit, 1));
+    if (wavelengths.size() != bands || (!known && unit != "1")) return;
+    auto widths = lists.widths();
+    if (widths.numbers.size() != bands) widths.numbers = {};
+    const std::string width_unit = widths.unit.empty() ? unit : widths.unit;
+    if (in_micrometres(unit) && (in_micrometres(width_unit) || widths.numbers.size() == 0)) {
+        product.wavelength_units = "Micrometers";
+    } else if (known && !unit.empty() && !(in_nanometres(unit) && in_nanometres(width_unit))) {
+        to_digits_in_nanometres(wavelengths, unit);
+        to_digits_in_nanometres(widths.numbers, width_unit);
+    }
+    for (size_t b = 0; b < bands; ++b) {
+        product.bands[b].wavelength = wavelengths.texts[b];
+        if (widths.numbers.size() == bands) product.bands[b].fwhm = widths.numbers.texts[b];
+    }
+}
+
+/// Arrays of longitude and latitude that the attribute "coordinates" names.
+void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
+    const ArrayLayout& layout = choice.layout;
+    if (product.geotransform || !layout.line_axis || product.lines_rise || product.samples_fall) return;
+    const CPLStringList names(
+        CSLTokenizeString2(attribute_text(choice.array, "coordinates").c_str(), " ,", 0));
+    std::string longitude, latitude;
+    for (int k = 0; k < names.size(); ++k) {
+        const Array array = array_near(file, choice.array, names[k]);
+        if (!array || array->GetDimensionCount() != 2 ||
+            static_cast<int64_t>(array->GetDimensions()[0]->GetSize()) != layout.lines ||
+            static_cast<int64_t>(array->GetDimensions()[1]->GetSize()) != layout.samples)
+            continue;
+        const std::string name = lower(array->GetName()),
+                          standard = lower(attribute_text(array, "standard_name"));
+        if (standard == "longitude" || starts_with(name, "lon")) longitude = array->GetFullName();
+        if (standard == "latitude" || starts_with(name, "lat")) latitude = array->GetFullName();
+    }
+    if (!longitude.empty() && !latitude.empty()) take_locations(product, file, longitude, latitude);
 }
 
 } // namespace
 
-std::optional<Product> read_named_cube(const ArrayFile& file) {
-    const auto root = file.group("/");
-    const Array array = root ? cube_in(root) : nullptr;
-    if (!array) return std::nullopt;
-    const auto order = *axes_of(array);
-    const auto& axes = array->GetDimensions();
-    const std::string x_name = axes[order[2]]->GetName(), y_name = axes[order[1]]->GetName();
-    const Numbers x = file.list("/" + x_name), y = file.list("/" + y_name);
-    if (gdal_reads_it(file, array, order, y)) return std::nullopt;
-
-    const size_t bands = axes[order[0]]->GetSize();
-    constexpr size_t most_bands = 65535;
-    if (bands > most_bands) return std::nullopt;
-    std::string names;
-    for (size_t k = 0; k < 3; ++k)
-        names += (k ? ", " : "") + axes[k]->GetName();
-    Product product = begin_product(file, "cube " + array->GetName() + " (" + names + ")");
-    add_part(product, file, array->GetFullName(), bands, static_cast<int>(order[0]));
-    const auto [list, wavelengths] = wavelengths_for(file, axes[order[0]]->GetName(), bands);
-    if (wavelengths.size() > 0) {
-        const auto as_long = [&](const char* name) {
-            Numbers found = file.list(name);
-            return found.size() == bands ? found : Numbers();
-        };
-        Numbers good = as_long("/good_wavelengths");
-        if (good.size() == 0) good = as_long("/bbl");
-        add_bands(product, wavelengths, as_long("/fwhm"), good);
-        if (in_micrometres(list->GetUnit())) product.wavelength_units = "Micrometers";
-    } else {
-        product.bands.resize(bands);
-        for (size_t b = 0; b < bands; ++b)
-            product.bands[b].index = static_cast<int64_t>(b);
-    }
-    bool scaled = false, shifted = false;
-    const double scale = array->GetScale(&scaled), offset = array->GetOffset(&shifted);
-    for (ProductBand& band : product.bands) {
-        if (scaled) band.scale = scale;
-        if (shifted) band.offset = offset;
-    }
-    take_nodata(product, array);
-    product.unit = array->GetUnit();
-    if (static_cast<int64_t>(x.size()) != product.samples || static_cast<int64_t>(y.size()) != product.lines)
-        return product;
-    if (!evenly_spaced(x) || !evenly_spaced(y)) {
-        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + x_name + " and " +
-                                y_name + " are not evenly spaced: the scene has no position");
-        return product;
-    }
-    product.geotransform = grid_of_centres(x, y);
-    product.srs = srs_of(file, array);
-    if (!product.srs && starts_with(lower(x_name), "lon") && starts_with(lower(y_name), "lat"))
-        product.srs = srs_from("EPSG:4326");
+std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
+                                  const std::optional<WantedPlane>& plane) {
+    const FileContents contents = contents_of_file(file);
+    auto choice = choose(file, name, contents, plane);
+    if (!choice) return std::nullopt;
+    if (!choice->layout.refusal.empty()) throw Error(choice->layout.refusal, choice->layout.advice);
+    const ArrayLayout& layout = choice->layout;
+    constexpr int64_t most_bands = 65535;
+    if (layout.bands > most_bands) return std::nullopt;
+    Product product = begin_product(file, std::string(layout.band_axis ? "cube " : "array ") +
+                                              choice->array->GetName() + " (" + layout.axes + ")");
+    product.of_agency = false;
+    product.lines = layout.lines;
+    product.samples = layout.samples;
+    CubePart part = layout.part;
+    take_values(product, file, choice->array, part);
+    product.parts.push_back(part);
+    if (is_left_to_gdal(file, layout, product)) return std::nullopt;
+    take_bands(product, file, contents, *choice);
+    product.unit = unit_of(choice->array);
+    take_grid(product, file, choice->array, layout);
+    take_swath(product, file, *choice);
     return product;
 }
 

@@ -100,15 +100,20 @@ std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Num
     return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
 }
 
+void set_nodata(Product& product, std::optional<double> value) {
+    product.nodata.reset();
+    if (value) product.nodata.emplace().real = *value;
+}
+
 void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
     const auto told = array->GetAttribute("_FillValue");
     if (told && told->GetDataType().GetClass() == GEDTC_STRING) {
-        product.nodata = number_told(product, array, "_FillValue");
+        set_nodata(product, number_told(product, array, "_FillValue"));
         return;
     }
     bool has = false;
     const double nodata = array->GetNoDataValueAsDouble(&has);
-    if (has) product.nodata = nodata;
+    if (has) set_nodata(product, nodata);
 }
 
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
@@ -270,7 +275,10 @@ std::optional<Product> read_emit(const ArrayFile& file) {
         const std::string bands = grouped ? "/sensor_band_parameters/" : "/",
                           places = file.group("/location") ? "/location/" : "/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
-        if (wavelengths.size() == 0) refuse_product(product, "has no " + bands + "wavelengths");
+        if (wavelengths.size() == 0) {
+            if (!grouped) continue; // a part that was taken out of it
+            refuse_product(product, "has no " + bands + "wavelengths");
+        }
         add_part(product, file, cube, wavelengths.size(), 2);
         add_bands(product, wavelengths, file.list(bands + "fwhm"), file.list(bands + "good_wavelengths"));
         take_nodata(product, array);
@@ -387,6 +395,11 @@ std::optional<Product> read_neon(const ArrayFile& file) {
     for (const std::string& site : file.group_names("/"))
         for (const std::string kind : {"Reflectance", "Radiance"}) {
             const std::string base = "/" + site + "/" + kind;
+            if (file.array(base + "/RadianceIntegerPart") && file.array(base + "/RadianceDecimalPart"))
+                throw Error("'" + file.path() +
+                                "' is NEON AOP at-sensor radiance in two arrays, RadianceIntegerPart + "
+                                "RadianceDecimalPart / 50000, which are not read as one scene",
+                            "Add the two arrays and write the sum as one array (h5py, numpy).");
             const auto array = file.array(base + "/" + kind + "_Data");
             if (!array) continue;
             Product product = begin_product(file, "NEON AOP " + lower(kind));
@@ -407,7 +420,7 @@ std::optional<Product> read_neon(const ArrayFile& file) {
                     band.scale = 1 / *factor;
             take_nodata(product, array);
             if (const auto ignored = number_told(product, array, "Data_Ignore_Value"))
-                product.nodata = ignored;
+                set_nodata(product, ignored);
             const std::string place = base + "/Metadata/Coordinate_System/";
             const CPLStringList map(
                 CSLTokenizeString2(file.text(place + "Map_Info").c_str(), ",", CSLT_STRIPLEADSPACES));

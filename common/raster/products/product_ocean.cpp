@@ -3,6 +3,7 @@
 // longitude and a latitude for every pixel.
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
 
 #include <utility>
@@ -22,11 +23,6 @@ void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALM
         product.bands[b].scale = scale;
         product.bands[b].offset = offset;
     }
-}
-
-std::string unit_of(const std::shared_ptr<GDALMDArray>& array) {
-    const std::string unit = array->GetUnit();
-    return unit.empty() ? attribute_text(array, "units") : unit;
 }
 
 } // namespace

@@ -20,12 +20,18 @@ std::optional<Product> read_aviris(const ArrayFile& file);
 std::optional<Product> read_tanager(const ArrayFile& file);
 std::optional<Product> read_pace(const ArrayFile& file);
 std::optional<Product> read_hico(const ArrayFile& file);
-/// A cube of no product whose axes all have names that tell what they count, where GDAL's two-dimensional
-/// reader would take them in another order or turn the lines.
-std::optional<Product> read_named_cube(const ArrayFile& file);
+/// An array of no product (array_facts.h): the one called `name`, or the only one that may be meant. Nothing
+/// where there is none, or where GDAL's driver for rasters is to read it. Throws Error for one that has
+/// several times or too many axes.
+/// `plane`: arrays of two axes come first.
+struct WantedPlane {
+    int64_t lines = 0, samples = 0; ///< 0: any
+};
+std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
+                                  const std::optional<WantedPlane>& plane = std::nullopt);
 
-/// By all of these; nothing for a file of no arrays, or of other ones. Throws Error as they do, and where
-/// values are missing (check_hdf5_sources()).
+/// By all of these; nothing for a file of no arrays, or of other ones. `path`: of a file, or the name of an
+/// array (NETCDF:"a.nc":cube). Throws Error as they do, and where values are missing (check_hdf5_sources()).
 std::optional<Product> product_in_arrays(const std::string& path);
 
 /// EnMAP and DESIS: their XML file. `image`: the image beside it, or empty: the reader finds it.
@@ -49,6 +55,7 @@ std::optional<double> number_told(Product& product, const std::shared_ptr<Holder
 void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
 /// By wavelength, after check_product(); those without one last.
 void sort_bands(Product& product);
+void set_nodata(Product& product, std::optional<double> value);
 void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array);
 /// Arrays of places on WGS 84, when both are there. Throws Error when they are not as large as the scene.
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,

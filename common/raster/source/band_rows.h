@@ -33,7 +33,7 @@ class BandRows {
 
     /// True where turning all `bands` around pays, of which so many are wanted.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
-        return m_source.parts.empty() && exact_in_float(type) && wanted * 4 >= bands;
+        return m_source.parts.empty() && !m_source.invalid && exact_in_float(type) && wanted * 4 >= bands;
     }
 
     /// `pixels` (pixels_at_once at most) of `bands` samples each, of which the first is of band `first`;

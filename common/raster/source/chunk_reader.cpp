@@ -48,7 +48,11 @@ class ChunkReader final : public stream::CubeReader {
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        const Rect tile = m_source->in_file(window);
+        read_file(m_source->in_file(window), m_source->lines_in_file(dst));
+        m_source->turn_samples(dst);
+    }
+
+    void read_file(const Rect& tile, const CubeView<float>& dst) {
         const auto needed = chunks_of(tile);
         if (m_far) announce(tile, needed);
         if (m_helped) {
@@ -111,7 +115,7 @@ class ChunkReader final : public stream::CubeReader {
                 for (int64_t k = range.first; k <= range.last; ++k)
                     along[axis].push_back(k);
             };
-            const Rect scene = m_source->window();
+            const Rect scene = m_source->file_window();
             const BlockRange lines = BlockRange::of(tile.y, tile.bottom(), chunk(array, part.line_axis),
                                                     scene.bottom()),
                              samples = BlockRange::of(tile.x, tile.right(), chunk(array, part.sample_axis),

@@ -86,6 +86,7 @@ class ArrayLookup final : public LookupReader {
 };
 
 DatasetHandle open_raster(const std::string& path) {
+    if (auto plane = find_plane(path, 0, 0)) return open_array_raster(std::move(plane));
     OpenOptions options;
     options.path = path;
     return open_dataset(options);
@@ -299,7 +300,7 @@ std::shared_ptr<const LookupTable> LookupTable::open(const std::string& path) {
     const SceneFile file = find_scene(path);
     table->path = file.path;
     table->asked = path;
-    if (file.product)
+    if (file.product && file.product->of_agency)
         take_product(*table, *file.product);
     else
         take_raster(*table);

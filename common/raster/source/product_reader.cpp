@@ -75,7 +75,7 @@ struct OpenArrays {
     explicit OpenArrays(const Product& product) : file(ArrayFile::open(product.path)) {
         if (!file) throw Error("cannot open '" + product.path + "'");
         for (const CubePart& part : product.parts) {
-            parts.push_back(file->array(part.array));
+            parts.push_back(file->array_of(part));
             if (!parts.back()) throw Error("cannot read " + part.array + " of '" + product.path + "'");
         }
     }
@@ -111,7 +111,11 @@ class ProductReader final : public stream::CubeReader {
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        const Rect tile = in_file(window);
+        read_file(m_source->in_file(window), m_source->lines_in_file(dst));
+        m_source->turn_samples(dst);
+    }
+
+    void read_file(const Rect& tile, const CubeView<float>& dst) {
         const std::vector<Piece> pieces = pieces_of(tile);
         if (!m_ahead) {
             for (const Piece& piece : pieces) {
@@ -132,7 +136,7 @@ class ProductReader final : public stream::CubeReader {
         m_begun = std::exchange(m_next, std::nullopt);
     }
 
-    void prefetch(const Rect& window) override { m_next = in_file(window); }
+    void prefetch(const Rect& window) override { m_next = m_source->in_file(window); }
 
     uint64_t look_ahead(uint64_t bytes, int /*threads: the library works on one*/) override {
         // Two for the reader to go back and forth between at least: the first is counted among what any
@@ -149,10 +153,6 @@ class ProductReader final : public stream::CubeReader {
     }
 
   private:
-    Rect in_file(const Rect& window) const {
-        return {window.x + m_source->window().x, window.y + m_source->window().y, window.w, window.h};
-    }
-
     std::vector<Piece> pieces_of(const Rect& tile) const {
         std::vector<Piece> pieces;
         for (size_t p = 0; p < m_wanted.size(); ++p)
@@ -235,9 +235,7 @@ class ProductReader final : public stream::CubeReader {
         set(part.band_axis, piece.band, piece.band_end - piece.band);
         const GdalErrors errors;
         const std::lock_guard lock(m_arrays->mutex);
-        if (!m_arrays->parts[piece.part]->Read(start, count, nullptr, nullptr,
-                                               GDALExtendedDataType::Create(part.type), values) ||
-            errors.any())
+        if (!read_samples(*m_arrays->parts[piece.part], part, start, count, values) || errors.any())
             throw Error("cannot read " + m_source->name() + ": " + errors.text());
     }
 

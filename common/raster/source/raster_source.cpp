@@ -229,14 +229,26 @@ void choose_computed(SourceState& s) {
     s.block_lines = layout.block_lines;
 }
 
+/// Signed samples may stand for unsigned ones (_Unsigned).
+GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
+    const bool turned =
+        (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
+        (meant == GDT_UInt32 && array.type == GDT_Int32) || (meant == GDT_UInt64 && array.type == GDT_Int64);
+    return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
+}
+
 /// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
-    for (const CubePart& part : s.product->parts)
+    for (const CubePart& part : s.product->parts) {
+        if (!part.view.empty()) return nullptr;
         names.push_back(part.array);
+    }
     auto arrays = find_hdf5_chunks(s.product->path, names);
     if (arrays.empty()) return nullptr;
+    for (size_t p = 0; p < arrays.size(); ++p)
+        arrays[p].type = meant_type(arrays[p], s.product->parts[p].type);
     for (size_t p = 0; p < arrays.size(); ++p) {
         const CubePart& part = s.product->parts[p];
         const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
@@ -267,7 +279,7 @@ BlockRow chunk_row(const SourceState& s) {
                 static_cast<size_t>(band.part) == p)
                 along_bands.insert(band.index / chunk(part.band_axis));
         if (along_bands.empty()) continue;
-        const Rect w = s.window();
+        const Rect w = s.file_window();
         const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
         const uint64_t chunks = static_cast<uint64_t>(across) * along_bands.size();
         row.bytes += chunks * array.chunk_bytes();
@@ -537,6 +549,9 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     }
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
+        s->lines_rise = s->product->lines_rise;
+        s->samples_fall = s->product->samples_fall;
+        if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
         choose_arrays(*s, opening);
@@ -845,7 +860,7 @@ uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
         most -= std::min(fetched, most);
     }
     if (store == nullptr) return fetched;
-    const Rect w = m->scene.window;
+    const Rect w = m->file_window();
     const uint64_t kept = store->share_memory(most, m->chunks ? chunk_row(*m) : block_row(*m), w.y,
                                               w.bottom(), lanes),
                    ahead = remote != nullptr ? store->share_ahead(most - std::min(kept, most), samples) : 0;

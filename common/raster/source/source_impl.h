@@ -12,6 +12,7 @@
 #include "raster/source/raster_source.h"
 #include "stream/pixel_mask.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -63,9 +64,10 @@ struct SourceState {
     SceneMetadata scene;                    ///< its bands are the kept ones
     std::vector<int> bands;                 ///< file bands behind them
     std::vector<int> bad;
-    std::vector<std::string> notes;  ///< what the user should know
-    GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
-    std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    std::vector<std::string> notes;        ///< what the user should know
+    GDALDataType type = GDT_Unknown;       ///< that holds the values of all kept bands
+    std::vector<NodataMatch> nodata;       ///< a kept band each, in that band's own type
+    std::optional<InvalidSamples> invalid; ///< of all bands; with a value: nodata is not all
     bool own_scales = false;       ///< a band of the file has a scale: lists of its ENVI header do not count
     bool scaled = false;           ///< readers deliver number * scale + offset
     std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
@@ -93,6 +95,7 @@ struct SourceState {
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
+    bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
     /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
@@ -109,8 +112,28 @@ struct SourceState {
     }
 
     Rect window() const { return scene.window; }
-    /// A window of the scene as one of the file.
-    Rect in_file(const Rect& r) const { return {r.x + scene.window.x, r.y + scene.window.y, r.w, r.h}; }
+    /// A window of the scene as one of the file, whose first line may be the scene's last one.
+    Rect in_file(const Rect& r) const {
+        Rect in{r.x + scene.window.x, r.y + scene.window.y, r.w, r.h};
+        if (lines_rise) in.y = file_lines - in.bottom();
+        if (samples_fall) in.x = file_samples - in.right();
+        return in;
+    }
+    Rect file_window() const { return in_file({0, 0, scene.window.w, scene.window.h}); }
+    /// The tile with its lines in the order of the file; and afterwards its samples in that of the scene.
+    CubeView<float> lines_in_file(const CubeView<float>& tile) const {
+        CubeView<float> turned = tile;
+        if (!lines_rise) return turned;
+        turned.data = tile.row(0, tile.lines - 1);
+        turned.line_stride = -tile.line_stride;
+        return turned;
+    }
+    void turn_samples(const CubeView<float>& tile) const {
+        if (!samples_fall) return;
+        for (int k = 0; k < tile.bands; ++k)
+            for (int64_t line = 0; line < tile.lines; ++line)
+                std::reverse(tile.row(k, line), tile.row(k, line) + tile.samples);
+    }
     /// Bytes of one block of the file: of all bands where they are stored together.
     uint64_t block_bytes() const;
     /// Some values must be compared with nodata before they become floats, or are read in parts.
@@ -121,6 +144,7 @@ struct SourceState {
                  size_t count) const {
         to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, stored, swapped, nodata[k], type,
                 dst, count);
+        if (invalid) blank_invalid(*invalid, src, stride, stored, swapped, dst, count);
     }
     /// With GDAL: what a reader and its handle hold.
     uint64_t reader_bytes() const;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What an array of netCDF, HDF5 or Zarr is as a scene or as labels: by its attributes (CF conventions, NetCDF
+// Users Guide), its coordinates and the names of its axes. All formats, names and roles take the facts from
+// here.
+#pragma once
+
+#include "raster/products/array_file.h"
+#include "raster/products/product.h"
+
+#include <gdal_priv.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+using Array = std::shared_ptr<GDALMDArray>;
+
+/// Which axes of an array are lines, samples and bands.
+struct ArrayLayout {
+    CubePart part; ///< without its type
+    int64_t lines = 0, samples = 0, bands = 0;
+    /// In the array itself; null where it has no such axis.
+    std::shared_ptr<GDALDimension> line_axis, sample_axis, band_axis;
+    std::string axes;    ///< "wavelength, y, x"
+    std::string refusal; ///< why the array is not a scene; empty: it is one
+    std::string advice;
+};
+
+/// By attributes and names of coordinates, by names of axes, then by `lists`: lengths of lists of wavelengths
+/// in the file; bands are the first axis where nothing says otherwise. Axes of length 1 are left out where
+/// the array has more than three. Nothing for arrays of other than two to many axes or without numbers, and
+/// where bands cannot be told from columns.
+std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
+                                     const std::vector<int64_t>& lists);
+
+/// The list that holds the coordinates of an axis: the one that the format names, else the one of its name in
+/// the array's group or in the groups above. Null when there is none.
+Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis);
+/// The array `name` in the group of `array`, or in the nearest group above. Null when there is none.
+Array array_near(const ArrayFile& file, const Array& array, const std::string& name);
+/// Its unit, as the format or an attribute has it.
+std::string unit_of(const Array& array);
+/// Numbers of a list with scale_factor and add_offset applied; empty when there is no list.
+Numbers unpacked_list(const ArrayFile& file, const Array& list);
+
+/// Sets product.geotransform, srs, lines_rise and samples_fall. The scene's first line is the one with the
+/// greatest coordinate, its first sample the one with the least. Coordinates count before an attribute
+/// GeoTransform.
+void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout);
+
+/// Sets the type of `part`, and product.nodata and product.invalid by _FillValue, missing_value, valid_min,
+/// valid_max, valid_range and _Unsigned, else by the fill value of the format.
+void take_values(Product& product, const ArrayFile& file, const Array& array, CubePart& part);
+
+/// Value = sample * scale + offset, by attributes or by the format; nothing where it does not tell.
+std::pair<std::optional<double>, std::optional<double>> scale_of(const Array& array);
+
+/// Whether `unit` is one of wavelengths only: metres are of other lengths, too.
+bool is_unit_of_wavelengths(const std::string& unit);
+
+} // namespace hsi::raster

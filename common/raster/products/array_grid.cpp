@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// Where the pixels of an array lie: coordinates of its axes, and the SRS of its grid mapping (CF conventions,
+// appendix F).
+#include "core/text.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/products/array_facts.h"
+#include "raster/products/product_readers.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <initializer_list>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+using Srs = std::shared_ptr<const OGRSpatialReference>;
+
+bool evenly_spaced(const std::vector<double>& numbers) {
+    if (numbers.size() < 2) return false;
+    const double first = numbers.front(), count = static_cast<double>(numbers.size() - 1),
+                 step = (numbers.back() - first) / count;
+    constexpr double most = 0.1; // of a pixel: coordinates in single precision are not exact
+    for (size_t k = 0; k < numbers.size(); ++k)
+        if (!(std::fabs(numbers[k] - first - step * static_cast<double>(k)) <= most * std::fabs(step)))
+            return false;
+    return step != 0;
+}
+
+bool has_any(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+/// 0, 1, 2 ... or 1, 2, 3 ... of an axis that counts lines or samples: numbers, not places.
+bool counts_pixels(const std::string& name, const std::vector<double>& numbers) {
+    if (!has_any(lower(name), {"line", "row", "scan", "track", "sample", "col", "pixel"})) return false;
+    if (numbers.front() != 0 && numbers.front() != 1) return false;
+    for (size_t k = 0; k < numbers.size(); ++k)
+        if (numbers[k] != numbers.front() + static_cast<double>(k)) return false;
+    return true;
+}
+
+/// Centres of the pixels along an axis.
+struct Centres {
+    std::vector<double> at; ///< empty: unknown
+    std::string name, unit, standard;
+    bool even = false;
+    bool rising() const { return at.size() > 1 && at.front() < at.back(); }
+    double step() const { return (at.back() - at.front()) / static_cast<double>(at.size() - 1); }
+};
+
+/// Longitudes that go on at -180 behind 180.
+void unwrap(std::vector<double>& degrees) {
+    constexpr double turn = 360, half = 180;
+    for (size_t k = 1; k < degrees.size(); ++k) {
+        const double jump = degrees[k] - degrees[k - 1];
+        if (std::fabs(jump) > half && std::fabs(jump) < turn + half) degrees[k] -= std::copysign(turn, jump);
+    }
+}
+
+Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_ptr<GDALDimension>& axis) {
+    Centres centres;
+    if (!axis) return centres;
+    centres.name = axis->GetName();
+    const Array list = coordinate_of(file, array, *axis);
+    if (!list) return centres;
+    Numbers numbers = unpacked_list(file, list);
+    if (numbers.size() < 2 || counts_pixels(centres.name, numbers.values)) return centres;
+    centres.at = std::move(numbers.values);
+    centres.unit = lower(unit_of(list));
+    centres.standard = lower(attribute_text(list, "standard_name"));
+    constexpr double metres = 1000;
+    if (centres.unit == "km" || starts_with(centres.unit, "kilomet"))
+        for (double& place : centres.at)
+            place *= metres;
+    if (starts_with(centres.unit, "degrees_e") || centres.standard == "longitude" ||
+        starts_with(lower(centres.name), "lon"))
+        unwrap(centres.at);
+    centres.even = evenly_spaced(centres.at);
+    return centres;
+}
+
+/// Parameters of PROJ for attributes of a grid mapping.
+struct Parameter {
+    const char *attribute, *key;
+};
+struct Mapping {
+    const char *name, *projection;
+    std::vector<Parameter> parameters;
+};
+
+const std::vector<Mapping>& mappings() {
+    constexpr Parameter lat{"latitude_of_projection_origin", "lat_0"},
+        lon{"longitude_of_central_meridian", "lon_0"}, lon_origin{"longitude_of_projection_origin", "lon_0"},
+        height{"perspective_point_height", "h"}, parallel{"standard_parallel", "lat_1"},
+        true_scale{"standard_parallel", "lat_ts"};
+    static const std::vector<Mapping> all = {
+        {"transverse_mercator", "tmerc", {lat, lon, {"scale_factor_at_central_meridian", "k_0"}}},
+        {"lambert_conformal_conic", "lcc", {lat, lon, parallel}},
+        {"albers_conical_equal_area", "aea", {lat, lon, parallel}},
+        {"lambert_azimuthal_equal_area", "laea", {lat, lon_origin}},
+        {"azimuthal_equidistant", "aeqd", {lat, lon_origin}},
+        {"orthographic", "ortho", {lat, lon_origin}},
+        {"polar_stereographic",
+         "stere",
+         {lat,
+          lon_origin,
+          {"straight_vertical_longitude_from_pole", "lon_0"},
+          true_scale,
+          {"scale_factor_at_projection_origin", "k_0"}}},
+        {"stereographic", "stere", {lat, lon_origin, {"scale_factor_at_projection_origin", "k_0"}}},
+        {"mercator", "merc", {lon_origin, lon, true_scale, {"scale_factor_at_projection_origin", "k_0"}}},
+        {"lambert_cylindrical_equal_area", "cea", {lon, true_scale}},
+        {"sinusoidal", "sinu", {lon_origin, lon}},
+        {"vertical_perspective", "nsper", {lat, lon_origin, height}},
+        {"geostationary", "geos", {lon_origin, height, {"sweep_angle_axis", "sweep"}}},
+        {"oblique_mercator",
+         "omerc",
+         {lat,
+          {"longitude_of_projection_origin", "lonc"},
+          {"azimuth_of_central_line", "alpha"},
+          {"scale_factor_at_projection_origin", "k_0"}}}};
+    return all;
+}
+
+std::optional<double> parameter(const Array& mapping, const char* name, size_t at = 0) {
+    const Numbers told = attribute_numbers(mapping, name);
+    return at < told.size() ? std::optional(told.values[at]) : std::nullopt;
+}
+
+std::string setting(const char* key, double value) { return CPLSPrintf(" +%s=%.17g", key, value); }
+
+constexpr double wgs84_axis = 6378137, wgs84_flattening = 298.257223563;
+
+/// The ellipsoid as PROJ has it: WGS 84's datum where the attributes tell its figures, or none.
+std::string ellipsoid_of(const Array& mapping) {
+    const auto radius = parameter(mapping, "earth_radius"), a = parameter(mapping, "semi_major_axis"),
+               b = parameter(mapping, "semi_minor_axis"), rf = parameter(mapping, "inverse_flattening");
+    if (!a && radius) return setting("R", *radius);
+    if (!a) return " +datum=WGS84";
+    if (*a == wgs84_axis &&
+        (rf ? std::fabs(*rf - wgs84_flattening) < 1e-6 : b && std::fabs(*b - 6356752.314245179) < 1e-3))
+        return " +datum=WGS84";
+    if (rf) return *rf == 0 ? setting("R", *a) : setting("a", *a) + setting("rf", *rf);
+    return b ? setting("a", *a) + setting("b", *b) : setting("R", *a);
+}
+
+/// The code of a zone of UTM on WGS 84; empty for other transverse Mercators.
+std::string utm_of(const Array& mapping) {
+    const auto number = [&](const char* name, double otherwise) {
+        return parameter(mapping, name).value_or(otherwise);
+    };
+    const double zone = (number("longitude_of_central_meridian", 0) + 183) / 6,
+                 north = number("false_northing", 0);
+    if (ellipsoid_of(mapping) != " +datum=WGS84" || zone != std::floor(zone) || zone < 1 || zone > 60 ||
+        std::fabs(number("scale_factor_at_central_meridian", 1) - 0.9996) > 1e-9 ||
+        number("latitude_of_projection_origin", 0) != 0 || number("false_easting", 0) != 500000 ||
+        (north != 0 && north != 1e7))
+        return {};
+    constexpr int northern = 32600, southern = 32700;
+    return "EPSG:" + std::to_string((north == 0 ? northern : southern) + static_cast<int>(zone));
+}
+
+Srs turned_pole(const Array& mapping) {
+    const auto lat = parameter(mapping, "grid_north_pole_latitude"),
+               lon = parameter(mapping, "grid_north_pole_longitude");
+    const Srs base = srs_from("+proj=longlat" + ellipsoid_of(mapping) + " +no_defs");
+    if (!lat || !lon || !base) return nullptr;
+    auto srs =
+        std::shared_ptr<OGRSpatialReference>(base->Clone(), [](OGRSpatialReference* s) { s->Release(); });
+    if (srs->SetDerivedGeogCRSWithPoleRotationNetCDFCFConvention(
+            "Rotated_pole", *lat, *lon, parameter(mapping, "north_pole_grid_longitude").value_or(0)) !=
+        OGRERR_NONE)
+        return nullptr;
+    srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+Srs srs_by_parameters(const Array& mapping) {
+    const std::string name = lower(attribute_text(mapping, "grid_mapping_name"));
+    if (name == "latitude_longitude") {
+        const std::string ellipsoid = ellipsoid_of(mapping);
+        return srs_from(ellipsoid == " +datum=WGS84" ? "EPSG:4326"
+                                                     : "+proj=longlat" + ellipsoid + " +no_defs");
+    }
+    if (name == "rotated_latitude_longitude") return turned_pole(mapping);
+    if (const std::string utm = name == "transverse_mercator" ? utm_of(mapping) : ""; !utm.empty())
+        return srs_from(utm);
+    for (const Mapping& known : mappings()) {
+        if (name != known.name) continue;
+        std::string proj = std::string("+proj=") + known.projection;
+        for (const Parameter& each : known.parameters) {
+            if (const auto value = parameter(mapping, each.attribute))
+                proj += setting(each.key, *value);
+            else if (const std::string text = attribute_text(mapping, each.attribute); !text.empty())
+                proj += std::string(" +") + each.key + "=" + text;
+        }
+        if (const auto second = parameter(mapping, "standard_parallel", 1)) proj += setting("lat_2", *second);
+        proj += setting("x_0", parameter(mapping, "false_easting").value_or(0)) +
+                setting("y_0", parameter(mapping, "false_northing").value_or(0));
+        return srs_from(proj + ellipsoid_of(mapping) + " +units=m +no_defs");
+    }
+    return nullptr;
+}
+
+/// The array that describes the SRS: by the attribute grid_mapping ("crs" or "crs: x y"), else by its name.
+Array mapping_of(const ArrayFile& file, const Array& array) {
+    std::string told = attribute_text(array, "grid_mapping");
+    told.erase(std::min(told.find_first_of(": "), told.size()));
+    if (auto found = array_near(file, array, told)) return found;
+    for (const char* name : {"spatial_ref", "crs", "transverse_mercator"})
+        if (auto found = array_near(file, array, name); found && found->GetTotalElementsCount() == 1)
+            return found;
+    return nullptr;
+}
+
+Srs srs_of(const ArrayFile& file, const Array& array, const Array& mapping) {
+    for (const char* text : {"crs_wkt", "spatial_ref"})
+        if (auto srs = srs_from(attribute_text(mapping, text))) return srs;
+    if (mapping)
+        if (auto srs = srs_by_parameters(mapping)) return srs;
+    for (const char* text : {"crs_wkt", "spatial_ref", "crs"})
+        if (auto srs = srs_from(attribute_text(file.group("/"), text))) return srs;
+    for (const char* text : {"crs_wkt", "spatial_ref", "crs"}) // of the array itself
+        if (auto srs = srs_from(attribute_text(array, text))) return srs;
+    const GdalErrors quiet;
+    if (const auto told = array->GetSpatialRef(); told && !told->IsEmpty()) {
+        std::shared_ptr<OGRSpatialReference> srs(told->Clone(), [](OGRSpatialReference* s) { s->Release(); });
+        srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+        return srs;
+    }
+    return nullptr;
+}
+
+bool are_degrees(const Centres& x, const Centres& y) {
+    const auto is = [](const Centres& c, const char* unit, const char* standard, const char* name) {
+        return starts_with(c.unit, unit) || c.standard == standard || starts_with(lower(c.name), name);
+    };
+    return is(x, "degrees_e", "longitude", "lon") && is(y, "degrees_n", "latitude", "lat");
+}
+
+using Grid = std::array<double, 6>;
+
+/// Of the scene: the first line has the greatest coordinate, the first sample the least.
+Grid grid_of(const Centres& x, const Centres& y) {
+    const double dx = std::fabs(x.step()), dy = std::fabs(y.step());
+    return {std::min(x.at.front(), x.at.back()) - dx / 2, dx,  0.0,
+            std::max(y.at.front(), y.at.back()) + dy / 2, 0.0, -dy};
+}
+
+std::optional<Grid> told_grid(const Array& mapping) {
+    const Numbers told = attribute_numbers(mapping, "GeoTransform");
+    if (told.size() != 6) return std::nullopt;
+    Grid grid{};
+    std::copy(told.values.begin(), told.values.end(), grid.begin());
+    return grid;
+}
+
+/// The told grid is that of the coordinates, from whichever corner it counts.
+bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, int64_t lines) {
+    Grid grid = told;
+    const auto turn = [](double& origin, double& step, int64_t count) {
+        origin += step * static_cast<double>(count);
+        step = -step;
+    };
+    if (grid[1] < 0) turn(grid[0], grid[1], samples);
+    if (grid[5] > 0) turn(grid[3], grid[5], lines);
+    constexpr double most = 0.1; // of a pixel
+    for (const auto& [origin, step, count] : {std::tuple{size_t{0}, size_t{1}, samples}, {3, 5, lines}}) {
+        const double pixel = std::fabs(of_coordinates[step]),
+                     first = std::fabs(grid[origin] - of_coordinates[origin]),
+                     last = std::fabs(grid[origin] + grid[step] * static_cast<double>(count) -
+                                      of_coordinates[origin] -
+                                      of_coordinates[step] * static_cast<double>(count));
+        if (!(first <= most * pixel && last <= most * pixel)) return false;
+    }
+    return true;
+}
+
+/// Coordinates of a geostationary view are angles.
+void angles_to_metres(const Array& mapping, Centres& x, Centres& y) {
+    if (!mapping || lower(attribute_text(mapping, "grid_mapping_name")) != "geostationary") return;
+    const auto height = parameter(mapping, "perspective_point_height");
+    for (Centres* const each : {&x, &y})
+        if (height && starts_with(each->unit, "rad"))
+            for (double& place : each->at)
+                place *= *height;
+}
+
+} // namespace
+
+void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout) {
+    const GdalErrors quiet;
+    const Array mapping = mapping_of(file, array);
+    Centres x = centres_of(file, array, layout.sample_axis), y = centres_of(file, array, layout.line_axis);
+    angles_to_metres(mapping, x, y);
+    product.lines_rise = y.rising();
+    product.samples_fall = x.at.size() > 1 && !x.rising();
+    const auto told = mapping ? told_grid(mapping) : std::nullopt;
+    const auto note = [&](const std::string& text) {
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
+    };
+    if (!x.at.empty() && !y.at.empty() && (!x.even || !y.even))
+        return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
+    if (x.at.empty() || y.at.empty()) {
+        if (!told || !x.at.empty() || !y.at.empty()) return;
+        product.geotransform = *told;
+    } else {
+        product.geotransform = grid_of(x, y);
+        if (told && !same_grid(*told, *product.geotransform, product.samples, product.lines))
+            note("the attribute GeoTransform of " + mapping->GetName() + " is ignored: the coordinates " +
+                 x.name + " and " + y.name + " give another position");
+    }
+    product.srs = srs_of(file, array, mapping);
+    if (!product.srs && are_degrees(x, y)) product.srs = srs_from("EPSG:4326");
+}
+
+} // namespace hsi::raster

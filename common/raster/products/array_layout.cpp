@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Which axes of an array are lines, samples and bands.
+#include "core/counted.h"
+#include "core/text.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
+#include "raster/products/array_axes.h"
+#include "raster/products/array_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+enum class Role { unknown, bands, lines, samples, time };
+
+struct AxisFacts {
+    size_t index = 0; ///< in the array
+    Role role = Role::unknown;
+    int64_t size = 0;
+    std::string name;
+};
+
+Role role_by_attributes(const Array& coordinate) {
+    const std::string standard = lower(attribute_text(coordinate, "standard_name")),
+                      unit = lower(unit_of(coordinate)), axis = lower(attribute_text(coordinate, "axis"));
+    const auto is = [&](std::initializer_list<const char*> names) {
+        return std::any_of(names.begin(), names.end(), [&](const char* name) { return standard == name; });
+    };
+    if (is({"projection_y_coordinate", "projection_y_angular_coordinate", "latitude", "grid_latitude"}))
+        return Role::lines;
+    if (is({"projection_x_coordinate", "projection_x_angular_coordinate", "longitude", "grid_longitude"}))
+        return Role::samples;
+    if (standard.find("radiation_") == 0 || standard.find("sensor_band") == 0) return Role::bands;
+    if (standard == "time" || unit.find(" since ") != std::string::npos || axis == "t") return Role::time;
+    if (starts_with(unit, "degrees_n") || starts_with(unit, "degree_n") || axis == "y") return Role::lines;
+    if (starts_with(unit, "degrees_e") || starts_with(unit, "degree_e") || axis == "x") return Role::samples;
+    return is_unit_of_wavelengths(unit) ? Role::bands : Role::unknown;
+}
+
+Role role_of(const std::string& name, const Array& coordinate) {
+    if (const Role told = coordinate ? role_by_attributes(coordinate) : Role::unknown; told != Role::unknown)
+        return told;
+    switch (axis_called(name)) {
+    case Axis::bands:
+        return Role::bands;
+    case Axis::lines:
+        return Role::lines;
+    case Axis::samples:
+        return Role::samples;
+    case Axis::unknown:
+        break;
+    }
+    const std::string n = lower(name);
+    return n == "t" || n == "date" || n.find("time") != std::string::npos ? Role::time : Role::unknown;
+}
+
+/// Two axes of one role: the longer one has it where the other has one element, else neither.
+void part_roles(std::vector<AxisFacts>& axes) {
+    for (const Role role : {Role::bands, Role::lines, Role::samples}) {
+        std::vector<AxisFacts*> all;
+        for (AxisFacts& axis : axes)
+            if (axis.role == role) all.push_back(&axis);
+        if (all.size() < 2) continue;
+        const auto longer =
+            std::count_if(all.begin(), all.end(), [](const AxisFacts* axis) { return axis->size > 1; });
+        for (AxisFacts* const axis : all)
+            if (longer != 1 || axis->size == 1) axis->role = Role::unknown;
+    }
+}
+
+/// Leaves out axes of one element while there are more than three: those without a role first.
+void leave_out_singles(std::vector<AxisFacts>& axes) {
+    const auto drop = [&](bool any_role) {
+        for (size_t k = 0; k < axes.size() && axes.size() > 3; ++k) {
+            const bool other = axes[k].role == Role::time || axes[k].role == Role::unknown;
+            if (axes[k].size != 1 || !(other || any_role)) continue;
+            axes.erase(axes.begin() + static_cast<ptrdiff_t>(k));
+            --k;
+        }
+    };
+    drop(false);
+    drop(true);
+}
+
+/// "0, 1, 2 days since 2000-01-01".
+std::string listed_times(const ArrayFile& file, const Array& coordinate) {
+    constexpr size_t most = 12;
+    const Numbers times = coordinate ? unpacked_list(file, coordinate) : Numbers();
+    std::string text;
+    for (size_t k = 0; k < std::min(times.size(), most); ++k)
+        text += (k ? ", " : "") + times.texts[k];
+    if (times.size() > most) text += " ...";
+    const std::string unit = coordinate ? unit_of(coordinate) : std::string();
+    return text.empty() ? text : " (" + text + (unit.empty() ? "" : " ") + unit + ")";
+}
+
+void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
+            const std::vector<AxisFacts>& axes) {
+    const auto& all = array->GetDimensions();
+    const auto time =
+        std::find_if(axes.begin(), axes.end(), [](const AxisFacts& axis) { return axis.role == Role::time; });
+    const auto& chosen =
+        time != axes.end() ? *time : *std::find_if(axes.begin(), axes.end(), [](const AxisFacts& axis) {
+            return axis.role == Role::unknown;
+        });
+    const bool times = time != axes.end();
+    std::string view, shape;
+    for (size_t k = 0; k < all.size(); ++k) {
+        view += (k ? "," : "") + std::string(k == chosen.index ? "0" : ":");
+        shape += (k ? " x " : "") + all[k]->GetName() + " " + std::to_string(all[k]->GetSize());
+    }
+    layout.refusal = times ? "'" + file.path() + "': " + array->GetFullName() + " has " +
+                                 counted(static_cast<size_t>(chosen.size), "time") +
+                                 listed_times(file, coordinate_of(file, array, *all[chosen.index])) +
+                                 ", and a scene has one"
+                           : "'" + file.path() + "': " + array->GetFullName() + " is " + shape +
+                                 ", and a scene has bands, lines and samples";
+    layout.advice = "Extract one: gdalmdimtranslate -array 'name=" + array->GetFullName() + ",view=[" + view +
+                    "]' '" + file.path() + "' one.nc";
+}
+
+/// The place of the bands among three axes; nothing when it cannot be told.
+std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists) {
+    const auto with = [&](Role role) -> std::optional<size_t> {
+        for (size_t k = 0; k < axes.size(); ++k)
+            if (axes[k].role == role) return k;
+        return std::nullopt;
+    };
+    if (const auto told = with(Role::bands)) return told;
+    const auto lines = with(Role::lines), samples = with(Role::samples);
+    if (lines && samples) return 3 - *lines - *samples;
+    const auto free = [&](size_t k) { return k != lines && k != samples; };
+    for (const size_t k : {size_t{0}, size_t{2}, size_t{1}})
+        if (free(k) && std::find(lists.begin(), lists.end(), axes[k].size) != lists.end()) return k;
+    if (const auto time = with(Role::time)) return time;
+    const bool nameless =
+        std::all_of(axes.begin(), axes.end(), [](const AxisFacts& axis) { return is_made_up(axis.name); });
+    if (nameless && axes[0].size > 4 * axes[2].size) return std::nullopt;
+    for (size_t k = 0; k < axes.size(); ++k)
+        if (free(k)) return k;
+    return std::nullopt;
+}
+
+/// Lines come before samples unless roles say otherwise.
+std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, size_t a, size_t b) {
+    const bool turned = axes[a].role == Role::samples || axes[b].role == Role::lines;
+    return turned ? std::pair{b, a} : std::pair{a, b};
+}
+
+constexpr size_t absent = SIZE_MAX;
+
+struct Places {
+    size_t line = absent, sample = absent, band = absent; ///< among the kept axes
+};
+
+std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists) {
+    Places at;
+    if (axes.size() == 3) {
+        const auto band = place_of_bands(axes, lists);
+        if (!band) return std::nullopt;
+        at.band = *band;
+        std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
+        return at;
+    }
+    for (size_t k = 0; k < 2; ++k)
+        if (axes[k].role == Role::bands && axes[k].size > 1) { // spectra side by side
+            at.band = k;
+            at.sample = 1 - k;
+            return at;
+        }
+    std::tie(at.line, at.sample) = lines_and_samples(axes, 0, 1);
+    return at;
+}
+
+/// The part of GDAL's view, where the array has not three axes itself.
+void take_places(ArrayLayout& layout, const ArrayFile& file, const Array& array,
+                 const std::vector<AxisFacts>& axes, const Places& at) {
+    const auto& all = array->GetDimensions();
+    CubePart& part = layout.part;
+    part.array = array->GetFullName();
+    const bool added = axes.size() == 2; // an axis of one element, before the others
+    if (all.size() != 3) {
+        part.view = added ? "[newaxis" : "[";
+        size_t kept = 0;
+        for (size_t k = 0; k < all.size(); ++k) {
+            const bool keep = kept < axes.size() && axes[kept].index == k;
+            kept += keep;
+            part.view += std::string(part.view.size() > 1 ? "," : "") + (keep ? ":" : "0");
+        }
+        part.view += "]";
+    }
+    const auto place = [&](size_t k, std::shared_ptr<GDALDimension>& axis, int64_t& size) {
+        size = k == absent ? 1 : axes[k].size;
+        if (k == absent) return 0;
+        axis = all[axes[k].index];
+        return static_cast<int>(k) + (added ? 1 : 0);
+    };
+    part.line_axis = place(at.line, layout.line_axis, layout.lines);
+    part.sample_axis = place(at.sample, layout.sample_axis, layout.samples);
+    part.band_axis = place(at.band, layout.band_axis, layout.bands);
+    const auto chunk = file.chunks(part.array);
+    for (size_t k = 0; k < axes.size() && chunk.size() == all.size(); ++k)
+        part.chunk[k + (added ? 1 : 0)] = static_cast<int64_t>(chunk[axes[k].index]);
+    if (added && part.chunk[1] > 0) part.chunk[0] = 1;
+    if (std::count(part.chunk.begin(), part.chunk.end(), 0) > 0) part.chunk = {};
+}
+
+} // namespace
+
+bool is_unit_of_wavelengths(const std::string& unit) {
+    if (in_nanometres(unit) || in_micrometres(unit)) return true;
+    const std::string u = lower(unit);
+    return starts_with(u, "angstrom") || starts_with(u, "wavenumber") || u == "cm-1" || u == "1/cm";
+}
+
+std::string unit_of(const Array& array) {
+    const std::string unit = array->GetUnit();
+    return unit.empty() ? attribute_text(array, "units") : unit;
+}
+
+Array array_near(const ArrayFile& file, const Array& array, const std::string& name) {
+    if (name.empty()) return nullptr;
+    if (name[0] == '/') return file.array(name);
+    std::string group = array->GetFullName();
+    while (!group.empty()) {
+        group.erase(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+        if (auto found = file.array(group + "/" + name)) return found;
+    }
+    return nullptr;
+}
+
+Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
+    const auto fits = [&](const Array& list) {
+        return list && list->GetDimensionCount() == 1 &&
+               list->GetDimensions()[0]->GetSize() == axis.GetSize();
+    };
+    const GdalErrors quiet;
+    if (auto told = axis.GetIndexingVariable(); fits(told)) return told;
+    auto named = is_made_up(axis.GetName()) ? nullptr : array_near(file, array, axis.GetName());
+    return fits(named) ? named : nullptr;
+}
+
+Numbers unpacked_list(const ArrayFile& file, const Array& list) {
+    Numbers numbers = file.list(list->GetFullName());
+    const auto told = scale_of(list);
+    const auto number = [&](const char* name, const std::optional<double>& known, double otherwise) {
+        const Numbers digits = attribute_numbers(list, name);
+        // The digits of a single-precision number are what was meant.
+        return digits.size() == 1 ? CPLAtof(digits.texts[0].c_str()) : known.value_or(otherwise);
+    };
+    const double scale = number("scale_factor", told.first, 1), offset = number("add_offset", told.second, 0);
+    if (scale == 1 && offset == 0) return numbers;
+    for (size_t k = 0; k < numbers.size(); ++k) {
+        numbers.values[k] = numbers.values[k] * scale + offset;
+        constexpr const char* digits = "%.12g"; // packed numbers have fewer
+        numbers.texts[k] = CPLSPrintf(digits, numbers.values[k]);
+    }
+    return numbers;
+}
+
+std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
+                                     const std::vector<int64_t>& lists) {
+    const auto& all = array->GetDimensions();
+    if (all.size() < 2 || array->GetDataType().GetClass() != GEDTC_NUMERIC) return std::nullopt;
+    constexpr uint64_t longest = INT32_MAX;
+    std::vector<AxisFacts> axes;
+    for (size_t k = 0; k < all.size(); ++k) {
+        const uint64_t size = all[k]->GetSize();
+        if (size == 0 || size > longest) return std::nullopt;
+        axes.push_back({k, role_of(all[k]->GetName(), coordinate_of(file, array, *all[k])),
+                        static_cast<int64_t>(size), all[k]->GetName()});
+    }
+    part_roles(axes);
+    leave_out_singles(axes);
+    ArrayLayout layout;
+    for (size_t k = 0; k < all.size(); ++k)
+        layout.axes += (k ? ", " : "") + all[k]->GetName();
+    layout.part.array = array->GetFullName();
+    if (axes.size() > 3) {
+        refuse(layout, file, array, axes);
+        return layout;
+    }
+    const auto places = places_of(axes, lists);
+    if (!places) return std::nullopt;
+    take_places(layout, file, array, axes, *places);
+    return layout;
+}
+
+} // namespace hsi::raster

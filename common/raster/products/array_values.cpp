@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+// What the samples of an array are, and which of them stand for no value: _FillValue, missing_value,
+// valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill
+// values of the formats.
+#include "core/text.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/products/array_facts.h"
+#include "raster/products/hdf5_chunks.h"
+#include "raster/products/product_readers.h"
+
+#include <cpl_conv.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+constexpr double no_end = std::numeric_limits<double>::infinity();
+
+NodataValue of_number(double value) {
+    NodataValue nodata;
+    nodata.real = value;
+    return nodata;
+}
+
+bool is_floating(GDALDataType type) { return type == GDT_Float32 || type == GDT_Float64; }
+
+/// The least and the greatest number of an integer type.
+std::pair<double, double> ends_of(GDALDataType type) {
+    const int bits = 8 * GDALGetDataTypeSizeBytes(type);
+    if (type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32 || type == GDT_UInt64)
+        return {0, std::ldexp(1, bits) - 1};
+    return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
+}
+
+/// The unsigned type of the same size.
+GDALDataType as_unsigned(GDALDataType type) {
+    switch (type) {
+    case GDT_Int16:
+        return GDT_UInt16;
+    case GDT_Int32:
+        return GDT_UInt32;
+    case GDT_Int64:
+        return GDT_UInt64;
+    default:
+        return type == type_int8 ? GDT_Byte : type;
+    }
+}
+
+GDALDataType as_signed(GDALDataType type) {
+    return type == GDT_UInt16 ? GDT_Int16 : type == GDT_UInt32 ? GDT_Int32 : type;
+}
+
+/// Zarr's name of the samples' type in a dataset of version 2: "|i1". GDAL reads signed bytes as Int16.
+bool are_bytes_in_zarr(const ArrayFile& file, const std::string& array) {
+    constexpr size_t enough = 4096;
+    return file.driver() == "Zarr" &&
+           beginning_of_file(file.path() + array + "/.zarray", enough).find("|i1\"") != std::string::npos;
+}
+
+/// netCDF's fill values by type (netcdf.h); bytes have none, since all their values are in use.
+std::optional<NodataValue> default_fill(GDALDataType type) {
+    NodataValue fill;
+    switch (type) {
+    case GDT_Int16:
+        return of_number(-32767);
+    case GDT_UInt16:
+        return of_number(65535);
+    case GDT_Int32:
+        return of_number(-2147483647);
+    case GDT_UInt32:
+        return of_number(4294967295.0);
+    case GDT_Int64:
+        fill.kind = GDT_Int64;
+        fill.whole = -9223372036854775806;
+        return fill;
+    case GDT_UInt64:
+        fill.kind = GDT_UInt64;
+        fill.natural = 18446744073709551614U;
+        return fill;
+    case GDT_Float32:
+    case GDT_Float64:
+        return of_number(9.9692099683868690e36);
+    default:
+        return std::nullopt;
+    }
+}
+
+class Values {
+  public:
+    Values(Product& product, const ArrayFile& file, const Array& array, CubePart& part)
+        : m_product(product), m_file(file), m_array(array), m_part(part) {}
+
+    void take() {
+        take_type();
+        take_fill();
+        for (const double value : numbers("missing_value"))
+            add(of_number(value));
+        take_range();
+        if (m_values.empty() && m_product.invalid.any() && !is_floating(m_part.type)) {
+            // Results need a number for pixels without a value: one that no valid pixel has.
+            const auto [least, most] = ends_of(m_part.type);
+            add(of_number(m_product.invalid.least > least ? least : most));
+        }
+        if (m_values.empty()) return;
+        m_product.nodata = m_values.front();
+        for (size_t k = 1; k < m_values.size(); ++k)
+            m_product.invalid.values.push_back(m_values[k].as_double());
+    }
+
+  private:
+    void take_type() {
+        m_part.type = m_array->GetDataType().GetNumericDataType();
+        const bool is_hdf5 = beginning_of_file(m_file.path(), 8) == "\x89HDF\r\n\x1a\n";
+        m_marked = equal_names(attribute_text(m_array, "_Unsigned"), "true");
+        const bool bytes_or_shorts = m_part.type == GDT_Int16;
+        m_has_fill = has("_FillValue");
+        if (is_hdf5 && (!m_has_fill || (m_marked && bytes_or_shorts)))
+            m_storage = find_hdf5_storage(m_file.path(), m_part.array);
+        const GDALDataType meant = as_unsigned(m_part.type);
+        if (!m_marked || meant == m_part.type) return;
+        const bool narrow = bytes_or_shorts && (m_storage.known ? m_storage.sample_bytes == 1
+                                                                : are_bytes_in_zarr(m_file, m_part.array));
+        m_part.stored = m_part.type;
+        m_part.type = narrow ? GDT_Byte : meant;
+    }
+
+    bool has(const char* name) const {
+        const GdalErrors quiet;
+        return m_array->GetAttribute(name) != nullptr;
+    }
+
+    std::vector<double> numbers(const char* name) {
+        const Numbers told = attribute_numbers(m_array, name);
+        if (!told.no_numbers.empty())
+            m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name + "): " + name + " is '" +
+                                      told.no_numbers + "', which is no number, and is left out");
+        std::vector<double> values = told.values;
+        // Attributes have the type of the samples as they are stored.
+        const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
+        for (double& value : values)
+            if (m_marked && value < 0) value += all;
+        return values;
+    }
+
+    void add(const NodataValue& value) {
+        const NodataMatch match = match_in_type(value, m_part.type);
+        if (!match.active) return;
+        for (const NodataValue& known : m_values)
+            if (match_in_type(known, m_part.type) == match) return;
+        m_values.push_back(value);
+    }
+
+    void take_fill() {
+        if (m_has_fill) {
+            NodataValue fill;
+            bool told = false;
+            const GdalErrors quiet;
+            fill.kind = m_part.type == GDT_Int64 || m_part.type == GDT_UInt64 ? m_part.type : GDT_Float64;
+            const bool text = attribute_class() == GEDTC_STRING;
+            if (fill.kind == GDT_Int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
+            if (fill.kind == GDT_UInt64 && !text) fill.natural = m_array->GetNoDataValueAsUInt64(&told);
+            if (told) return add(fill);
+            for (const double value : numbers("_FillValue"))
+                add(of_number(value));
+            return;
+        }
+        if (m_file.driver() == "Zarr") return take_fill_of_zarr();
+        if (m_storage.known ? m_storage.fill.has_value() : m_file.driver() != "netCDF") {
+            if (m_storage.fill) take_property(*m_storage.fill);
+        } else if (!m_storage.known) {
+            if (const auto fill = default_fill(m_marked ? as_signed(m_part.type) : m_part.type))
+                add(unsigned_of(*fill));
+        }
+    }
+
+    GDALExtendedDataTypeClass attribute_class() const {
+        const auto told = m_array->GetAttribute("_FillValue");
+        return told ? told->GetDataType().GetClass() : GEDTC_NUMERIC;
+    }
+
+    NodataValue unsigned_of(NodataValue value) const {
+        if (m_marked && value.kind == GDT_Float64 && value.real < 0)
+            value.real += std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
+        return value;
+    }
+
+    /// Of HDF5: 0 is what its library writes where nothing was asked for, and bytes of netCDF-4 files have
+    /// netCDF's default, which is a value.
+    void take_property(const NodataValue& fill) {
+        constexpr size_t enough = 8192; // the attributes of the root stand there
+        const bool bytes = m_storage.sample_bytes == 1;
+        const double value = fill.as_double();
+        if (value == 0) return;
+        if (bytes && (value == 255 || value == -127) &&
+            (m_file.driver() == "netCDF" ||
+             beginning_of_file(m_file.path(), enough).find("_NCProperties") != std::string::npos))
+            return;
+        add(unsigned_of(fill));
+    }
+
+    void take_fill_of_zarr() {
+        bool has = false;
+        const GdalErrors quiet;
+        const double fill = m_array->GetNoDataValueAsDouble(&has);
+        if (has && fill != 0) add(unsigned_of(of_number(fill)));
+    }
+
+    /// A bound in units of the samples: valid_range of floats beside packed samples is of unpacked values.
+    void take_range() {
+        double bounds[2] = {-no_end, no_end};
+        std::vector<double> range = numbers("valid_range");
+        bool floating = range.size() == 2 && is_floating(type_of("valid_range"));
+        if (range.size() == 2) {
+            bounds[0] = range[0];
+            bounds[1] = range[1];
+        } else {
+            size_t at = 0;
+            for (const char* name : {"valid_min", "valid_max"}) {
+                if (const auto told = numbers(name); told.size() == 1) {
+                    bounds[at] = told[0];
+                    floating |= is_floating(type_of(name));
+                }
+                ++at;
+            }
+        }
+        if (!std::isfinite(bounds[0]) && !std::isfinite(bounds[1])) return;
+        if (floating) to_stored_units(bounds);
+        if (!(bounds[0] <= bounds[1])) {
+            m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name +
+                                      "): the valid range is ignored: its end is below its beginning");
+            return;
+        }
+        if (!is_floating(m_part.type)) {
+            const auto [least, most] = ends_of(m_part.type);
+            if (bounds[0] <= least) bounds[0] = -no_end;
+            if (bounds[1] >= most) bounds[1] = no_end;
+        }
+        m_product.invalid.least = bounds[0];
+        m_product.invalid.most = bounds[1];
+    }
+
+    GDALDataType type_of(const char* name) const {
+        const GdalErrors quiet;
+        const auto told = m_array->GetAttribute(name);
+        const bool number = told && told->GetDataType().GetClass() == GEDTC_NUMERIC;
+        return number ? told->GetDataType().GetNumericDataType() : GDT_Float64;
+    }
+
+    void to_stored_units(double (&bounds)[2]) const {
+        const auto [scale, offset] = scale_of(m_array);
+        const bool packed = scale.value_or(1) != 1 || offset.value_or(0) != 0;
+        const bool wider = m_part.type == GDT_Float32 && type_of("valid_range") == GDT_Float64 &&
+                           type_of("scale_factor") == GDT_Float64;
+        if (!packed || scale.value_or(1) == 0 || (is_floating(m_part.type) && !wider)) return;
+        double stored[2];
+        for (size_t k = 0; k < 2; ++k)
+            stored[k] = (bounds[k] - offset.value_or(0)) / scale.value_or(1);
+        if (stored[0] > stored[1]) std::swap(stored[0], stored[1]);
+        if (!is_floating(m_part.type)) {
+            const auto [least, most] = ends_of(m_part.type);
+            const auto fits = [&](const double(&range)[2]) {
+                return (range[0] >= least || !std::isfinite(range[0])) &&
+                       (range[1] <= most || !std::isfinite(range[1]));
+            };
+            const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
+                               (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
+            if (!fits(stored) && fits(bounds) && whole) return; // floats, but of samples
+            constexpr double rounding = 0.01;                   // of single-precision bounds and scales
+            stored[0] = std::ceil(stored[0] - rounding);
+            stored[1] = std::floor(stored[1] + rounding);
+        }
+        bounds[0] = stored[0];
+        bounds[1] = stored[1];
+    }
+
+    Product& m_product;
+    const ArrayFile& m_file;
+    const Array& m_array;
+    CubePart& m_part;
+    Hdf5Storage m_storage;
+    std::vector<NodataValue> m_values;
+    bool m_has_fill = false, m_marked = false; ///< m_marked: signed samples stand for unsigned ones
+};
+
+} // namespace
+
+std::pair<std::optional<double>, std::optional<double>> scale_of(const Array& array) {
+    const GdalErrors quiet;
+    const auto number = [&](const char* name, const char* other) -> std::optional<double> {
+        for (const char* each : {name, other})
+            if (const Numbers told = attribute_numbers(array, each); told.size() == 1) return told.values[0];
+        return std::nullopt;
+    };
+    auto scale = number("scale_factor", "slope"), offset = number("add_offset", "intercept");
+    bool has = false;
+    if (const double told = array->GetScale(&has); has && !scale) scale = told;
+    if (const double told = array->GetOffset(&has); has && !offset) offset = told;
+    return {scale, offset};
+}
+
+void take_values(Product& product, const ArrayFile& file, const Array& array, CubePart& part) {
+    Values(product, file, array, part).take();
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of netCDF, HDF5 and Zarr give the same scene, labels and masks whatever the format, the order of the axes, the
+kind of name and the role: orientation and position by coordinates, and pixels without a value by attributes. The truth is
+the NumPy array that was written."""
+import json
+
+import numpy as np
+import pytest
+from conftest import first_error, gdal, read, run, succeed, write_scene
+from osgeo import osr
+
+netcdf = pytest.importorskip("netCDF4")
+h5py = pytest.importorskip("h5py")
+
+BANDS, LINES, SAMPLES = 4, 7, 6
+VALUES = np.arange(1, BANDS * LINES * SAMPLES + 1, dtype="i2").reshape(BANDS, LINES, SAMPLES) * 7
+X, Y = 500010 + 20. * np.arange(SAMPLES), 3999990 - 20. * np.arange(LINES)
+GRID = (500000, 20, 0, 4000000, 0, -20)
+NM = [450., 550., 650., 850.]
+UTM = {"grid_mapping_name": "transverse_mercator", "longitude_of_central_meridian": 9.,
+       "latitude_of_projection_origin": 0., "scale_factor_at_central_meridian": .9996, "false_easting": 500000.,
+       "false_northing": 0., "semi_major_axis": 6378137., "inverse_flattening": 298.257223563}
+FORMATS = ["NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA", "HDF5 with scales", "Zarr"]
+
+
+class File:
+    """Axes: (name, coordinates or None, attributes). Arrays: name: (axes, values, attributes)."""
+
+    def __init__(self, axes, arrays, attributes=None):
+        self.axes, self.arrays, self.attributes = axes, arrays, attributes or {}
+
+    def all_arrays(self):
+        lists = {name: ((name,), np.asarray(numbers), attributes) for name, numbers, attributes in self.axes
+                 if numbers is not None}
+        return {**lists, **self.arrays}
+
+    def sizes(self):
+        sizes = {name: len(numbers) for name, numbers, _ in self.axes if numbers is not None}
+        for axes, values, _ in self.arrays.values():
+            sizes.update(zip(axes, np.shape(values)))
+        return sizes
+
+    def write(self, folder, format, group=""):
+        writer = {"H": self._hdf5, "Z": self._zarr}.get(format[0], self._netcdf)
+        return writer(folder, format, group)
+
+    def _netcdf(self, folder, format, group):
+        path = folder / "a.nc"
+        with netcdf.Dataset(path, "w", format=format) as d:
+            d.setncatts(self.attributes)
+            g = d.createGroup(group) if group else d
+            for name, size in self.sizes().items():
+                g.createDimension(name, size)
+            for name, (axes, values, attributes) in self.all_arrays().items():
+                fill = attributes.get("_FillValue")
+                v = g.createVariable(name, values.dtype, axes, **({} if fill is None else {"fill_value": fill}))
+                v.set_auto_maskandscale(False)
+                v.setncatts({k: a for k, a in attributes.items() if k != "_FillValue"})
+                v[...] = values
+        return path
+
+    def _hdf5(self, folder, format, group):
+        path = folder / "a.h5"
+        with h5py.File(path, "w") as f:
+            f.attrs.update(self.attributes)
+            g = f.create_group(group) if group else f
+            for name, (axes, values, attributes) in self.all_arrays().items():
+                g[name] = values
+                g[name].attrs.update(attributes)
+            if "with scales" in format:
+                for name, size in self.sizes().items():
+                    if name not in g:
+                        g[name] = np.zeros(size, "f4")
+                    g[name].make_scale("This is a netCDF dimension but not a netCDF variable." if not any(
+                        name == n and numbers is not None for n, numbers, _ in self.axes) else name)
+                for name, (axes, values, _) in self.arrays.items():
+                    for k, axis in enumerate(axes):
+                        g[name].dims[k].attach_scale(g[axis])
+        return path
+
+    def _zarr(self, folder, format, group):
+        path = folder / "a.zarr"
+        where = path / group
+        where.mkdir(parents=True)
+        for place in {path, where}:
+            (place / ".zgroup").write_text('{"zarr_format": 2}')
+        (path / ".zattrs").write_text(json.dumps(self.attributes))
+        for name, (axes, values, attributes) in self.all_arrays().items():
+            values = np.ascontiguousarray(values)
+            (where / name).mkdir()
+            plain = {k: a.tolist() if hasattr(a, "tolist") else a for k, a in attributes.items()}
+            fill = plain.pop("_FillValue", None)
+            (where / name / ".zarray").write_text(json.dumps({
+                "zarr_format": 2, "shape": values.shape, "chunks": values.shape or [], "dtype": values.dtype.str,
+                "compressor": None, "fill_value": "NaN" if fill is not None and fill != fill else fill, "order": "C",
+                "filters": None}))
+            (where / name / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": list(axes), **plain}))
+            (where / name / ".".join("0" * max(1, values.ndim))).write_bytes(values.tobytes())
+        return path
+
+
+def scene(order="bls", values=VALUES, attributes=None, x=X, y=Y, names=("wavelength", "y", "x"), nm=("f8", NM, "nm"),
+          arrays=None, of_x=None, of_y=None, name="cube", mapping=UTM):
+    """The cube in the order of its axes; values (bands, lines, samples) in that of the coordinates."""
+    kinds, numbers, unit = nm
+    axes = [(names[0], None if numbers is None else np.array(numbers, kinds), {"units": unit} if unit else {}),
+            (names[1], y, of_y or {}), (names[2], x, of_x or {})]
+    turned = ["bls".index(k) for k in order]
+    more = dict(arrays or {})
+    told = dict(attributes or {})
+    if mapping:
+        more["crs"] = ((), np.array(0, "i4"), mapping)
+        told["grid_mapping"] = "crs"
+    return File(axes, {name: (tuple(names[k] for k in turned), np.ascontiguousarray(values.transpose(turned)), told), **more})
+
+
+def seen(path, folder):
+    """What the tools read: values as doubles, NaN where there is none, the geotransform and the wavelengths."""
+    out = folder / "seen.tif"
+    said = succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write {out} -overwrite"))
+    dataset = gdal.Open(str(out))
+    values = dataset.ReadAsArray().astype("f8").reshape(-1, dataset.RasterYSize, dataset.RasterXSize)
+    nodata = dataset.GetRasterBand(1).GetNoDataValue()
+    if nodata is not None:
+        values[values == nodata] = np.nan
+    dataset.said = said.err + said.out
+    return values, dataset
+
+
+def valid_pixels(path):
+    return json.loads(succeed(run("gdal_hsi_info", "-json", "-count", path)).out)["valid_pixels"]
+
+
+def check(path, folder, want=VALUES, grid=GRID):
+    got, dataset = seen(path, folder)
+    np.testing.assert_array_equal(got, np.asarray(want, "f8"))
+    told = dataset.GetGeoTransform(can_return_null=True)
+    assert told == grid if grid is None else np.allclose(told, grid, atol=1e-6), told
+    return dataset
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("order", ["bls", "lsb", "sbl", "bsl"])
+def test_orders_and_directions(tmp_path, format, order):
+    for k, (y_turn, x_turn) in enumerate([(1, 1), (-1, 1), (1, -1), (-1, -1)]):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        path = scene(order, VALUES[:, ::y_turn, ::x_turn], x=X[::x_turn], y=Y[::y_turn]).write(folder, format)
+        dataset = check(path, folder)
+        wanted = osr.SpatialReference()
+        wanted.ImportFromEPSG(32632)
+        assert dataset.GetSpatialRef().IsSame(wanted)
+        told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+        assert told["wavelengths_nm"] == NM
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_groups_and_more_axes(tmp_path, format):
+    prefix = {"H": "HDF5", "Z": "ZARR"}.get(format[0], "NETCDF")
+    grouped = format not in ("NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA")
+    for k, group in enumerate(["", "science"] if grouped else [""]):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        path = scene("lsb").write(folder, format, group)
+        slashes = "//" if prefix == "HDF5" else "/"
+        name = f'{prefix}:"{path}":{slashes}{group + "/" if group else ""}cube'
+        check(path, folder)
+        check(name, folder)
+    for axes in (("time", "wavelength", "y", "x"), ("wavelength", "time", "y", "x"), ("y", "x", "time", "wavelength")):
+        folder = tmp_path / "-".join(axes)
+        folder.mkdir()
+        one = scene()
+        place = axes.index("time")
+        turned = VALUES.transpose([("wavelength", "y", "x").index(a) for a in axes if a != "time"])
+        one.axes.append(("time", np.array([3.]), {"units": "days since 2000-01-01"}))
+        one.arrays["cube"] = (axes, np.expand_dims(turned, place), one.arrays["cube"][2])
+        check(one.write(folder, format), folder)
+    several = scene()
+    several.axes.append(("time", np.array([3., 5.]), {"units": "days since 2000-01-01"}))
+    several.arrays["cube"] = (("time", "wavelength", "y", "x"), np.stack([VALUES, VALUES]), several.arrays["cube"][2])
+    folder = tmp_path / "several"
+    folder.mkdir()
+    result = run("gdal_hsi_info", several.write(folder, format))
+    assert result.code == 1 and "has 2 times (3, 5 days since 2000-01-01)" in first_error(result), result.err
+    assert "gdalmdimtranslate" in result.err
+
+
+I2 = np.int16
+INVALID = [  # type of the samples, attributes, sample that stands for no value, one that is a value
+    ("i2", {"_FillValue": I2(-9999)}, -9999, -9998),
+    ("i2", {"_FillValue": I2(-9999), "missing_value": I2(-999)}, -999, -998),
+    ("i2", {"missing_value": np.array([-999, -998], "i2")}, -998, -997),
+    ("i2", {"_FillValue": I2(-9999), "valid_range": np.array([0, 16000], "i2"), "scale_factor": 1e-4}, 16001, 16000),
+    ("i2", {"valid_min": I2(0)}, -1, 0),
+    ("i2", {"valid_min": -.2, "valid_max": 1.5, "scale_factor": 1e-4}, 15001, 15000),
+    ("i2", {"valid_min": -.2, "valid_max": 1.5, "scale_factor": 1e-4}, -2001, -2000),
+    ("i2", {"valid_range": np.array([0., 16000.]), "scale_factor": 1e-4}, 16001, 16000),
+    ("f4", {"_FillValue": np.float32(-9999)}, -9999, -9998),
+    ("f4", {"_FillValue": np.float32("nan")}, np.nan, 3),
+    ("f4", {"valid_max": np.float32(1.1), "_FillValue": np.float32(-1)}, 1.2, np.float32(1.1)),
+    ("f8", {"missing_value": -1e30, "_FillValue": 1e30}, -1e30, -1e29),
+    ("i4", {"_FillValue": np.int32(-2**31), "valid_max": np.int32(2**24)}, 2**24 + 1, 2**24),
+]
+UNSIGNED = [
+    ("i1", {"_Unsigned": "true", "_FillValue": np.int8(-1)}, -1, -2, 254),
+    ("i2", {"_Unsigned": "true", "_FillValue": I2(-1)}, -1, -2, 65534),
+    ("i2", {"_Unsigned": "true", "_FillValue": I2(-1), "valid_range": np.array([0, -3], "i2")}, -2, -3, 65533),
+]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_samples_without_a_value(tmp_path, format):
+    table = [(*row[:4], row[3]) for row in INVALID] + UNSIGNED
+    for k, (kind, attributes, none, some, meant) in enumerate(table):
+        for order in ("bls", "lsb"):
+            folder = tmp_path / f"{k}{order}"
+            folder.mkdir()
+            values = np.full(VALUES.shape, 1, kind)
+            values[:, 2, 3], values[:, 4, 1] = none, some
+            want = np.full(VALUES.shape, 1.)
+            want[:, 2, 3], want[:, 4, 1] = np.nan, meant
+            path = scene(order, values, attributes).write(folder, format)
+            if np.dtype(kind).itemsize > 2 and kind != "f4":  # no step of a pipeline stores these
+                assert valid_pixels(path) == LINES * SAMPLES - 1, (kind, attributes, order)
+                continue
+            got, _ = seen(path, folder)
+            np.testing.assert_array_equal(got, want, err_msg=str((kind, attributes, order)))
+
+
+@pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"])
+@pytest.mark.parametrize("kind", ["i2", "i4", "f4", "f8"])
+def test_fill_values_that_nobody_writes_down(tmp_path, format, kind):
+    fill = netcdf.default_fillvals[kind]
+    values = VALUES.astype(kind)
+    values[:, 1, 2] = fill
+    assert valid_pixels(scene("lsb", values).write(tmp_path, format)) == LINES * SAMPLES - 1
+
+
+def test_fill_property_of_hdf5(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        d = f.create_dataset("cube", VALUES.shape, "f4", fillvalue=-9999., chunks=(BANDS, 1, SAMPLES))
+        d[:, :3] = VALUES[:, :3]
+    want = VALUES.astype("f8")
+    want[:, 3:] = np.nan
+    check(tmp_path / "a.h5", tmp_path, want, None)
+
+
+@pytest.mark.parametrize("name, numbers, unit, attributes", [
+    ("wavelength", np.array(NM, "f4") / 1000, "um", {}), ("wavelength", np.array(NM) * 1e-9, "m", {}),
+    ("centre", NM, "nm", {}), ("wvl", np.array(NM, "i2") * 10, "nm", {"scale_factor": .1}),
+    ("wavelength", np.array(NM, "i2") - 400, "nm", {"add_offset": 400.}), ("bands", NM, "nanometers", {})])
+def test_wavelengths(tmp_path, name, numbers, unit, attributes):
+    for format in FORMATS:
+        folder = tmp_path / format
+        folder.mkdir()
+        one = scene("lsb", names=("band", "y", "x"), nm=("f8", None, None))
+        one.arrays[name] = (("band",), np.asarray(numbers), {"units": unit, **attributes})
+        told = json.loads(succeed(run("gdal_hsi_info", "-json", one.write(folder, format))).out)
+        np.testing.assert_allclose(told["wavelengths_nm"], NM, rtol=1e-6)
+
+
+def test_lists_in_attributes(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["cube"] = VALUES
+        f["cube"].attrs.update({"center_wavelengths": NM, "fwhm": [5.] * 4, "bad_band_list": [1, 0, 1, 1]})
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", "-bbl", "use", tmp_path / "a.h5")).out)
+    assert told["bad_bands"] == [2] and told["wavelengths_nm"] == [450, 650, 850] and told["fwhm_nm"][0] == 5, told
+
+
+POSITIONS = {
+    "single precision": (dict(x=X.astype("f4"), y=Y.astype("f4")), GRID),
+    "packed": (dict(x=np.arange(SAMPLES, dtype="i2"), y=np.arange(LINES, dtype="i2"),
+                    of_x={"scale_factor": 20., "add_offset": 500010.},
+                    of_y={"scale_factor": -20., "add_offset": 3999990.}), GRID),
+    "kilometres": (dict(x=X / 1000, y=Y / 1000, of_x={"units": "km"}, of_y={"units": "km"}), GRID),
+    "degrees": (dict(x=9 + .01 * np.arange(SAMPLES), y=48 - .01 * np.arange(LINES), names=("wavelength", "lat", "lon"),
+                     mapping=None), (8.995, .01, 0, 48.005, 0, -.01)),
+    "other names": (dict(names=("c", "j", "i"), of_x={"standard_name": "projection_x_coordinate"},
+                         of_y={"standard_name": "projection_y_coordinate"}), GRID),
+    "no coordinates": (dict(x=None, y=None), None),
+    "a grid without coordinates": (dict(x=None, y=None, mapping={**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}), GRID),
+    "uneven": (dict(y=3999990 - 20. * np.arange(LINES)**2), None),
+    "a stale grid": (dict(mapping={**UTM, "GeoTransform": "100 5 0 900 0 -5"}), GRID),
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_positions(tmp_path, format):
+    for k, (what, (arguments, grid)) in enumerate(POSITIONS.items()):
+        for order in ("bls", "lsb"):
+            folder = tmp_path / f"{k}{order}"
+            folder.mkdir()
+            path = scene(order, **arguments).write(folder, format)
+            dataset = check(path, folder, grid=grid)
+            assert (dataset.GetSpatialRef() is not None) == (grid is not None), what
+            if what in ("uneven", "a stale grid"):
+                said = run("gdal_hsi_info", path)
+                assert ("not evenly spaced" if what == "uneven" else "GeoTransform") in said.out + said.err, said
+
+
+@pytest.mark.parametrize("format", FORMATS + ["HDF5"])
+def test_labels_and_masks(tmp_path, format):
+    """Lines may rise and samples fall; 255 is no label."""
+    truth = (np.arange(LINES * SAMPLES, dtype="u1").reshape(LINES, SAMPLES) // 5 % 3) + 1
+    image = write_scene(tmp_path / "scene.dat", np.broadcast_to(truth * 10., (2, LINES, SAMPLES)), "ENVI", "f4",
+                        geotransform=None, epsg=None)
+    for k, kind in enumerate(["u1", "i2", "i4"]):
+        for axes in (("y", "x"), ("x", "y"), ("time", "y", "x")):
+            for y_turn in (1, -1):
+                if format == "NETCDF3_CLASSIC" and kind == "u1":
+                    continue  # it has no such type
+                folder = tmp_path / f"{k}{len(axes)}{axes[0]}{y_turn}"
+                folder.mkdir()
+                fill = 255 if kind == "u1" else -1
+                labels = truth.astype(kind)
+                labels[0, 0] = fill
+                stored = labels[::y_turn]
+                stored = stored.T if axes == ("x", "y") else stored[None] if len(axes) == 3 else stored
+                kinds = {"u1": np.uint8, "i2": np.int16, "i4": np.int32}
+                one = File([("y", Y[::y_turn], {}), ("x", X, {})],
+                           {"labels": (axes, np.ascontiguousarray(stored), {"_FillValue": kinds[kind](fill)})})
+                if format == "HDF5" and (axes == ("x", "y") or y_turn == -1):
+                    continue  # nothing says so
+                path = one.write(folder, format)
+                succeed(run("gdal_hsi_spectra", "-q", "-overwrite", image, path, folder / "means.csv"))
+                rows = np.genfromtxt(folder / "means.csv", delimiter=",", skip_header=1)
+                np.testing.assert_allclose(rows[0, -3:], [10, 20, 30], err_msg=str((kind, axes, y_turn)))
+                assert open(folder / "means.csv").readline().strip().endswith("Class 1,Class 2,Class 3")
+
+
+def test_zarr_that_gdal_does_not_open(tmp_path):
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    (folder / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    result = run("gdal_hsi_info", folder)
+    assert result.code == 1
+    assert "version 3" in first_error(result) or int(gdal.VersionInfo()) >= 3080000, result.err
+
+
+def test_neon_radiance_in_two_arrays(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        for part, kind in (("Integer", "i2"), ("Decimal", "u2")):
+            f[f"ABCD/Radiance/Radiance{part}Part"] = np.ones((LINES, SAMPLES, BANDS), kind)
+        f["ABCD/Radiance/Metadata/Spectral_Data/Wavelength"] = NM
+    result = run("gdal_hsi_info", tmp_path / "a.h5")
+    assert result.code == 1 and "RadianceIntegerPart + RadianceDecimalPart" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("chunks", [None, (1, 3, 4)])
+def test_signed_bytes_of_hdf5(tmp_path, chunks):
+    values = VALUES.astype("i4") % 181 - 90
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("cube", data=values.astype("i1"), chunks=chunks)
+    check(tmp_path / "a.h5", tmp_path, values, None)
+    check(f'HDF5:"{tmp_path}/a.h5"://cube', tmp_path, values, None)
