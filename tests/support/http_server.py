@@ -10,6 +10,7 @@ import re
 import socket
 import threading
 import time
+import types
 import urllib.parse
 
 # first, last: bytes asked for, or None; begun, ended: seconds of one clock
@@ -27,6 +28,7 @@ class Server:
       "whole"        the range is ignored: 200 and the file
       "cut"          the connection ends in the middle of the answer
       "stall"        nothing more comes in the middle of the answer, until the client goes
+      a function     of the answer, which it may change: answer.status, .headers, .body
     lists: folders are told of; closes: each connection ends behind its first answer.
     with Server(folder) as server: ... server.url("scene.tif"), server.take(); most_at_once: requests for bytes
     """
@@ -143,15 +145,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             return
         first, last = wanted if status == 206 else (0, facts.st_size - 1)
-        self.send_response(status)
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(last - first + 1))
+        headers = {"Accept-Ranges": "bytes", "Content-Length": str(last - first + 1)}
         if status == 206:
-            self.send_header("Content-Range", f"bytes {first}-{last}/{facts.st_size}")
+            headers["Content-Range"] = f"bytes {first}-{last}/{facts.st_size}"
         if files.dated:
-            self.send_header("Last-Modified", email.utils.formatdate(facts.st_mtime, usegmt=True))
+            headers["Last-Modified"] = email.utils.formatdate(facts.st_mtime, usegmt=True)
         if files.tags:
-            self.send_header("ETag", '"%s"' % hashlib.sha256(f"{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}".encode()).hexdigest()[:16])
+            headers["ETag"] = '"%s"' % hashlib.sha256(f"{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}".encode()).hexdigest()[:16]
+        if callable(fault):
+            return self.change(files, fault, asked, types.SimpleNamespace(
+                status=status, headers=headers, body=path.read_bytes()[first:last + 1], file=path, first=first, last=last), with_body)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         sent = 0
         try:
@@ -160,6 +166,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                     pass
         finally:
             files.note(asked._replace(status=status, sent=sent))
+
+    def change(self, files, fault, asked, answer, with_body):
+        length = answer.headers["Content-Length"]
+        fault(answer)
+        if answer.headers.get("Content-Length") == length:
+            answer.headers["Content-Length"] = str(len(answer.body))
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(answer.body)
+        files.note(asked._replace(status=answer.status, sent=len(answer.body)))
 
     def list(self, files, path, asked, with_body):
         """As Apache does."""

@@ -2,6 +2,8 @@
 """Compressed GeoTIFFs as sources: the values that GDAL has written, bit for bit, whatever the codec, the predictor, the
 interleave, the blocks, the threads and the tiles; blocks that were never written; and damaged ones."""
 import json
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -43,15 +45,20 @@ def write(path, data, *options, missing=()):
     return path
 
 
-def copied(path, *options):
-    """All values, through a tool that copies numbers: on a grid that is the scene's own."""
-    grid, out = path.with_name("grid.tif"), path.with_name("copy.tif")
+def table_of_itself(folder):
+    """A lookup table that leads each pixel to itself."""
+    grid = folder / "grid.tif"
     if not grid.exists():
         table = gdal.GetDriverByName("GTiff").Create(str(grid), SAMPLES, LINES, 2, gdal.GDT_Int32)
         table.SetGeoTransform((300000, 1, 0, 4000000, 0, -1))
         table.WriteArray(np.stack(np.meshgrid(np.arange(1, SAMPLES + 1), np.arange(1, LINES + 1))).astype("i4"))
-        table = None
-    succeed(run("gdal_hsi_orthorectify", "-q", "-overwrite", "-glt", grid, *options, path, out))
+    return grid
+
+
+def copied(path, *options):
+    """All values, through a tool that copies numbers: on a grid that is the scene's own."""
+    out = path.with_name("copy.tif")
+    succeed(run("gdal_hsi_orthorectify", "-q", "-overwrite", "-glt", table_of_itself(path.parent), *options, path, out))
     return gdal.Open(str(out)).ReadAsArray()
 
 
@@ -67,6 +74,74 @@ def test_values(tmp_path, codec, layout):
             for way in (["-threads", 1], ["-threads", 3, "-tile", 17, 11]):
                 got = copied(path, *way)
                 assert got.dtype == data.dtype and got.tobytes() == data.tobytes(), (dtype, predictor, way)
+
+
+@pytest.mark.parametrize("layout", ["band tiles", "pixel strips"])
+@pytest.mark.parametrize("codec", ["DEFLATE", "ZSTD", "LZW", "LERC", "LERC_ZSTD", "PACKBITS", "LZMA"])
+def test_values_in_the_other_byte_order(tmp_path, codec, layout):
+    """GDAL 3.6 itself loses floats when it writes them in LERC."""
+    for dtype, predictors in TYPES.items():
+        if "LERC" in codec and dtype not in ("u1", "i2", "u4"):
+            continue
+        for predictor in predictors.replace("3", "") if codec in ("DEFLATE", "ZSTD", "LZW") else "1":
+            options = [f"COMPRESS={codec}", "ENDIANNESS=BIG", *([f"PREDICTOR={predictor}"] if predictor != "1" else [])]
+            path = write(tmp_path / "scene.tif", values(dtype), *options, *LAYOUTS[layout])
+            assert path.read_bytes()[:2] == b"MM"
+            assert copied(path, "-threads", 2).tobytes() == values(dtype).tobytes(), (dtype, predictor)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_predictor_of_floats(tmp_path, dtype, order):
+    """By Adobe's TIFF technical note 3: the planes of bytes have one order in files of either byte order. GDAL 3.6 writes the
+    other one with ENDIANNESS=BIG, so the file is made here: a strip for each band."""
+    data = values(dtype)
+    planes = data.astype(">" + dtype).view("u1").reshape(BANDS, LINES, SAMPLES, -1).transpose(0, 1, 3, 2).reshape(BANDS, LINES, -1)
+    strips = [zlib.compress(np.diff(band, axis=1, prepend=np.uint8(0)).tobytes()) for band in planes]
+    offsets = [8 + sum(map(len, strips[:b])) for b in range(BANDS)]
+    short, long = "H", "I"
+    tags = [(256, short, [SAMPLES]), (257, short, [LINES]), (258, short, [8 * data.itemsize] * BANDS), (259, short, [8]), (262, short, [1]),
+            (273, long, offsets), (277, short, [BANDS]), (278, short, [LINES]), (279, long, list(map(len, strips))), (284, short, [2]),
+            (317, short, [3]), (338, short, [0] * (BANDS - 1)), (339, short, [3] * BANDS)]
+    begin = offsets[-1] + len(strips[-1])
+    behind, entries = begin + 2 + 12 * len(tags) + 4, b""
+    lists = b""
+    for tag, kind, numbers in tags:
+        text = struct.pack(f"{order}{len(numbers)}{kind}", *numbers)
+        if len(text) > 4:
+            lists, text = lists + text, struct.pack(order + "I", behind + len(lists))
+        entries += struct.pack(order + "HHI", tag, {short: 3, long: 4}[kind], len(numbers)) + text.ljust(4, b"\0")
+    path = tmp_path / "scene.tif"
+    path.write_bytes((b"MM" if order == ">" else b"II") + struct.pack(order + "HI", 42, begin) + b"".join(strips)
+                     + struct.pack(order + "H", len(tags)) + entries + bytes(4) + lists)
+    assert gdal.Open(str(path)).ReadAsArray().tobytes() == data.tobytes()
+    assert copied(path).tobytes() == data.tobytes()
+
+
+@pytest.mark.parametrize("predictor", [1, 2])
+@pytest.mark.parametrize("order", ["LITTLE", "BIG"])
+def test_checksums_of_deflate(tmp_path, order, predictor):
+    """Damage near the end of a block: all samples can be decoded, some are wrong, and only the checksum shows it."""
+    data = values("u2" if predictor == 2 else "f4")
+    path = write(tmp_path / "scene.tif", data, "COMPRESS=DEFLATE", f"ENDIANNESS={order}", f"PREDICTOR={predictor}", *LAYOUTS["band tiles"])
+    dataset = gdal.Open(str(path))
+    at, size = (int(dataset.GetRasterBand(2).GetMetadataItem(f"BLOCK_{what}_0_0", "TIFF")) for what in ("OFFSET", "SIZE"))
+    dataset = None
+    good = path.read_bytes()
+    refused = 0
+    for back in range(1, 25):
+        damaged = bytearray(good)
+        damaged[at + size - back] ^= 64
+        path.write_bytes(damaged)
+        result = spp("-q", "-overwrite", "-of", "ENVI", "-ws", 3, path, tmp_path / "out.img")
+        if result.code == 0:  # a bit that means nothing
+            path.write_bytes(good)
+            succeed(spp("-q", "-overwrite", "-of", "ENVI", "-ws", 3, path, tmp_path / "right.img"))
+            assert (tmp_path / "out.img").read_bytes() == (tmp_path / "right.img").read_bytes(), back
+        else:
+            assert result.code == 1 and "does not decode" in first_error(result), back
+            refused += 1
+    assert refused >= 22
 
 
 @pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips"])

@@ -410,6 +410,50 @@ def test_an_output_that_others_take(line, tmp_path, what, which, at_the_end, old
         assert left[name] == wanted[name], name
 
 
+def truncated(path):
+    os.truncate(path, 10)
+
+
+def written_into(path):
+    with open(path, "r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"\x55\xaa")
+
+
+def appended_to(path):
+    with open(path, "ab") as file:
+        file.write(b"more")
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+@pytest.mark.parametrize("which", ["out.bip", "out_e.dat"])
+@pytest.mark.parametrize("change", [truncated, written_into, appended_to, emptied])
+def test_an_output_that_others_write(line, tmp_path, change, which, at_the_end):
+    """What is added to a file that was cut would leave zeros before it."""
+    recorder, process = begun(line, tmp_path, tells_lines=False)
+    change(tmp_path / which)
+    if not at_the_end and change is not appended_to:  # a new line lies over what was appended
+        recorder.write(1)
+    recorder.tell(recorder.header.replace(f"lines   = {LINES}", f"lines   = {recorder.written}"))
+    code, err = ended(process)
+    first = err.splitlines()[0]
+    assert code == 1 and which in first and ("has been truncated" in first or "another process has " in first), err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["live.hdr", "live.img"]
+
+
+def test_a_header_that_others_write(line, tmp_path):
+    recorder, process = begun(line, tmp_path, tells_lines=False)
+    with open(tmp_path / "out.hdr", "a") as file:
+        file.write("mine = 1\n")
+    recorder.tell(recorder.header.replace(f"lines   = {LINES}", "lines   = 5"))
+    code, err = ended(process)
+    assert code == 1 and "another process has changed" in err and "out.hdr" in err.splitlines()[0], err
+
+
 def test_a_signal_ends_it_without_a_result(line, tmp_path):
     recorder, process = begun(line, tmp_path)
     process.send_signal(signal.SIGTERM)

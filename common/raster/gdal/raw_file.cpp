@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "core/system.h"
 #include "raster/gdal/sample_convert.h"
+#include "raster/gdal/whole_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -68,7 +69,7 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     GDALDataset::RawBinaryLayout gdal;
     if (!dataset.GetRawBinaryLayout(gdal)) return std::nullopt;
     RawLayout raw;
-    raw.path = file_behind(gdal.osRawFilename);
+    raw.path = without_whole_names(file_behind(gdal.osRawFilename));
     raw.type = gdal.eDataType;
     raw.sample_bytes = GDALGetDataTypeSizeBytes(gdal.eDataType);
     raw.swapped =

@@ -106,25 +106,6 @@ struct Neighbours {
     }
 };
 
-ServerHeaders headers_of(const std::string& path) {
-    ServerHeaders found;
-    const GdalErrors quiet;
-    const CPLStringList all(VSIGetFileMetadata(path.c_str(), "HEADERS", nullptr));
-    for (int k = 0; k < all.size(); ++k)
-        for (const char* name : {"ETag", "Last-Modified", "Content-Length", "Content-Range"}) {
-            const size_t length = std::strlen(name);
-            if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
-        }
-    // Where a part was asked for, "bytes 0-99/1000" tells the file's size.
-    if (const auto range = found.find("Content-Range"); range != found.end()) {
-        const size_t slash = range->second.rfind('/');
-        found.erase("Content-Length");
-        if (slash != std::string::npos) found["Content-Length"] = range->second.substr(slash + 1);
-        found.erase("Content-Range");
-    }
-    return found;
-}
-
 /// GDAL would wait for a folder's list before it asks for a file of it.
 class WithoutList {
   public:
@@ -141,11 +122,12 @@ class WithoutList {
     bool m_lists;
 };
 
-/// The first bytes of a file, `most` at most; none where they cannot be had whole.
-std::optional<std::string> first_of(const std::string& path, const Opened& file, uint64_t most) {
+/// The first bytes of a file, `most` at most; none where they cannot be had whole, and `why`.
+std::optional<std::string> first_of(const std::string& path, const Opened& file, uint64_t most,
+                                    std::string& why) {
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return std::string();
     std::string bytes(std::min<uint64_t>(VSIFTellL(gdal_file(file.get())), most), '\0');
-    if (!read_whole(path, file.get(), 0, bytes.size(), bytes.data())) return std::nullopt;
+    if (!read_whole(path, file.get(), 0, bytes.size(), bytes.data(), &why)) return std::nullopt;
     return bytes;
 }
 
@@ -158,6 +140,7 @@ void fetch_beside(const std::string& name, const std::string& scene) {
             "Try again later; GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR leaves out what lies beside a scene.");
     };
     const GdalErrors quiet;
+    ServedVersion::of(name)->forget();
     VSIErrorReset();
     const Opened file(VSIFOpenExL(name.c_str(), "rb", TRUE), close_in_gdal);
     if (!file) { // GDAL has tried more than once
@@ -165,15 +148,17 @@ void fetch_beside(const std::string& name, const std::string& scene) {
         if (is_trouble(said)) refuse(said);
         return;
     }
-    if (!first_of(name, file, neighbour_bytes)) refuse("the connection breaks");
+    std::string why;
+    if (!first_of(name, file, neighbour_bytes, why)) refuse(why);
 }
 
 /// What GDAL, and we, look at first; empty where there is no file.
 std::string beginning_of(const std::string& path) {
     const Opened file = open_in_gdal(path);
     if (!file) return {};
-    if (auto bytes = first_of(path, file, first_bytes)) return *std::move(bytes);
-    throw Error("cannot fetch the beginning of '" + path + "': the connection breaks", "Try again later.");
+    std::string why;
+    if (auto bytes = first_of(path, file, first_bytes, why)) return *std::move(bytes);
+    throw Error("cannot fetch the beginning of '" + path + "': " + why, "Try again later.");
 }
 
 /// A file in memory, of `bytes` that are not there yet.
@@ -324,6 +309,7 @@ void RemoteOpening::ask_for_all() {
         const WithoutList at_once(lists);
         auto since = Clock::now();
         m_headers = headers_of(m_path);
+        ServedVersion::of(m_path)->begin(m_path, m_headers);
         m_round_trip = seconds_since(since);
         since = Clock::now();
         try {
@@ -383,14 +369,31 @@ bool Tries::again(const CancelFlag* cancel) {
     return true;
 }
 
-bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to) {
+bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to, std::string* why) {
+    const auto read = [&] {
+        return VSIFSeekL(gdal_file(file), at, SEEK_SET) == 0 &&
+               VSIFReadL(to, 1, bytes, gdal_file(file)) == bytes;
+    };
+    const auto give_up = [&](const std::string& reason) {
+        if (why != nullptr) *why = reason;
+        return false;
+    };
+    if (VSIIsLocal(path.c_str())) return read() || give_up("it ends early");
     Tries tries(path);
     while (true) {
-        if (VSIFSeekL(gdal_file(file), at, SEEK_SET) == 0 &&
-            VSIFReadL(to, 1, bytes, gdal_file(file)) == bytes)
-            return true;
-        if (VSIIsLocal(path.c_str()) || !tries.again()) return false;
+        std::string fault;
+        {
+            const AnswerWatch watch(path);
+            const bool whole = read();
+            fault = watch.fault();
+            if (whole && fault.empty()) return true;
+        }
         (void)forget_cached(path);
+        if (!fault.empty()) {
+            const std::string change = ServedVersion::of(path)->ask_again(path);
+            return give_up(change.empty() ? fault : change);
+        }
+        if (!tries.again()) return give_up("the connection breaks");
     }
 }
 
@@ -416,8 +419,9 @@ std::string trouble_with(const std::string& path) {
     constexpr uint64_t most = 4096; // in the middle of which it may break, too
     const uint64_t size = VSIFTellL(gdal_file(file.get())), wanted = std::min(size, most);
     std::string bytes(wanted, '\0');
-    const bool whole = read_whole(path, file.get(), size - wanted, bytes.size(), bytes.data());
-    return whole ? std::string() : quiet.text("the connection breaks");
+    std::string why;
+    const bool whole = read_whole(path, file.get(), size - wanted, bytes.size(), bytes.data(), &why);
+    return whole ? std::string() : quiet.text(why);
 }
 
 bool forget_cached(const std::string& path) {
@@ -437,9 +441,11 @@ void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& plac
     parallel::for_each(static_cast<int64_t>(each.size()), connections, nullptr, [&](int64_t k, int) {
         const GdalErrors quiet; // who reads it for use is told
         const Opened file = open_in_gdal(path);
+        const AnswerWatch watch(path);
         char unused;
         if (file && VSIFSeekL(gdal_file(file.get()), each[static_cast<size_t>(k)], SEEK_SET) == 0)
             (void)VSIFReadL(&unused, 1, 1, gdal_file(file.get()));
+        if (!watch.fault().empty()) (void)forget_cached(path);
     });
 }
 
@@ -486,30 +492,6 @@ uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
     return std::min(most, m_most + in_requests);
 }
 
-namespace {
-
-void compare(const std::string& path, const ServerHeaders& before, const ServerHeaders& now) {
-    if (now.empty())
-        throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
-                    "Try again later.");
-    for (const auto& [name, value] : before)
-        if (const auto at = now.find(name); at != now.end() && at->second != value)
-            throw Error("'" + path + "' has changed while it was read (" + name + " was " + value + ", is " +
-                            at->second + ")",
-                        "Run it again when nobody writes the file.");
-}
-
-} // namespace
-
-void ServedFile::check_unchanged(const CancelFlag* cancel) const {
-    if (headers.empty()) return;
-    Tries tries(path);
-    ServerHeaders now = headers_of(path);
-    while (now.empty() && tries.again(cancel))
-        now = headers_of(path);
-    compare(path, headers, now);
-}
-
 void RemoteFile::check_unchanged() {
     if (m_headers.empty()) return;
     ServerHeaders now;
@@ -519,7 +501,7 @@ void RemoteFile::check_unchanged() {
         if (m_checked == m_asked) now = m_told;
     }
     if (now.empty()) return ServedFile{m_path, m_headers}.check_unchanged(m_cancel);
-    compare(m_path, m_headers, now);
+    check_same(m_path, m_headers, now);
 }
 
 // --- Pieces
@@ -936,6 +918,21 @@ void RemoteFile::wait(double seconds) {
     if (m_changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) throw Cancelled();
 }
 
+/// \throws Error, which begins with `what`, for an answer that is not what was asked for.
+size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::string& what) {
+    size_t got = 0;
+    std::string fault;
+    {
+        const AnswerWatch watch(m_path);
+        got = handle(m_file.get()).PRead(to, bytes, at);
+        fault = watch.fault();
+    }
+    if (fault.empty()) return got;
+    (void)forget_cached(m_path);
+    check_unchanged();
+    throw Error(what + fault, "Fetch the file first: curl -O URL.");
+}
+
 /// Whether the first request has brought all.
 bool RemoteFile::fetch(const Extent& extent) {
     const Mapped to(m_local.get(), extent.begin, extent.end);
@@ -943,13 +940,13 @@ bool RemoteFile::fetch(const Extent& extent) {
     for (uint64_t at = extent.begin; at < extent.end;) {
         const GdalErrors errors;
         const size_t wanted = extent.end - at;
-        const size_t got = handle(m_file.get()).PRead(to.data() + (at - extent.begin), wanted, at);
+        const std::string what = "cannot fetch " + counted(wanted, "byte") + " at byte " +
+                                 std::to_string(at) + " of '" + m_path + "': ";
+        const size_t got = read_once(to.data() + (at - extent.begin), wanted, at, what);
         const bool some = got > 0 && got <= wanted; // -1: none
         if (some) at += got;
         if (some && got == wanted) return tries.failed() == 0;
         const std::string said = errors.text("");
-        const std::string what = "cannot fetch " + counted(extent.end - at, "byte") + " at byte " +
-                                 std::to_string(at) + " of '" + m_path + "': ";
         if (said.find(whole_file) != std::string::npos)
             throw Error(what + "the server sends the whole file when it is asked for a part",
                         "Fetch the file first: curl -O URL.");

@@ -6,6 +6,7 @@
 #include "core/cancel.h"
 #include "core/file_path.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/gdal/server_answers.h"
 
 #include <array>
 #include <condition_variable>
@@ -52,18 +53,6 @@ class Connections {
     size_t m_most, m_busy = 0, m_ended = 0;
     bool m_stop = false;
     std::vector<std::thread> m_threads;
-};
-
-/// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length; empty when the
-/// server tells nothing.
-using ServerHeaders = std::map<std::string, std::string>;
-
-/// A path, and what its server told of it when it was opened.
-struct ServedFile {
-    std::string path;
-    ServerHeaders headers; ///< empty: nothing, or it is none of a server's
-    /// \throws Error when the server tells otherwise, or nothing, now.
-    void check_unchanged(const CancelFlag* cancel) const;
 };
 
 /// How often a server is asked, and how long one waits between: GDAL_HTTP_MAX_RETRY more than once, each time
@@ -116,8 +105,10 @@ class RemoteOpening {
 };
 
 /// Reads through GDAL's cache: of a server's file, what a connection that broke has left out is asked for
-/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be had.
-bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to);
+/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be had; `why`, where it is not
+/// null, gets the reason then.
+bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
+                std::string* why = nullptr);
 
 /// Whether a server that gives no file has said less than that there is none: what VSIGetLastErrorMsg() says.
 bool is_trouble(const std::string& said);
@@ -257,6 +248,7 @@ class RemoteFile {
 
     void serve();
     bool fetch(const Extent& extent);
+    size_t read_once(char* to, size_t bytes, uint64_t at, const std::string& what);
     void check_when_idle(std::unique_lock<std::mutex>& lock);
     /// \throws Cancelled
     void wait(double seconds);

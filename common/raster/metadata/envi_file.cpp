@@ -221,14 +221,13 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
             GDALOpenEx(name.c_str(), how.kinds | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                        drivers.empty() ? nullptr : names.List(), options.List(), nullptr)));
     };
-    DatasetHandle dataset = opened(path);
     const std::string whole = whole_name(path);
+    DatasetHandle dataset = opened(whole);
     // Of these nothing is lost without an error, and what they show has names of its own.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
-    if (whole == path || (dataset && (tells("GTiff") || tells("ENVI") || tells("VRT")))) return dataset;
+    if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;
     dataset = nullptr;
-    CPLErrorReset();
-    return opened(whole);
+    return opened(path);
 }
 
 bool same_pixels(GDALDataset& a, GDALDataset& b, bool nodata) {

@@ -60,10 +60,11 @@ Bytes File::read_up_to(uint64_t address, uint64_t size) {
     if (size > m_left) throw Damaged();
     m_left -= size;
     Bytes bytes(size);
-    if (read_whole(m_path, m_file, base + address, bytes.size(), bytes.data())) return bytes;
+    std::string why;
+    if (read_whole(m_path, m_file, base + address, bytes.size(), bytes.data(), &why)) return bytes;
     if (!m_far) throw Damaged();
     throw Error("cannot fetch " + counted(size, "byte") + " at byte " + std::to_string(base + address) +
-                    " of '" + m_path + "'",
+                    " of '" + m_path + "': " + why,
                 "Try again later.");
 }
 

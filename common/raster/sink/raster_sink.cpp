@@ -414,7 +414,15 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
 void RasterSink::Impl::show() {
     const GdalErrors errors;
     complete_file(errors);
-    Shown one{file->destination(), {}, file->scratch_path("hdr"), {}, {}, file->targets(), file.get()};
+    const auto pixel_bytes = static_cast<int64_t>(rule.sample_bytes()) * spec.shape.bands;
+    Shown one{file->destination(),
+              {},
+              file->scratch_path("hdr"),
+              {},
+              {},
+              file->targets(),
+              file.get(),
+              GrownLines(spec.shape.samples * pixel_bytes)};
     std::string made;
     for (const std::string& path : file->made())
         if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) made = path;
@@ -426,6 +434,7 @@ void RasterSink::Impl::show() {
         throw failure("its header does not tell how many lines there are");
     one.before_lines = text.substr(0, begin + 2);
     one.after_lines = text.substr(end);
+    one.lines.add(file->path(), spec.shape.lines); // before others can write into it
     shown = std::move(one);
     write_shown_header(made);
     check_written(file->path());
@@ -444,7 +453,7 @@ void RasterSink::Impl::show() {
 
 /// Without a flush to the disk, which would wait for all pixels each time.
 void RasterSink::Impl::write_shown_header(const std::string& path) const {
-    const std::string text = shown->before_lines + std::to_string(spec.shape.lines) + shown->after_lines;
+    const std::string text = shown->header_text(spec.shape.lines);
     std::FILE* const to = std::fopen(path.c_str(), "we");
     const bool written = to != nullptr && std::fwrite(text.data(), 1, text.size(), to) == text.size();
     const int reason = errno;
@@ -455,6 +464,11 @@ void RasterSink::Impl::write_shown_header(const std::string& path) const {
 void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
     for (const std::string& path : {shown->path, shown->header})
         shown->made->check_name(path);
+    shown->lines.check(shown->path);
+    if (read_text_file(shown->header, largest_file::options, FileHolds::bytes) !=
+        shown->header_text(spec.shape.lines))
+        throw Error("another process has changed '" + shown->header + "' while the run wrote it",
+                    "Run it again, and let no other program write the output.");
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_lost_values(lost);
@@ -572,8 +586,9 @@ std::optional<double> RasterSink::nodata() const {
 void RasterSink::grow(int64_t lines) {
     m->spec.shape.lines = lines;
     if (!m->shown) return m->show();
-    // In one step: nobody sees half of it.
     m->shown->made->check_name(m->shown->path);
+    m->shown->lines.add(m->shown->path, lines);
+    // In one step: nobody sees half of it.
     m->write_shown_header(m->shown->scratch);
     m->shown->made->renew(m->shown->scratch, m->shown->header);
 }

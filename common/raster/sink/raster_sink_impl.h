@@ -9,6 +9,7 @@
 #include "raster/metadata/scene_metadata.h"
 #include "raster/sink/block_writer.h"
 #include "raster/sink/compressed_writer.h"
+#include "raster/sink/grown_lines.h"
 #include "raster/sink/output_format.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/sink/raw_writer.h"
@@ -50,6 +51,11 @@ struct RasterSink::Impl {
         std::string before_lines, after_lines; ///< the header's text around their number
         std::vector<std::string> files;        ///< all of it
         AtomicFile* made = nullptr;            ///< the run's, or `file`
+        GrownLines lines;
+
+        std::string header_text(int64_t count) const {
+            return before_lines + std::to_string(count) + after_lines;
+        }
     };
     std::optional<Shown> shown;
 

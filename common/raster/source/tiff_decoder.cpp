@@ -7,6 +7,7 @@
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/lerc_codec.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/gdal/whole_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -23,12 +24,19 @@
 namespace hsi::raster {
 namespace {
 
+/// "II": the least significant byte comes first; "MM": the most significant.
+bool is_swapped(const std::string& path) {
+    return beginning_of_file(path, 2) != (std::endian::native == std::endian::little ? "II" : "MM");
+}
+
 BlockForm form_of(GDALDataset& dataset, bool together) {
     GDALRasterBand* const band = dataset.GetRasterBand(1);
     int across = 0, down = 0;
     band->GetBlockSize(&across, &down);
     const int64_t step = together ? dataset.GetRasterCount() : 1;
-    return {across * step, down, step, GDALGetDataTypeSizeBytes(band->GetRasterDataType()), false};
+    const int64_t bytes = GDALGetDataTypeSizeBytes(band->GetRasterDataType());
+    return {across * step, down, step, bytes,
+            bytes > 1 && is_swapped(without_whole_names(dataset.GetDescription()))};
 }
 
 bool is_tiled(GDALDataset& dataset) {
@@ -52,7 +60,7 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
         const char* const text = dataset.GetMetadataItem(name, "IMAGE_STRUCTURE");
         return std::string(text != nullptr ? text : "");
     };
-    const std::string path = dataset.GetDescription(), codec = item("COMPRESSION"),
+    const std::string path = without_whole_names(dataset.GetDescription()), codec = item("COMPRESSION"),
                       predictor = item("PREDICTOR");
     if (!is_local(path) && VSIIsLocal(path.c_str())) return std::nullopt;
     BlockCoding coding;
@@ -68,6 +76,7 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
             if (dataset.GetRasterBand(b)->GetColorInterpretation() == GCI_AlphaBand) return std::nullopt;
         coding.lerc = lerc_of(dataset.GetRasterBand(1)->GetRasterDataType());
         if (!coding.lerc) return std::nullopt;
+        if (is_swapped(path)) return std::nullopt; // libtiff swaps the bytes before LERC sees the values
         if (codec == "LERC")
             coding.codec = BlockCoding::Codec::none;
         else if (codec == "LERC_ZSTD")
@@ -89,8 +98,6 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
             (bits != nullptr && std::atoi(bits) != GDALGetDataTypeSizeBits(type)))
             return std::nullopt;
     }
-    constexpr const char* here = std::endian::native == std::endian::little ? "II" : "MM";
-    if (beginning_of_file(path, 2) != here) return std::nullopt;
     return coding;
 }
 

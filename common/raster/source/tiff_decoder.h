@@ -17,7 +17,7 @@
 namespace hsi::raster {
 
 /// How a dataset's blocks are compressed; nothing where GDAL alone reads them: other codecs and formats,
-/// files that are neither local nor a server's, in the other byte order, or with samples of odd numbers of
+/// files that are neither local nor a server's, LERC in the other byte order, or samples of odd numbers of
 /// bits.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 

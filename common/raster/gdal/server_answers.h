@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// What a server's answers say about themselves. GDAL hands over the bytes of an answer and hides its headers;
+// here the headers are read, so that bytes of another part or of another version of a file are not taken for
+// pixels.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <cpl_error.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+/// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length (of the whole
+/// file).
+using ServerHeaders = std::map<std::string, std::string>;
+
+/// Asks the server for the headers of a file. Empty: the server does not answer, or states none of them.
+ServerHeaders headers_of(const std::string& path);
+
+/// A path, and what its server told of it when it was opened.
+struct ServedFile {
+    std::string path;
+    ServerHeaders headers; ///< empty: nothing, or it is none of a server's
+    /// \throws Error when the server tells otherwise, or nothing, now.
+    void check_unchanged(const CancelFlag* cancel) const;
+};
+/// Throws Error when `now` differs from `before`.
+void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now);
+
+/// The version of a server's file that all answers must belong to. Thread-safe.
+class ServedVersion {
+  public:
+    /// The version of `path` that this process reads. The object is shared by all who read the file.
+    static std::shared_ptr<ServedVersion> of(const std::string& path);
+
+    /// The file is opened again, and the server states these headers. GDAL's cache is emptied where they
+    /// differ from those of the last time.
+    void begin(const std::string& path, const ServerHeaders& headers);
+    /// Forgets the version, so that the next answer states it.
+    void forget();
+    /// Asks the server for the version that is there now, which counts from then on. Returns "'PATH' has
+    /// changed ..." if it is another one; else an empty text.
+    std::string ask_again(const std::string& path);
+    /// Returns what differs between an answer and the version; empty if nothing does. Headers that no earlier
+    /// answer has stated become part of the version.
+    std::string difference(const ServerHeaders& answer);
+
+  private:
+    std::mutex m_mutex;
+    ServerHeaders m_headers; ///< Content-Encoding included
+};
+
+/// While one of these lives, it reads the headers of all answers to GDAL's requests on this thread, which
+/// must be for one file. It costs no request. GDAL shows headers in debug messages of curl alone; they are
+/// kept from being printed. Use it around functions of VSI*L alone: where GDAL silences its errors, debug
+/// messages would be printed. So it does nothing for file systems whose credentials GDAL may have to ask a
+/// server for: it silences errors then.
+class AnswerWatch {
+  public:
+    explicit AnswerWatch(const std::string& path);
+    ~AnswerWatch();
+    AnswerWatch(const AnswerWatch&) = delete;
+    AnswerWatch& operator=(const AnswerWatch&) = delete;
+
+    /// Returns "the server is to blame: ..." with what is wrong about the first wrong answer; empty if all
+    /// are right.
+    const std::string& fault() const { return m_fault; }
+
+  private:
+    static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number, const char* message);
+    void note_request(const std::string& text);
+    void note_line(std::string line);
+    void end_of_answer();
+
+    struct Message {
+        CPLErr level;
+        CPLErrorNum number;
+        std::string text;
+    };
+    const std::shared_ptr<ServedVersion> m_version; ///< null: it does nothing
+    const std::optional<std::string> m_debug; ///< the thread's own CPL_DEBUG before; nothing: it had none
+    const std::optional<std::string> m_verbose;
+    const bool m_prints; ///< the user wants debug messages, m_prints_headers: those of curl, too
+    const bool m_prints_headers;
+    std::optional<std::pair<uint64_t, uint64_t>> m_asked; ///< first and last byte of the request
+    int m_status = 0;
+    std::map<std::string, std::string> m_answer; ///< headers by names in lower case
+    std::vector<Message> m_messages;             ///< for the handler that was there before
+    std::string m_fault;
+};
+
+} // namespace hsi::raster

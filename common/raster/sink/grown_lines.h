@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The lines of an output that others may open while it grows: whether its file still has what was written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+class GrownLines {
+  public:
+    /// Lines follow one another from the first byte of the file on and have `line_bytes` each.
+    explicit GrownLines(int64_t line_bytes) : m_line_bytes(line_bytes) {}
+
+    /// The first `lines` lines of `path` have been written. \throws Error if another process has truncated
+    /// the file or has written into its first line or the last of the earlier ones.
+    void add(const std::string& path, int64_t lines);
+    /// \throws Error if another process has truncated the file, or has changed any of its lines, or has
+    /// appended to it.
+    void check(const std::string& path) const;
+
+  private:
+    /// CRC-32 of each of these lines; of a line that the file lacks, nothing follows.
+    std::vector<uint32_t> sums_of(const std::string& path, int64_t first, int64_t last) const;
+    void check(const std::string& path, int64_t first, int64_t last) const;
+
+    int64_t m_line_bytes;
+    std::vector<uint32_t> m_sums; ///< of each line, as it was written
+};
+
+} // namespace hsi::raster

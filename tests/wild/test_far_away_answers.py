@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""Servers whose answers are not what was asked for: another part, another version of the file, a coding. The run fails and
+names the server, whoever asked for the bytes: our readers of pixels, or GDAL's drivers page by page. What HTTP allows besides
+the usual answer gives the same result, with as few requests."""
+import gzip
+import os
+
+import pytest
+from conftest import assert_untouched, first_error, gdal, run, succeed, write_scene
+from http_server import Server
+from test_far_away import PAGE, environment, is_of_pixels, make, spp, there, values  # noqa: F401
+
+# By raw bytes, by blocks, by chunks; by GDAL's codec; by a driver of GDAL's alone.
+KINDS = ["BSQ", "tiles", "plain pixels", "hdf5", "packbits", "PCIDSK"]
+
+
+def scene_of(folder, kind):
+    if kind == "packbits":
+        return write_scene(folder / "scene.tif", values(), driver="GTiff", dtype="i2",
+                           options=["COMPRESS=PACKBITS", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", "INTERLEAVE=BAND"])
+    return make(folder, kind)
+
+
+def shifted(answer):
+    size = answer.file.stat().st_size
+    answer.body = answer.file.read_bytes()[answer.first - 4:answer.last - 3]
+    answer.headers["Content-Range"] = f"bytes {answer.first - 4}-{answer.last - 4}/{size}"
+
+
+def other_pixels(answer):
+    answer.body = bytes(255 - byte for byte in answer.body)
+
+
+def tagged(answer):
+    other_pixels(answer)
+    answer.headers["ETag"] = '"another"'
+
+
+def dated(answer):
+    other_pixels(answer)
+    answer.headers["Last-Modified"] = "Sun, 02 Jan 2022 00:00:00 GMT"
+
+
+def longer(answer):
+    other_pixels(answer)
+    answer.headers["Content-Range"] = f"bytes {answer.first}-{answer.last}/{answer.file.stat().st_size + 4096}"
+
+
+def several(answer):
+    head = f"--X\r\nContent-Range: {answer.headers.pop('Content-Range')}\r\n\r\n"
+    answer.body = head.encode() + answer.body + b"\r\n--X--\r\n"
+    answer.headers["Content-Type"] = "multipart/byteranges; boundary=X"
+
+
+def unnamed(answer):
+    del answer.headers["Content-Range"]
+
+
+def other_unit(answer):
+    answer.headers["Content-Range"] = answer.headers["Content-Range"].replace("bytes", "lines")
+
+
+def too_long(answer):
+    answer.body += b"and more"
+
+
+def packed(answer):
+    answer.body = gzip.compress(answer.body)
+    answer.headers["Content-Encoding"] = "gzip"
+    answer.headers["Content-Length"] = str(len(answer.body))
+
+
+def marked_as_packed(answer):
+    answer.headers["Content-Encoding"] = "gzip"
+
+
+WRONG = {
+    shifted: "is another part of the file", tagged: "another version of the file (ETag was ",
+    dated: "another version of the file (Last-Modified was ", longer: "another version of the file (Content-Length was ",
+    several: "consists of several parts", unnamed: "does not state which part of the file it is",
+    other_unit: "does not state which part of the file it is", too_long: "bytes (Content-Length) for Content-Range",
+    packed: "(Content-", marked_as_packed: "another version of the file (Content-Encoding was identity, is gzip)"}
+
+
+def far(request):
+    """Behind what is asked for when a file is opened."""
+    return request.method == "GET" and request.first is not None and request.first >= 256 << 10
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_answers(tmp_path, there, kind, wrong):  # noqa: F811
+    scene = scene_of(there, kind)
+    out = tmp_path / "out"
+    out.mkdir()
+    assert os.path.getsize(scene) > 300 << 10
+    hit = []
+
+    def fault(request):
+        if not far(request) or request.path != os.path.basename(scene):
+            return None
+        hit.append(request)
+        return wrong
+    with Server(there, fault=fault) as server, assert_untouched(out):
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+    assert hit and result.code == 1
+    assert "the server is to blame: its answer " in first_error(result) and WRONG[wrong] in first_error(result), result.err
+    assert "CURL" not in result.err
+
+
+@pytest.mark.parametrize("name, wrong", [("scene.img", shifted), ("scene.img", tagged), ("scene.img", longer), ("scene.img", unnamed),
+                                         ("scene.hdr", shifted), ("scene.hdr", unnamed), ("scene.img.aux.xml", unnamed)])
+def test_wrong_answers_in_opening(tmp_path, there, name, wrong):  # noqa: F811
+    """A file beside the scene is asked for once: its answer has no other version to differ from."""
+    make(there, "BSQ")
+    (there / "scene.img.aux.xml").write_text("<PAMDataset>\n</PAMDataset>\n")
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def fault(request):
+        return wrong if request.method == "GET" and request.path == name and request.first is not None else None
+    with Server(there, fault=fault) as server, assert_untouched(out):
+        result = spp(server.vsicurl("scene.img"), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+    assert result.code == 1 and name in first_error(result) and "the server is to blame" in result.err, result.err
+
+
+def weak(answer):
+    answer.headers["ETag"] = "W/" + answer.headers["ETag"]
+
+
+def of_any_length(answer):
+    answer.headers["Content-Range"] = answer.headers["Content-Range"].split("/")[0] + "/*"
+
+
+def less(answer):
+    """A part of the part, which is what it says."""
+    if len(answer.body) < 100e3:
+        return
+    half = max(1, len(answer.body) // 2)
+    answer.body = answer.body[:half]
+    answer.headers["Content-Range"] = f"bytes {answer.first}-{answer.first + half - 1}/{answer.file.stat().st_size}"
+
+
+def in_chunks(answer):
+    del answer.headers["Content-Length"]
+    answer.headers["Transfer-Encoding"] = "chunked"
+    answer.body = f"{len(answer.body):x}\r\n".encode() + answer.body + b"\r\n0\r\n\r\n"
+
+
+def in_small_letters(answer):
+    answer.headers = {name.lower() if name != "Content-Length" else name: value for name, value in answer.headers.items()}
+
+
+def without_state(answer):
+    answer.headers.pop("ETag", None)
+    answer.headers.pop("Last-Modified", None)
+
+
+@pytest.mark.parametrize("right", [weak, of_any_length, less, in_chunks, in_small_letters, without_state])
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
+def test_unusual_answers(tmp_path, there, kind, right):  # noqa: F811
+    scene = scene_of(there, kind)
+    succeed(spp(scene, tmp_path / "a.img"))
+    with Server(there, fault=lambda request: right if far(request) else None) as server:
+        succeed(spp(server.vsicurl(os.path.basename(scene)), tmp_path / "b.img"))
+    assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
+def test_answers_behind_a_redirect(tmp_path, there, kind):  # noqa: F811
+    """From one address to another, which holds the file, or one of the same name and size."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    scene = scene_of(there, kind)
+    name = os.path.basename(scene)
+    succeed(spp(scene, tmp_path / "a.img"))
+    for file in there.iterdir():
+        (elsewhere / file.name).write_bytes(file.read_bytes())
+    with Server(elsewhere) as holder:
+        def away(answer):
+            answer.status, answer.body = 302, b""
+            answer.headers = {"Location": holder.url(answer.file.name), "Content-Length": "0"}
+        with Server(there, fault=lambda request: away if (there / request.path).is_file() else None) as server:
+            succeed(spp(server.vsicurl(name), tmp_path / "b.img"))
+            assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+            holder.fault = lambda request: tagged if far(request) else None
+            result = spp(server.vsicurl(name), tmp_path / "c.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+    assert result.code == 1 and "the server is to blame" in first_error(result)
+
+
+def test_objects(tmp_path, there):  # noqa: F811
+    """/vsis3/: as /vsicurl/ where the keys are given."""
+    (there / "bucket").mkdir()
+    scene_of(there / "bucket", "tiles")
+    with Server(there, fault=lambda request: shifted if far(request) else None) as server:
+        env = environment(AWS_S3_ENDPOINT=server.url("").split("//")[1].strip("/"), AWS_HTTPS="NO", AWS_VIRTUAL_HOSTING="FALSE",
+                          AWS_NO_SIGN_REQUEST="YES", AWS_REGION="us-east-1", GDAL_HTTP_MAX_RETRY="1")
+        result = spp("/vsis3/bucket/scene.tif", tmp_path / "b.img", env=env)
+    assert result.code == 1 and "the server is to blame" in first_error(result)
+
+
+@pytest.mark.parametrize("debug", ["", "ON", "HSI"])
+def test_debug_messages(there, debug):  # noqa: F811
+    """Headers are read from GDAL's debug messages, which are printed where they are asked for, and not else."""
+    scene_of(there, "tiles")
+    env = environment(**({"CPL_DEBUG": debug} if debug else {}))
+    with Server(there) as server:
+        quiet = succeed(run("gdal_hsi_vd", "-q", server.vsicurl("scene.tif"), env=env)).err
+        loud = succeed(run("gdal_hsi_vd", "-q", server.vsicurl("scene.tif"), env={**env, "CPL_DEBUG": "ON", "CPL_CURL_VERBOSE": "YES"})).err
+    assert "CURL_INFO" not in quiet
+    assert ("GDAL: " in quiet) == (debug == "ON")
+    assert "CURL_INFO_HEADER_IN: Content-Range: bytes " in loud
