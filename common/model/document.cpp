@@ -2,10 +2,13 @@
 #include "model/document.h"
 
 #include "core/counted.h"
+#include "core/digest.h"
 #include "core/error.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -20,7 +23,66 @@ std::string shortest(T v) {
     return std::string(digits, std::to_chars(digits, digits + sizeof digits, v).ptr);
 }
 
+constexpr const char* checksum_member = "checksum";
+
+uint64_t digest_of_number(double v, uint64_t before) {
+    uint64_t bits = 0;
+    static_assert(sizeof bits == sizeof v);
+    std::memcpy(&bits, &v, sizeof v);
+    char bytes[1 + sizeof bits] = {'0'};
+    for (size_t k = 0; k < sizeof bits; ++k) // the same on any machine
+        bytes[k + 1] = static_cast<char>(bits >> (8 * k));
+    return digest_of({bytes, sizeof bytes}, before);
+}
+
+/// Of a value and all in it. 1 and 1.0 are the same: other programs write either.
+uint64_t digest_of_json(const Json& v, uint64_t before) {
+    constexpr double exact = 9007199254740992.0; // 2^53
+    if (v.is_number()) {
+        const auto number = v.get<double>();
+        if (v.is_number_integer() && std::fabs(number) >= exact) return digest_of(v.dump(), before);
+        return digest_of_number(number, before);
+    }
+    if (v.is_string()) {
+        const auto& text = v.get_ref<const std::string&>();
+        return digest_of(text, digest_of_number(static_cast<double>(text.size()), digest_of("\"", before)));
+    }
+    if (v.is_array()) {
+        before = digest_of("[", before);
+        for (const Json& one : v)
+            before = digest_of_json(one, before);
+        return digest_of("]", before);
+    }
+    if (!v.is_object()) return digest_of(v.is_null() ? "null" : v.get<bool>() ? "true" : "false", before);
+    before = digest_of("{", before);
+    for (const auto& [key, one] : v.items())
+        before = digest_of_json(one, digest_of_json(Json(key), before));
+    return digest_of("}", before);
+}
+
+/// Of all members of a document but the checksum.
+std::string checksum_of(const Json& root) {
+    uint64_t digest = digest_of_nothing;
+    for (const auto& [key, one] : root.items())
+        if (key != checksum_member) digest = digest_of_json(one, digest_of_json(Json(key), digest));
+    char text[32];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));
+    return text;
+}
+
+bool looks_like_checksum(const Json& v) {
+    if (!v.is_string()) return false;
+    const auto& text = v.get_ref<const std::string&>();
+    return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 } // namespace
+
+std::string with_checksum(std::string text) {
+    const std::string sum = checksum_of(Json::parse(text));
+    text.erase(text.find_last_not_of(" \n", text.rfind('}') - 1) + 1);
+    return text + ",\n\"" + checksum_member + "\": \"" + sum + "\"\n}\n";
+}
 
 std::string number_text(double v) { return shortest(v); }
 std::string number_text(float v) { return shortest(v); }
@@ -79,14 +141,28 @@ void Reader::fail(const std::string& what) const {
 }
 
 Json Reader::parse(const std::string& document, const char* format, int version, const char* former) const {
-    Json root = Json::parse(document, nullptr, false);
-    if (root.is_discarded()) fail("it is not valid JSON");
+    std::string fault;
+    auto parsed = parse_json(document, fault);
+    if (!parsed) fail("it " + fault);
+    Json& root = *parsed;
     const std::string mark = root.is_object() ? text(root, "format") : std::string();
     if (mark != format && (former == nullptr || mark != former)) fail("it is not marked as one");
     if (const auto found = whole(member(root, "version"), "version", 1, 1 << 30); found != version)
         fail("its version is " + std::to_string(found) + ", this program reads version " +
              std::to_string(version));
-    return root;
+    return std::move(root);
+}
+
+void Reader::check_sum(const Json& root) const {
+    if (const auto sum = root.find(checksum_member); sum != root.end()) {
+        if (*sum != checksum_of(root))
+            throw Error("'" + m_name + "' is damaged: its checksum does not match",
+                        "Take it from a backup, or make it anew with " + m_maker +
+                            ". If it was edited on purpose, remove its member 'checksum'.");
+        return;
+    }
+    for (const auto& [key, value] : root.items())
+        if (looks_like_checksum(value)) fail("its member '" + key + "' looks like a damaged checksum");
 }
 
 Origin Reader::origin(const Json& root) const { return {text(root, "created_by"), text(root, "history")}; }
@@ -156,7 +232,7 @@ void Reader::floats(const Json& v, const char* what, size_t count, std::vector<f
     }
 }
 
-ModelBands Reader::bands(const Json& features) const {
+ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
     ModelBands m;
     const Json& bands = list(features, "bands");
     const size_t n = bands.size();
@@ -184,8 +260,9 @@ ModelBands Reader::bands(const Json& features) const {
             m.band_names.push_back(name.get<std::string>());
         }
     }
-    // Files of gdal_hsi_pca have an empty list where others leave it out.
-    if (features.contains("wavelengths_nm") && features["wavelengths_nm"] != Json::array()) {
+    const bool told = features.contains("wavelengths_nm") &&
+                      !(empty_wavelengths && features["wavelengths_nm"] == Json::array());
+    if (told) {
         expect(features["wavelengths_nm"], "wavelengths_nm", n);
         for (const auto& w : features["wavelengths_nm"]) {
             m.wavelengths_nm.push_back(w.is_null() ? std::numeric_limits<double>::quiet_NaN()

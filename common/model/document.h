@@ -34,6 +34,9 @@ std::string dump(const Json& j);
 /// What every model begins with: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
 /// (a tool and its version) and "history" (the command line), each on a line that ends with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
+/// `text`, an object, with a last member "checksum": of all other members, whatever blanks stand between them
+/// and in whatever order they come.
+std::string with_checksum(std::string text);
 /// The member "classes", with "weight" or without.
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
 /// The members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean" as far as they
@@ -70,9 +73,15 @@ class Reader {
 
     /// The members that bands_text() writes, of an object that has "bands": 1 to a million of them, each
     /// once.
-    ModelBands bands(const Json& features) const;
+    /// `empty_wavelengths`: an empty list stands for unknown ones, as PCA and MNF write it.
+    ModelBands bands(const Json& features, bool empty_wavelengths = false) const;
     /// The member "classes" of the root: two at least, in order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
+
+    /// The last check of a document, once all members have been read: those that do not fit are named first.
+    /// A checksum must be right. Models of older versions have none, nor have those from which it was removed
+    /// because they were edited on purpose.
+    void check_sum(const Json& root) const;
 
   private:
     void values(const Json& features, ModelBands& m) const;

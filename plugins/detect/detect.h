@@ -204,7 +204,13 @@ class ShrinkageScan final : public stream::Operation {
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 
-/// Throws Error when what it holds does not fit together.
+/// The lengths of a detector's lists.
+struct DetectorSizes {
+    size_t centre, rows, log_rows, constants, factor, deviation;
+};
+DetectorSizes sizes_of(Method method, size_t used, size_t targets);
+
+/// Throws Error when a list has another length than sizes_of() says, or a band is not the scene's.
 void check_detector(const Detector& detector);
 
 /// The threshold that one pixel of a normal background in `false_alarm_rate` (0..1) reaches with one of the

@@ -206,12 +206,25 @@ void Detection::exchange(parallel::Group& ranks) {
     m_flat = counts[3];
 }
 
-void check_detector(const Detector& detector) {
-    const size_t n = detector.used.size();
-    if (n == 0 || detector.centre.size() != n ||
-        detector.rows.size() != n * static_cast<size_t>(detector.targets) ||
-        (detector.targets == 0) != (detector.method == Method::rx) ||
-        detector.factor.size() != detector.deviation.size() * detector.deviation.size())
+DetectorSizes sizes_of(Method method, size_t used, size_t targets) {
+    const bool whitens = method == Method::ace || method == Method::rx;
+    const size_t rows = used * targets;
+    return {used,
+            rows,
+            method == Method::sid ? rows : 0,
+            method == Method::sam ? 0 : targets,
+            whitens ? used * used : 0,
+            whitens ? used : 0};
+}
+
+void check_detector(const Detector& d) {
+    const DetectorSizes sizes = sizes_of(d.method, d.used.size(), static_cast<size_t>(d.targets));
+    const bool lists = d.centre.size() == sizes.centre && d.rows.size() == sizes.rows &&
+                       d.log_rows.size() == sizes.log_rows && d.constants.size() == sizes.constants &&
+                       d.factor.size() == sizes.factor && d.deviation.size() == sizes.deviation;
+    const bool bands =
+        std::all_of(d.used.begin(), d.used.end(), [&](int b) { return b >= 0 && b < d.bands; });
+    if (d.used.empty() || !lists || !bands || (d.targets > 0) != has_target(d.method))
         throw Error("internal: the parts of a detector do not fit together");
 }
 

@@ -155,8 +155,10 @@ class SceneDataset final : public GDALDataset {
     /// With those that it is computed from.
     char** GetFileList() override {
         CPLStringList list(GDALDataset::GetFileList());
-        for (const std::string& file : raster::files_read_with(GetDescription()))
-            if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
+        told([&] {
+            for (const std::string& file : raster::files_read_with(GetDescription()))
+                if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
+        });
         CPLErrorReset(); // of files that were tried, and are no rasters
         return list.StealList();
     }
@@ -261,6 +263,7 @@ class SceneDataset final : public GDALDataset {
                           shifted(to, static_cast<int64_t>(k)), line);
             }
         });
+        m_source->check_unchanged();
     }
 
   protected:
@@ -335,6 +338,7 @@ class SceneDataset final : public GDALDataset {
             work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
                  member);
         });
+        m_source->check_unchanged(); // or pixels of two scenes would come together
     }
 
     void compute_into(const Rect& window, const CubeView<float>& place,

@@ -4,9 +4,14 @@
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "model/document.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,96 +21,167 @@ namespace {
 using stream::CubeShape;
 using stream::Link;
 
-/// Settings as a file has them: nothing of what they say is trusted.
+/// What a number may be; NaN and infinities never.
+struct Span {
+    double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
+};
+constexpr Span single_precision{std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
+constexpr double most_bands = 65536; ///< GDAL's own ceiling
+
+/// Settings of a document, which a stranger may have written. An operation declares each of its settings by
+/// reading it, with its exact size and range; what was not declared is refused. Nothing else of an operation
+/// checks a document.
 class Settings {
   public:
-    Settings(const Link& link, const CubeShape& scene)
-        : m_link(link), m_bands(static_cast<size_t>(scene.bands)) {}
+    Settings(const Link& link, const CubeShape& shape)
+        : scene(shape), bands(static_cast<size_t>(shape.bands)), m_link(link) {}
+
+    const CubeShape scene; ///< that the operation is made for
+    const size_t bands;    ///< of the scene
 
     [[noreturn]] void fail(const std::string& what) const {
         throw Error("the link '" + m_link.operation + "' is damaged: " + what);
     }
-    const Json& at(const char* key) const {
-        const auto found = m_link.settings.find(key);
-        if (found == m_link.settings.end()) fail(std::string("there is no '") + key + "'");
-        return *found;
-    }
-    double number(const char* key) const { return number(at(key), key); }
+    double number(const char* key, const Span& span) const { return number(at(key), key, span); }
     int64_t whole(const char* key, int64_t least, int64_t most) const {
-        const double v = number(key);
-        if (v != std::floor(v) || v < static_cast<double>(least) || v > static_cast<double>(most))
-            fail(std::string("'") + key + "' is no number from " + std::to_string(least) + " to " +
-                 std::to_string(most));
-        return static_cast<int64_t>(v);
+        return whole(at(key), key, static_cast<double>(least), static_cast<double>(most));
     }
     bool yes(const char* key) const {
         if (!at(key).is_boolean()) fail(std::string("'") + key + "' is neither true nor false");
         return at(key).get<bool>();
     }
-    template <class T>
-    std::vector<T> list(const Json& json, const char* key) const {
-        if (!json.is_array()) fail(std::string("'") + key + "' is no list");
-        std::vector<T> values;
-        values.reserve(json.size());
-        for (const Json& one : json)
-            values.push_back(static_cast<T>(number(one, key)));
-        return values;
+    /// How many entries a list of any length has, where the document says so: older ones do not.
+    void count_is(const char* key, size_t entries) const {
+        m_declared.insert(key);
+        if (!m_link.settings.contains(key)) return;
+        if (whole(key, 1, 1000000) != static_cast<int64_t>(entries))
+            fail(std::string("'") + key + "' is not " + std::to_string(entries));
     }
-    /// Each of a list of at least one.
-    template <class Visit>
-    void each(const char* key, const Visit& visit) const {
-        if (!at(key).is_array() || at(key).empty()) fail(std::string("'") + key + "' is no list, or empty");
-        for (const Json& one : at(key))
-            visit(one);
+    /// One of pairs of a name and what it stands for.
+    template <class Choices>
+    auto choice(const char* key, const Choices& choices) const {
+        const Json& name = at(key);
+        for (const auto& one : choices)
+            if (name == one.first) return one.second;
+        fail(std::string("'") + key + "' is not a choice of this operation");
     }
-    const Json& member(const Json& one, const char* of, const char* key) const {
-        const auto found = one.is_object() ? one.find(key) : one.end();
-        if (found == one.end()) fail(std::string("'") + of + "' has one without '" + key + "'");
-        return *found;
+    const Json& model() const {
+        if (!at("model").is_object()) fail("'model' is not an object");
+        return at("model");
     }
-    /// Bands of the scene, from 0.
-    std::vector<size_t> places(const Json& json, const char* key) const {
-        std::vector<size_t> out;
-        for (const double v : list<double>(json, key)) {
-            if (v != std::floor(v) || v < 0 || v >= static_cast<double>(m_bands))
-                fail(std::string("'") + key + "' names no band of the scene");
-            out.push_back(static_cast<size_t>(v));
-        }
-        return out;
+    /// How many entries a list has.
+    size_t length(const char* key, double least, double most) const {
+        return length(at(key), key, least, most);
     }
-    std::vector<double> numbers(const char* key) const { return list<double>(at(key), key); }
-    /// One for each band of the scene.
-    std::vector<double> band_numbers(const char* key) const {
-        auto values = numbers(key);
-        check_bands(values.size());
-        return values;
-    }
-    template <class T>
-    std::vector<std::vector<T>> spectra(const char* key) const {
-        if (!at(key).is_array() || at(key).empty()) fail(std::string("'") + key + "' holds no spectrum");
-        std::vector<std::vector<T>> all;
-        for (const Json& one : at(key)) {
-            all.push_back(list<T>(one, key));
-            check_bands(all.back().size());
-        }
-        return all;
+    std::vector<double> numbers(const char* key, size_t count, const Span& span = {}) const {
+        return numbers<double>(at(key), key, count, span);
     }
     /// `count`: of the bands that the operation is for.
     void check_bands(size_t count) const {
-        if (count != m_bands)
+        if (count != bands)
             throw Error("the link '" + m_link.operation + "' was made for " + counted(count, "band") +
-                        ", and there " + worded(m_bands, "is ", "are ") + counted(m_bands, "band"));
+                        ", and there " + worded(bands, "is ", "are ") + counted(bands, "band"));
+    }
+    /// The number of bands that the operation was made for must be the scene's.
+    void same_bands(const char* key) const { check_bands(static_cast<size_t>(whole(key, 1, 1000000))); }
+    /// As many numbers as the scene has bands.
+    std::vector<double> band_numbers(const char* key, const Span& span = {}) const {
+        check_bands(length(key, 1, most_bands));
+        return numbers(key, bands, span);
+    }
+    /// At most so many spectra, one at least.
+    template <class T>
+    std::vector<std::vector<T>> spectra(const char* key, double most, const Span& span) const {
+        std::vector<std::vector<T>> all;
+        all.reserve(length(key, 1, most));
+        for (const Json& one : at(key)) {
+            check_bands(length(one, key, 1, most_bands));
+            all.push_back(numbers<T>(one, key, bands, span));
+        }
+        return all;
+    }
+    /// Bands of the scene, from 0, each at most once; `rising` where their order is theirs.
+    template <class T>
+    std::vector<T> places(const Json& json, const char* key, size_t least, bool rising) const {
+        const size_t count = length(json, key, static_cast<double>(least), static_cast<double>(bands));
+        std::vector<T> out;
+        std::vector<char> taken(bands);
+        out.reserve(count);
+        for (const Json& one : json) {
+            const auto place = static_cast<size_t>(whole(one, key, 0, static_cast<double>(bands) - 1));
+            if (std::exchange(taken[place], 1) != 0)
+                fail(std::string("'") + key + "' names a band of the scene twice");
+            if (rising && !out.empty() && static_cast<T>(place) < out.back())
+                fail(std::string("'") + key + "' does not rise");
+            out.push_back(static_cast<T>(place));
+        }
+        return out;
+    }
+    template <class T>
+    std::vector<T> places(const char* key, size_t least, bool rising) const {
+        return places<T>(at(key), key, least, rising);
+    }
+    /// Each of a list of objects, which have two members of these names.
+    template <class Visit>
+    void pairs(const char* key, double most, const char* first, const char* second,
+               const Visit& visit) const {
+        length(key, 1, most);
+        for (const Json& one : at(key)) {
+            const bool fits =
+                one.is_object() && one.size() == 2 && one.contains(first) && one.contains(second);
+            if (!fits)
+                fail(std::string("an entry of '") + key + "' does not consist of '" + first + "' and '" +
+                     second + "'");
+            visit(one[first], one[second]);
+        }
+    }
+    template <class T>
+    std::vector<T> numbers(const Json& json, const char* key, size_t count, const Span& span) const {
+        length(json, key, static_cast<double>(count), static_cast<double>(count));
+        std::vector<T> values;
+        values.reserve(count);
+        for (const Json& one : json)
+            values.push_back(static_cast<T>(number(one, key, span)));
+        return values;
+    }
+    /// \throws Error for a setting that was not declared.
+    void refuse_others() const {
+        for (const auto& [key, value] : m_link.settings.items())
+            if (m_declared.count(key) == 0) fail("it has no setting '" + key + "'");
     }
 
   private:
-    double number(const Json& json, const char* key) const {
+    const Json& at(const char* key) const {
+        m_declared.insert(key);
+        const auto found = m_link.settings.find(key);
+        if (found == m_link.settings.end()) fail(std::string("'") + key + "' is missing");
+        return *found;
+    }
+    double number(const Json& json, const char* key, const Span& span) const {
         const double v = json.is_number() ? json.get<double>() : NAN;
-        if (!std::isfinite(v)) fail(std::string("'") + key + "' holds what is no number");
+        if (!std::isfinite(v)) fail(std::string("an entry of '") + key + "' is not a number");
+        if (v < span.least || v > span.most) fail(std::string("a number of '") + key + "' is out of range");
         return v;
     }
-
+    int64_t whole(const Json& json, const char* key, double least, double most) const {
+        const double v = number(json, key, {});
+        if (v != std::floor(v) || v < least || v > most)
+            fail(std::string("'") + key + "' is not a whole number from " +
+                 std::to_string(static_cast<int64_t>(least)) + " to " +
+                 std::to_string(static_cast<int64_t>(most)));
+        return static_cast<int64_t>(v);
+    }
+    size_t length(const Json& json, const char* key, double least, double most) const {
+        if (!json.is_array()) fail(std::string("'") + key + "' is not a list");
+        const auto count = static_cast<double>(json.size());
+        if (count < least || count > most)
+            fail(std::string("'") + key + "' has " + counted(json.size(), "entry", "entries") +
+                 " instead of " + std::to_string(static_cast<int64_t>(least)) +
+                 (least < most ? " to " + std::to_string(static_cast<int64_t>(most)) : std::string()));
+        return json.size();
+    }
     const Link& m_link;
-    const size_t m_bands;
+    mutable std::set<std::string> m_declared;
 };
 
 using Made = stream::LinkWork;
@@ -128,33 +204,36 @@ Made dear(Made work) {
     return work;
 }
 
-Made make_displacement(const Settings& s, const CubeShape&) {
+/// Makes the work once all settings are known to be right.
+using Make = std::function<Made()>;
+
+Make read_displacement(const Settings& s) {
     spp::Options options;
     options.window = static_cast<int>(s.whole("window", spp::min_window, spp::max_window));
     if (options.window % 2 == 0) s.fail("'window' is an even number");
-    const auto centroid = s.band_numbers("centroid");
-    Made work(spp::make_displacement(options, centroid));
-    work.finding = spp::make_finding_displacement(options.window, centroid);
-    work.repeating = spp::make_repeated_displacement(centroid);
-    work.on_devices = by_backend<spp::Backend>(
-        "spp", [=](spp::Backend& backend) { return backend.make_displacement(options, centroid); });
-    return work;
+    return [options, centroid = s.band_numbers("centroid")] {
+        Made work(spp::make_displacement(options, centroid));
+        work.finding = spp::make_finding_displacement(options.window, centroid);
+        work.repeating = spp::make_repeated_displacement(centroid);
+        work.on_devices = by_backend<spp::Backend>(
+            "spp", [=](spp::Backend& backend) { return backend.make_displacement(options, centroid); });
+        return work;
+    };
 }
 
-Made make_transform(const Settings& s, const CubeShape& scene) {
+Make read_transform(const Settings& s) {
     pca::Transform t;
-    t.inputs = scene.bands;
-    t.offset = s.numbers("offset");
-    t.outputs = static_cast<int>(t.offset.size());
-    t.matrix = s.numbers("matrix");
+    t.inputs = s.scene.bands;
+    t.outputs = static_cast<int>(s.length("offset", 1, most_bands));
+    t.offset = s.numbers("offset", static_cast<size_t>(t.outputs));
+    t.matrix = s.numbers("matrix", static_cast<size_t>(t.outputs) * s.bands);
     t.zero_is_invalid = s.yes("zero_is_invalid");
-    if (t.offset.empty()) s.fail("'offset' is empty");
-    if (t.matrix.size() % t.offset.size() != 0) s.fail("'matrix' and 'offset' do not fit together");
-    s.check_bands(t.matrix.size() / t.offset.size());
-    Made work(pca::make_transform(t));
-    work.on_devices = by_backend<pca::Backend>(
-        "pca", [t = std::move(t)](pca::Backend& backend) { return backend.make_transform(t); });
-    return work;
+    return [t] {
+        Made work(pca::make_transform(t));
+        work.on_devices =
+            by_backend<pca::Backend>("pca", [t](pca::Backend& backend) { return backend.make_transform(t); });
+        return work;
+    };
 }
 
 constexpr std::pair<const char*, unmix::Method> unmix_methods[] = {{"ucls", unmix::Method::ucls},
@@ -162,150 +241,155 @@ constexpr std::pair<const char*, unmix::Method> unmix_methods[] = {{"ucls", unmi
                                                                    {"scls", unmix::Method::scls},
                                                                    {"fcls", unmix::Method::fcls}};
 
-Made make_unmixing(const Settings& s, const CubeShape&) {
+Make read_unmixing(const Settings& s) {
+    const unmix::Options options{s.choice("method", unmix_methods), s.yes("rmse")};
     unmix::Endmembers endmembers;
-    endmembers.spectra = s.spectra<double>("endmembers");
+    endmembers.spectra = s.spectra<double>("endmembers", static_cast<double>(s.bands) + 1, {});
     for (size_t k = 1; k <= endmembers.spectra.size(); ++k)
         endmembers.names.push_back(std::to_string(k));
-    for (const auto& [name, method] : unmix_methods) {
-        if (s.at("method") != name) continue;
-        const unmix::Options options{method, s.yes("rmse")};
+    s.count_is("count", endmembers.spectra.size());
+    unmix::check_endmembers(endmembers, options.method);
+    return [options, endmembers] {
         Made work = dear(Made(unmix::make_unmixing(endmembers, options)));
         work.on_devices = by_backend<unmix::Backend>(
             "unmix", [=](unmix::Backend& backend) { return backend.make_unmixing(endmembers, options); });
         return work;
-    }
-    s.fail("'method' is none of unmixing");
+    };
 }
 
-constexpr detect::Method detect_methods[] = {detect::Method::sam, detect::Method::sid, detect::Method::mf,
-                                             detect::Method::cem, detect::Method::ace, detect::Method::rx};
+constexpr std::pair<const char*, detect::Method> detect_methods[] = {
+    {"sam", detect::Method::sam}, {"sid", detect::Method::sid}, {"mf", detect::Method::mf},
+    {"cem", detect::Method::cem}, {"ace", detect::Method::ace}, {"rx", detect::Method::rx}};
 
-Made make_detection(const Settings& s, const CubeShape& scene) {
+Make read_detection(const Settings& s) {
     detect::Detector d;
-    const auto method = std::find_if(std::begin(detect_methods), std::end(detect_methods),
-                                     [&](detect::Method m) { return s.at("method") == detect::name_of(m); });
-    if (method == std::end(detect_methods)) s.fail("'method' is none of detection");
-    d.method = *method;
-    d.bands = static_cast<int>(s.whole("bands", 1, 1000000));
-    s.check_bands(static_cast<size_t>(d.bands));
-    d.used = s.list<int>(s.at("used"), "used");
-    for (size_t k = 0; k < d.used.size(); ++k)
-        if (d.used[k] < (k > 0 ? d.used[k - 1] + 1 : 0) || d.used[k] >= scene.bands)
-            s.fail("'used' does not list bands, rising");
-    d.centre = s.numbers("centre");
-    d.rows = s.numbers("rows");
-    d.log_rows = s.numbers("log_rows");
-    d.constants = s.numbers("constants");
-    d.factor = s.numbers("factor");
-    d.deviation = s.numbers("deviation");
-    d.targets = static_cast<int>(s.whole("targets", 0, 65535));
-    detect::check_detector(d);
-    Made work(detect::make_detection(d, {}));
-    work.on_devices = by_backend<detect::Backend>(
-        "detect", [=](detect::Backend& backend) { return backend.make_detection(d, {}); });
-    return work;
+    d.method = s.choice("method", detect_methods);
+    s.same_bands("bands");
+    d.bands = s.scene.bands;
+    d.used = s.places<int>("used", 1, true);
+    const bool targets = detect::has_target(d.method);
+    d.targets = static_cast<int>(s.whole("targets", targets ? 1 : 0, targets ? 65535 : 0));
+    const auto sizes = detect::sizes_of(d.method, d.used.size(), static_cast<size_t>(d.targets));
+    d.centre = s.numbers("centre", sizes.centre);
+    d.rows = s.numbers("rows", sizes.rows);
+    d.log_rows = s.numbers("log_rows", sizes.log_rows, {0, 1});
+    d.constants = s.numbers("constants", sizes.constants);
+    d.factor = s.numbers("factor", sizes.factor);
+    d.deviation = s.numbers("deviation", sizes.deviation, {0, Span().most});
+    return [d] {
+        Made work(detect::make_detection(d, {}));
+        work.on_devices = by_backend<detect::Backend>(
+            "detect", [=](detect::Backend& backend) { return backend.make_detection(d, {}); });
+        return work;
+    };
 }
 
-Made make_svm(const Settings& s, const CubeShape&) {
+Make read_svm(const Settings& s) {
     const auto model =
-        std::make_shared<const svm::Model>(svm::from_json(s.at("model").dump(), "the link 'svm'"));
+        std::make_shared<const svm::Model>(svm::from_json(model::dump(s.model()), "the link 'svm'"));
     s.check_bands(static_cast<size_t>(model->features()));
-    Made work = dear(Made(svm::make_classification(model, {})));
-    work.on_devices = by_backend<svm::Backend>(
-        "svm", [=](svm::Backend& backend) { return backend.make_classification(model, {}); });
-    return work;
+    return [model] {
+        Made work = dear(Made(svm::make_classification(model, {})));
+        work.on_devices = by_backend<svm::Backend>(
+            "svm", [=](svm::Backend& backend) { return backend.make_classification(model, {}); });
+        return work;
+    };
 }
 
-Made make_mlr(const Settings& s, const CubeShape& scene) {
+Make read_mlr(const Settings& s) {
     const auto model =
-        std::make_shared<const sahic::MlrModel>(sahic::from_json(s.at("model").dump(), "the link 'mlr'"));
+        std::make_shared<const sahic::MlrModel>(sahic::from_json(model::dump(s.model()), "the link 'mlr'"));
     s.check_bands(static_cast<size_t>(model->features()));
     sahic::SpectralOptions options;
     options.map = true;
-    Made work = dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
-    work.on_devices = by_backend<sahic::Backend>("sahic", [=](sahic::Backend& backend) {
-        return backend.make_spectral_pass(model, options, scene.samples, scene.lines);
-    });
-    return work;
+    return [model, options, scene = s.scene] {
+        Made work = dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
+        work.on_devices = by_backend<sahic::Backend>("sahic", [=](sahic::Backend& backend) {
+            return backend.make_spectral_pass(model, options, scene.samples, scene.lines);
+        });
+        return work;
+    };
 }
 
-Made make_nearest(const Settings& s, const CubeShape&) {
+Make read_nearest(const Settings& s) {
     atdca::ClassifyOptions options;
-    options.max_angle = s.number("max_angle");
-    if (!(options.max_angle >= 0 && options.max_angle <= 180))
-        s.fail("'max_angle' is no angle between spectra");
-    const auto spectra = s.spectra<float>("spectra");
-    Made work(atdca::make_classification(spectra, options));
-    work.on_devices = by_backend<atdca::Backend>(
-        "atdca", [=](atdca::Backend& backend) { return backend.make_classification(spectra, options); });
-    return work;
+    options.max_angle = s.number("max_angle", {0, 180});
+    constexpr double most_targets = 65535; // classes of a map
+    const auto spectra = s.spectra<float>("spectra", most_targets, single_precision);
+    s.count_is("count", spectra.size());
+    return [options, spectra] {
+        Made work(atdca::make_classification(spectra, options));
+        work.on_devices = by_backend<atdca::Backend>(
+            "atdca", [=](atdca::Backend& backend) { return backend.make_classification(spectra, options); });
+        return work;
+    };
 }
 
-Made make_resampling(const Settings& s, const CubeShape& scene) {
+Make read_resampling(const Settings& s) {
+    s.same_bands("inputs");
     std::vector<math::ResampledBand> bands;
-    s.check_bands(static_cast<size_t>(s.whole("inputs", 1, 1000000)));
-    s.each("bands", [&](const Json& one) {
+    constexpr Span weights{0, 1 + 1e-6}; // they sum to 1, to rounding
+    s.pairs("bands", most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
         math::ResampledBand band;
         band.target = bands.size();
-        band.sources = s.places(s.member(one, "bands", "sources"), "sources");
-        band.weights = s.list<double>(s.member(one, "bands", "weights"), "weights");
-        if (band.sources.empty() || band.sources.size() != band.weights.size())
-            s.fail("'sources' and 'weights' do not fit together");
+        band.sources = s.places<size_t>(from, "sources", 1, true);
+        band.weights = s.numbers<double>(by, "weights", band.sources.size(), weights);
         bands.push_back(std::move(band));
     });
-    Made work(resample::make_resampling(scene.bands, bands));
-    work.on_devices = by_backend<resample::Backend>(
-        "resample", [inputs = scene.bands, bands = std::move(bands)](resample::Backend& backend) {
-            return backend.make_resampling(inputs, bands);
-        });
-    return work;
+    return [inputs = s.scene.bands, bands] {
+        Made work(resample::make_resampling(inputs, bands));
+        work.on_devices = by_backend<resample::Backend>(
+            "resample", [=](resample::Backend& backend) { return backend.make_resampling(inputs, bands); });
+        return work;
+    };
 }
 
 constexpr std::pair<const char*, features::Output> feature_outputs[] = {
     {"removed", features::Output::removed}, {"features", features::Output::features}};
 
-Made make_features(const Settings& s, const CubeShape& scene) {
+Make read_features(const Settings& s) {
+    s.same_bands("inputs");
+    const features::Output output = s.choice("output", feature_outputs);
     std::vector<features::Range> ranges;
-    s.check_bands(static_cast<size_t>(s.whole("inputs", 1, 1000000)));
-    s.each("ranges", [&](const Json& one) {
+    constexpr Span nanometres{0, 1e9};
+    s.pairs("ranges", most_bands / features::measures, "bands", "x", [&](const Json& places, const Json& x) {
         features::Range range;
-        range.bands = s.places(s.member(one, "ranges", "bands"), "bands");
-        range.x = s.list<double>(s.member(one, "ranges", "x"), "x");
-        if (range.bands.size() < 3 || range.bands.size() != range.x.size())
-            s.fail("'bands' and 'x' do not fit together");
+        range.bands = s.places<size_t>(places, "bands", 3, false);
+        range.x = s.numbers<double>(x, "x", range.bands.size(), nanometres);
         for (size_t k = 1; k < range.x.size(); ++k)
             if (range.x[k] <= range.x[k - 1]) s.fail("'x' does not rise");
         ranges.push_back(std::move(range));
     });
-    for (const auto& [name, output] : feature_outputs) {
-        if (s.at("output") != name) continue;
-        Made work = dear(Made(features::make_features(scene.bands, ranges, output)));
-        work.on_devices = by_backend<features::Backend>(
-            "features", [=, inputs = scene.bands, what = output](features::Backend& backend) {
-                return backend.make_features(inputs, ranges, what);
-            });
+    return [inputs = s.scene.bands, ranges, output] {
+        Made work = dear(Made(features::make_features(inputs, ranges, output)));
+        work.on_devices = by_backend<features::Backend>("features", [=](features::Backend& backend) {
+            return backend.make_features(inputs, ranges, output);
+        });
         return work;
-    }
-    s.fail("'output' is none of features");
+    };
 }
 
 struct Kind {
     const char* name;
-    Made (*make)(const Settings& settings, const CubeShape& scene);
+    Make (*read)(const Settings& settings);
 };
 
-constexpr Kind kinds[] = {{"spp", make_displacement}, {"transform", make_transform},
-                          {"unmix", make_unmixing},   {"detect", make_detection},
-                          {"svm", make_svm},          {"mlr", make_mlr},
-                          {"nearest", make_nearest},  {"resample", make_resampling},
-                          {"features", make_features}};
+constexpr Kind kinds[] = {{"spp", read_displacement}, {"transform", read_transform},
+                          {"unmix", read_unmixing},   {"detect", read_detection},
+                          {"svm", read_svm},          {"mlr", read_mlr},
+                          {"nearest", read_nearest},  {"resample", read_resampling},
+                          {"features", read_features}};
 
 } // namespace
 
 stream::LinkWork make_link(const Link& link, const CubeShape& scene) {
-    for (const Kind& kind : kinds)
-        if (link.operation == kind.name) return kind.make(Settings(link, scene), scene);
+    for (const Kind& kind : kinds) {
+        if (link.operation != kind.name) continue;
+        const Settings settings(link, scene);
+        const Make make = kind.read(settings);
+        settings.refuse_others();
+        return make();
+    }
     throw Error("there is no operation '" + link.operation + "'",
                 "A newer version of these tools may know it.");
 }
@@ -323,7 +407,10 @@ Link unmixing(const unmix::Endmembers& endmembers, unmix::Method method, bool rm
     const auto* const found = std::find_if(std::begin(unmix_methods), std::end(unmix_methods),
                                            [&](const auto& one) { return one.second == method; });
     return {"unmix",
-            {{"endmembers", endmembers.spectra}, {"method", found->first}, {"rmse", rmse}},
+            {{"endmembers", endmembers.spectra},
+             {"count", endmembers.spectra.size()},
+             {"method", found->first},
+             {"rmse", rmse}},
             rmse ? size_t{1} : size_t{0}};
 }
 
@@ -348,7 +435,7 @@ Link mlr_classes(const sahic::MlrModel& model) {
 }
 
 Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle) {
-    return {"nearest", {{"spectra", spectra}, {"max_angle", max_angle}}};
+    return {"nearest", {{"spectra", spectra}, {"count", spectra.size()}, {"max_angle", max_angle}}};
 }
 
 Link resampling(int inputs, const std::vector<math::ResampledBand>& bands) {

@@ -25,7 +25,7 @@ std::string to_json(const Model& model) {
     doc["mean"] = model.mean;
     doc["loadings"] = model::rows_of(model.loadings, model.mean.size());
     doc["inverse_loadings"] = model::rows_of(model.inverse, model.mean.size());
-    return model::lines_text(doc);
+    return model::with_checksum(model::lines_text(doc));
 }
 
 Model from_json(const std::string& text, const std::string& name) {
@@ -34,7 +34,7 @@ Model from_json(const std::string& text, const std::string& name) {
     Model m;
     in.member(root, "mean");
     in.member(root, "wavelengths_nm");
-    static_cast<model::ModelBands&>(m) = in.bands(root);
+    static_cast<model::ModelBands&>(m) = in.bands(root, true);
     const size_t n = m.bands.size();
     if (n > model::most_bands) in.fail("it has too many bands");
     m.origin = in.origin(root);
@@ -49,6 +49,7 @@ Model from_json(const std::string& text, const std::string& name) {
     m.loadings = model::read_rows(in, root, "loadings", n, n);
     m.inverse = model::read_rows(in, root, "inverse_loadings", n, n);
     model::check_dual(in, "loadings", m.loadings, "inverse_loadings", m.inverse, n);
+    in.check_sum(root);
     return m;
 }
 

@@ -33,7 +33,7 @@ std::string to_json(const Model& model) {
     doc["mean"] = model.mean;
     doc["scale"] = model.scale;
     doc["loadings"] = model::rows_of(model.loadings, model.mean.size());
-    return model::lines_text(doc);
+    return model::with_checksum(model::lines_text(doc));
 }
 
 Model from_json(const std::string& text, const std::string& name) {
@@ -42,7 +42,7 @@ Model from_json(const std::string& text, const std::string& name) {
     Model m;
     in.member(root, "mean");
     in.member(root, "wavelengths_nm");
-    static_cast<model::ModelBands&>(m) = in.bands(root);
+    static_cast<model::ModelBands&>(m) = in.bands(root, true);
     const size_t n = m.bands.size();
     if (n > model::most_bands) in.fail("it has too many bands");
     m.origin = in.origin(root);
@@ -64,6 +64,10 @@ Model from_json(const std::string& text, const std::string& name) {
     m.eigenvalues = model::read_eigenvalues(in, root, n);
     m.loadings = model::read_rows(in, root, "loadings", static_cast<size_t>(m.components), n);
     model::check_dual(in, "loadings", m.loadings, "loadings", m.loadings, n);
+    if (root.contains("explained_variance_ratio")) // computed from these; damage shows
+        in.expect(root["explained_variance_ratio"], "explained_variance_ratio",
+                  static_cast<size_t>(m.components));
+    in.check_sum(root);
     return m;
 }
 

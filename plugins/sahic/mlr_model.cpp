@@ -86,7 +86,7 @@ std::string to_json(const MlrModel& m) {
         t += "    " + row(m.anchors.data() + a * n, n);
         t += a + 1 < anchors ? ",\n" : "\n";
     }
-    return t + "  ]\n}\n}\n";
+    return model::with_checksum(t + "  ]\n}\n}\n");
 }
 
 MlrModel from_json(const std::string& text, const std::string& name) {
@@ -116,6 +116,7 @@ MlrModel from_json(const std::string& text, const std::string& name) {
         m.objective = number("objective");
         m.gap = number("gap");
     }
+    in.check_sum(root);
     return m;
 }
 

@@ -91,13 +91,12 @@ class FileReader {
   public:
     FileReader(const std::string& text, const std::string& name)
         : m_name(name), m_in(name, "statistics", "gdal_hsi_statistics") {
-        m_root = Json::parse(text, nullptr, false);
-        if (m_root.is_discarded() || !m_root.is_object() ||
-            m_root.value("format", Json()) != Json(statistics_format))
-            throw Error(
-                "'" + name + "' is no file of statistics" +
-                    (is_statistics(text.substr(0, 64)) ? ", or a damaged one: it is no valid JSON" : ""),
-                "Files of statistics are made by gdal_hsi_statistics.");
+        std::string fault;
+        if (auto root = parse_json(text, fault)) m_root = std::move(*root);
+        if (!m_root.is_object() || m_root.value("format", Json()) != Json(statistics_format))
+            throw Error("'" + name + "' is no file of statistics" +
+                            (is_statistics(text.substr(0, 64)) ? ", or a damaged one: it " + fault : ""),
+                        "Files of statistics are made by gdal_hsi_statistics.");
         const auto version = m_in.whole(m_in.member(m_root, "version"), "version", 1, 1 << 30);
         if (version > statistics_version)
             throw Error("'" + name + "' has version " + std::to_string(version) +

@@ -92,7 +92,7 @@ std::string to_json(const Model& m) {
         t += "    " + row(m.support_vectors.data() + v * n, n);
         t += v + 1 < vectors ? ",\n" : "\n";
     }
-    return t + "  ]\n}\n}\n";
+    return model::with_checksum(t + "  ]\n}\n}\n");
 }
 
 Model from_json(const std::string& text, const std::string& name) {
@@ -118,6 +118,7 @@ Model from_json(const std::string& text, const std::string& name) {
             }
         }
     }
+    in.check_sum(root);
     return m;
 }
 

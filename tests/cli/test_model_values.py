@@ -233,6 +233,7 @@ def test_models_without_these_entries_still_load(files, tool):
     assert bands["values"] == {"scale": 1e-4, "offset": 0}
     assert len(bands["minimum"]) == len(bands["maximum"]) == len(bands["mean"]) == BANDS
     assert all(low <= mean <= high for low, mean, high in zip(bands["minimum"], bands["mean"], bands["maximum"]))
+    del document["checksum"]  # they came with later versions, as it did
     for key in {"pca": ["values", "minimum", "maximum"], "svm": ["values", "mean"], "mlr": ["values", "minimum", "maximum", "mean"]}[tool]:
         del bands[key]
     model.write_text(json.dumps(document))

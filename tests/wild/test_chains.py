@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -404,3 +405,73 @@ def test_panning_computes_what_is_new(tmp_path):
     assert [sums[0] for sums in computed] == [20 * block ** 2, 0, 8 * block ** 2, 5 * block ** 2,
                                               1300 * 1100 - 33 * block ** 2, 0]
     assert [sums[1] for sums in computed][:4] == [1, 0, 1, 1]
+
+
+# ---- Documents from strangers (tests/links walks through all settings) ---------------------------------------------------
+
+
+def test_a_description_that_is_a_name(computed):
+    """It is the text of a VRT, not a name: a pipe would be waited for, a server asked."""
+    os.mkfifo(computed / "pipe")
+    for name in (computed / "pipe", "/vsicurl/http://127.0.0.1:9/x.vrt", computed / "plain.img"):
+        edited(computed / "y.hsi", lambda d, n=name: d.update(raster=str(n)))
+        assert "'raster' does not describe a raster" in refused(computed, "gdal_hsi_info", computed / "y.hsi")
+
+
+NAMES = [
+    ("pipe", "pipe or a device"), ("/dev/zero", "pipe or a device"), ("/vsizip/{tmp}/pipe/a.tif", "pipe or a device"),
+    ("/vsisubfile/0_100,{tmp}/pipe", "pipe or a device"), ('NETCDF:"{tmp}/pipe":v', "pipe or a device"),
+    ("/vsicurl/http://127.0.0.1:{port}/a.tif", "not a file of this machine"), ("http://127.0.0.1:{port}/a.tif", "not a file"),
+    ("/vsizip//vsicurl/http://127.0.0.1:{port}/a.zip/b.tif", "not a file"), ("/vsis3/bucket/a.tif", "not a file"),
+    ("/vsicached?file=%2Fvsicurl%2Fhttp://127.0.0.1:{port}/a.tif", "not a file"), ("/vsistdin/", "not a file"),
+    ('NETCDF:"/vsicurl/http://127.0.0.1:{port}/a.nc":v', "not a file"), ("WMS:http://127.0.0.1:{port}/?", "not a file"),
+    ("PG:host=127.0.0.1 port={port}", "not a file"), ("{tmp}/server.xml", "not a file"),
+    ("<VRTDataset rasterXSize='3' rasterYSize='3'/>", "a text where the name"), ("{tmp}/far.vrt", "not a file"),
+    ("{tmp}/pipe.vrt", "pipe or a device"), ("{tmp}/loop.vrt", "computed from itself"), ("a\0b", "zero bytes"),
+    ("x" * 5000, "too long"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)))
+def test_what_a_document_may_name(computed, number):
+    """Files and folders of this machine. No pipe is opened and no server asked, however the name is wrapped."""
+    name, message = NAMES[number]
+    os.mkfifo(computed / "pipe")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        (computed / "server.xml").write_text(f"<GDAL_WMS><Service><ServerUrl>http://127.0.0.1:{port}/</ServerUrl></Service></GDAL_WMS>")
+        for vrt, source in (("far", f"/vsicurl/http://127.0.0.1:{port}/a.tif"), ("pipe", "pipe"), ("loop", "y.hsi")):
+            (computed / f"{vrt}.vrt").write_text(
+                '<VRTDataset rasterXSize="3" rasterYSize="3"><VRTRasterBand dataType="Float32" band="1"><SimpleSource>'
+                f'<SourceFilename relativeToVRT="1">{source}</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>')
+        name = name.replace("{tmp}", str(computed)).replace("{port}", str(port))
+        edited(computed / "y.hsi", lambda d: d["source"].update(path=name))
+        assert message in refused(computed, "gdal_hsi_info", computed / "y.hsi")
+        edited(computed / "y.hsi", lambda d: d["source"].update(path="plain.img"))
+        if not name.endswith(".vrt") and not name.endswith(".xml"):
+            edited(computed / "y.hsi", lambda d: d["source"]["files"][0].update(path=name))
+            assert message in refused(computed, "gdal_hsi_info", computed / "y.hsi")
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_caller_may_allow_servers(computed):
+    """Nothing listens there: with the option it is asked, and without it the message names the option."""
+    edited(computed / "y.hsi", lambda d: d["source"].update(path="/vsicurl/http://127.0.0.1:9/a.tif"))
+    result = run("gdal_hsi_info", computed / "y.hsi")
+    assert result.code == 1 and "--config GDAL_HSI_SERVERS YES" in result.err
+    allowed = run("gdal_hsi_info", "--config", "GDAL_HSI_SERVERS", "YES", computed / "y.hsi")
+    assert allowed.code == 1 and "not a file of this machine" not in allowed.err
+
+
+def test_names_above_the_folder(computed):
+    """A document that a tool has written in another folder leads back with "..", and moves with both."""
+    LINKS["spp"](computed / "plain.img", computed / "out" / "z.hsi")
+    assert json.loads((computed / "out" / "z.hsi").read_text())["source"]["path"] == "../plain.img"
+    succeed(run("gdal_hsi_info", computed / "out" / "z.hsi"))
+
+
+def test_many_bands_are_refused_at_once(computed):
+    edited(computed / "y.hsi", lambda d: d["source"].update(bands=[1] * 300000))
+    assert "at most 65536 are possible" in refused(computed, "gdal_hsi_info", computed / "y.hsi")

@@ -232,3 +232,36 @@ def test_a_driver_that_is_not_whole(tmp_path):
                             capture_output=True, text=True)
     assert result.returncode == 0 and "GTiff" in result.stdout and "HSI -raster-" not in result.stdout
     assert f"{driver} is not whole" in result.stderr
+
+
+def test_a_source_that_changes_while_it_is_open(folder, tmp_path):
+    """Written to in place, replaced by another file, removed: a window that lacks blocks is GDAL's error, not two scenes."""
+    def open_copy():
+        for name in ("scene.img", "scene.hdr"):
+            shutil.copy2(folder / name, tmp_path / name)
+        succeed(run("gdal_hsi_spp", "-q", "-overwrite", tmp_path / "scene.img", tmp_path / "y.hsi"))
+        succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-nc", 3, tmp_path / "y.hsi", tmp_path / "p.hsi"))
+        dataset = gdal.Open(str(tmp_path / "p.hsi"))
+        assert dataset.GetRasterBand(1).ReadAsArray(0, 0, 20, 20) is not None
+        return dataset
+    gdal.UseExceptions()
+    scene = tmp_path / "scene.img"
+
+    def write_in_place():
+        data = bytearray(scene.read_bytes())
+        data[len(data) // 2] ^= 1
+        with open(scene, "r+b") as file:
+            file.write(data)
+
+    def replace():
+        os.utime(shutil.copy2(scene, tmp_path / "other"), ns=(scene.stat().st_atime_ns, scene.stat().st_mtime_ns))
+        os.replace(tmp_path / "other", scene)
+    for change in (write_in_place, replace, scene.unlink, lambda: os.truncate(scene, 100),
+                   lambda: os.utime(tmp_path / "y.hsi", ns=(0, 1))):
+        dataset = open_copy()
+        change()
+        for read in (dataset.ReadAsArray, lambda d=dataset: d.GetRasterBand(1).ReadAsArray(),
+                     lambda d=dataset: d.GetRasterBand(2).ReadAsArray(200, 130, 50, 30),
+                     lambda d=dataset: d.GetRasterBand(1).ReadAsArray(buf_xsize=10, buf_ysize=10)):
+            with pytest.raises(RuntimeError, match="was changed since|the file ends"):
+                read()

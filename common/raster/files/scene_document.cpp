@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "raster/files/scene_document.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "raster/files/document_names.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/regular_file.h"
@@ -28,7 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
-constexpr int most_documents = 64;                           ///< documents within documents
+constexpr int most_documents = 64;    ///< documents within documents
+constexpr size_t most_chosen = 65536; ///< bands: GDAL's own ceiling
+constexpr size_t most_files = 100000, most_options = 1000;
 constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< the value of "format"
 
 /// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from where the reader stands.
@@ -53,20 +57,24 @@ class Reader {
 
     SceneDocument document(const Json& root, int depth) const {
         if (depth > most_documents)
-            fail("more than " + std::to_string(most_documents) + " scenes stand in one another");
-        if (!root.is_object()) fail("it is no object");
+            fail("it has more than " + std::to_string(most_documents) + " scenes within one another");
+        if (!root.is_object()) fail("it is not an object");
         if (const auto tag = root.find("format"); tag == root.end() || *tag != scene_document_tag)
             fail(std::string("it is not marked as ") + scene_document_tag);
+        refuse_others(root, {"format", "version", "made_by", "source", "operation", "keep_nan", "raster"});
         const int64_t version = whole(root, "version", 1, INT_MAX);
         if (version > format_version)
             throw Error("'" + m_name + "' is a scene of version " + std::to_string(version) +
                             ", and this program knows versions up to " + std::to_string(format_version),
                         "It was made by a newer one: use that, or make it anew.");
         SceneDocument d;
-        d.made_by = text(root, "made_by", "");
+        if (root.contains("made_by")) d.made_by = text(root, "made_by");
         d.raster = text(root, "raster");
-        d.keep_nan = root.contains("keep_nan") && root["keep_nan"] == true;
+        if (const std::string fault = fault_of_description(d.raster); !fault.empty())
+            fail("'raster' does not describe a raster: " + fault);
+        d.keep_nan = yes(root, "keep_nan");
         const Json& link = object(root, "operation");
+        refuse_others(link, {"name", "output", "settings"});
         d.link.operation = text(link, "name");
         d.link.settings = object(link, "settings");
         d.link.output = static_cast<size_t>(whole(link, "output", 0, INT_MAX));
@@ -79,80 +87,114 @@ class Reader {
 
   private:
     DocumentSource source(const Json& json, int depth) const {
+        refuse_others(json, {"path", "scene", "open_options", "drivers", "nodata", "bands", "window",
+                             "scaled", "values", "table", "files", "file_count"});
         DocumentSource s;
-        s.scaled = json.contains("scaled") && json["scaled"] == true;
+        s.scaled = yes(json, "scaled");
         s.open_options = texts(json, "open_options");
         s.drivers = texts(json, "drivers");
-        if (const Json& nodata = json.value("nodata", Json()); nodata.is_number())
+        if (const Json& nodata = member(json, "nodata");
+            nodata.is_number() && std::isfinite(nodata.get<double>()))
             s.nodata = nodata.get<double>();
         else if (nodata == "nan")
             s.nodata = NAN;
         else if (!nodata.is_null())
-            fail("'nodata' is no number");
+            fail("'nodata' is not a number");
         if (json.contains("values")) s.values = text(json, "values");
-        s.bands = wholes(json, "bands", 1);
-        if (const auto window = wholes(json, "window", 0); !window.empty()) {
-            if (window.size() != 4) fail("'window' is no window");
+        s.bands = wholes(json, "bands", 1, most_chosen);
+        if (const auto window = wholes(json, "window", 0, 4); json.contains("window")) {
+            if (window.size() != 4)
+                fail("'window' has " + counted(window.size(), "entry", "entries") + " instead of 4");
             s.window = Rect{window[0], window[1], window[2], window[3]};
         }
         if (json.contains("scene"))
             s.scene = std::make_shared<const SceneDocument>(document(object(json, "scene"), depth + 1));
-        else
-            s.path = resolved(text(json, "path"));
+        if (s.scene && json.contains("path")) fail("it has both 'path' and 'scene'");
+        if (!s.scene) s.path = resolved(text(json, "path"));
         if (json.contains("table")) s.table = resolved(text(json, "table"));
-        const Json& files = json.value("files", Json());
-        if (s.scene && s.table.empty()) return s;
-        if (!files.is_array() || files.empty()) fail("'files' lists no files");
-        for (const Json& file : files)
+        const Json& files = member(json, "files");
+        if (s.scene && s.table.empty() && files.is_null()) return s;
+        if (!files.is_array() || files.empty() || files.size() > most_files)
+            fail("'files' does not list files");
+        if (json.contains("file_count"))
+            s.file_count = whole(json, "file_count", 1, static_cast<int64_t>(most_files));
+        for (const Json& file : files) {
+            refuse_others(file, {"path", "bytes", "modified"});
             s.files.push_back(
-                {resolved(text(file, "path")), whole(file, "bytes", 0, LLONG_MAX), text(file, "modified")});
+                {resolved(text(file, "path")), whole(file, "bytes", 0, most_bytes), text(file, "modified")});
+        }
         return s;
+    }
+    static constexpr int64_t most_bytes = int64_t{1} << 53; ///< that doubles count one by one
+
+    /// A member that no version knows may change what another one means.
+    void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
+        if (!in.is_object()) fail("a part of it is not an object");
+        for (const auto& [key, value] : in.items())
+            if (std::none_of(known.begin(), known.end(), [&](const char* one) { return key == one; }))
+                fail("it has an unknown member '" + key + "'");
+    }
+    /// Null where it is absent.
+    static const Json& member(const Json& in, const char* key) {
+        static const Json none;
+        const auto at = in.find(key);
+        return at == in.end() ? none : *at;
+    }
+    bool yes(const Json& in, const char* key) const {
+        const Json& value = member(in, key);
+        if (!value.is_null() && !value.is_boolean())
+            fail(std::string("'") + key + "' is neither true nor false");
+        return value == true;
     }
 
     std::string resolved(const std::string& path) const {
         if (path.empty()) fail("a file has no name");
+        if (path.find('\0') != std::string::npos) fail("the name of a file has zero bytes");
         // NETCDF:"/data/a.nc":v and the like stand as they are.
         const bool plain = path.front() != '/' && path.find(':') == std::string::npos;
         return plain ? join_path(m_folder, path) : path;
     }
     const Json& object(const Json& in, const char* key) const {
         const auto at = in.is_object() ? in.find(key) : in.end();
-        if (at == in.end() || !at->is_object()) fail(std::string("there is no '") + key + "'");
+        if (at == in.end() || !at->is_object())
+            fail(std::string("'") + key + "' is missing or not an object");
         return *at;
     }
     std::string text(const Json& in, const char* key) const {
         const auto at = in.is_object() ? in.find(key) : in.end();
-        if (at == in.end() || !at->is_string()) fail(std::string("there is no '") + key + "'");
+        if (at == in.end() || !at->is_string()) fail(std::string("'") + key + "' is missing or not a text");
         return at->get<std::string>();
-    }
-    static std::string text(const Json& in, const char* key, const char* otherwise) {
-        const auto at = in.find(key);
-        return at != in.end() && at->is_string() ? at->get<std::string>() : otherwise;
     }
     int64_t whole(const Json& value, const std::string& what, double least, double most) const {
         const double v = value.is_number() ? value.get<double>() : NAN;
-        if (!(v >= least && v <= most) || v != std::floor(v)) fail("'" + what + "' is no number that fits");
-        return value.is_number_float() ? static_cast<int64_t>(v) : value.get<int64_t>();
+        if (!(v >= least && v <= most) || v != std::floor(v))
+            fail("'" + what + "' is not a whole number in its range");
+        return static_cast<int64_t>(v);
     }
     int64_t whole(const Json& in, const char* key, int64_t least, int64_t most) const {
-        if (!in.is_object() || !in.contains(key)) fail(std::string("there is no '") + key + "'");
+        if (!in.is_object() || !in.contains(key)) fail(std::string("'") + key + "' is missing");
         return whole(in[key], std::string(key), static_cast<double>(least), static_cast<double>(most));
     }
     std::vector<std::string> texts(const Json& in, const char* key) const {
         std::vector<std::string> out;
-        const Json& list = in.value(key, Json::array());
-        if (!list.is_array()) fail(std::string("'") + key + "' is no list");
+        const Json& list = member(in, key);
+        if (list.is_null()) return out;
+        if (!list.is_array() || list.empty() || list.size() > most_options)
+            fail(std::string("'") + key + "' is not a list of texts");
         for (const Json& one : list) {
-            if (!one.is_string()) fail(std::string("'") + key + "' holds what is no text");
+            if (!one.is_string()) fail(std::string("'") + key + "' is not a list of texts");
             out.push_back(one.get<std::string>());
         }
         return out;
     }
-    std::vector<int> wholes(const Json& in, const char* key, int least) const {
+    std::vector<int> wholes(const Json& in, const char* key, int least, size_t most) const {
         std::vector<int> out;
-        const Json list = in.value(key, Json::array());
+        const Json& list = member(in, key);
         if (list.is_null()) return out;
-        if (!list.is_array()) fail(std::string("'") + key + "' is no list");
+        if (!list.is_array() || list.empty()) fail(std::string("'") + key + "' is not a list, or is empty");
+        if (list.size() > most)
+            fail(std::string("'") + key + "' has " + std::to_string(list.size()) + " entries, and at most " +
+                 std::to_string(most) + " are possible");
         for (const Json& one : list)
             out.push_back(static_cast<int>(whole(one, std::string(key), least, INT_MAX)));
         return out;
@@ -177,6 +219,7 @@ OrderedJson json_of(const DocumentSource& s, const std::string& destination) {
     if (s.scaled) json["scaled"] = true;
     if (!s.values.empty()) json["values"] = s.values;
     if (!s.table.empty()) json["table"] = name_from(s.table, destination, false).text;
+    if (!s.files.empty()) json["file_count"] = s.files.size();
     for (const auto& file : s.files)
         json["files"].push_back({{"path", name_from(file.path, destination, false).text},
                                  {"bytes", file.bytes},
@@ -230,9 +273,10 @@ FileName name_from(const std::string& path, const std::string& destination, bool
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
                                    const std::string& name) {
     const Reader reader(folder, name);
-    const Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) reader.fail("it is no JSON text, or not all of one");
-    return reader.document(json, 0);
+    std::string fault;
+    const auto json = parse_json(text, fault);
+    if (!json) reader.fail("it " + fault);
+    return reader.document(*json, 0);
 }
 
 bool is_scene_document(const std::string& path) {
@@ -246,7 +290,10 @@ bool is_scene_document(const std::string& path) {
 SceneDocument read_scene_document(const std::string& path) {
     // Of a link, its names hold where the document itself is.
     const std::string place = is_local(path) ? follow_links(path) : path;
-    return parse_scene_document(read_file(path, largest_file::model), folder_of(place), path);
+    SceneDocument document =
+        parse_scene_document(read_file(path, largest_file::model), folder_of(place), path);
+    check_document_names(document, path);
+    return document;
 }
 
 std::string scene_document_text(const SceneDocument& document, const std::string& destination) {
@@ -289,6 +336,31 @@ void check_unchanged(const DocumentSource& source, const std::string& name) {
                             "' was made, which is computed from it",
                         "Make the scene anew: what was found of the old one need not hold.");
     }
+}
+
+std::optional<SourceWatch::Seen> SourceWatch::seen(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
+    return Seen{path,
+                static_cast<uint64_t>(facts.st_dev),
+                static_cast<uint64_t>(facts.st_ino),
+                static_cast<int64_t>(facts.st_size),
+                static_cast<int64_t>(facts.st_mtim.tv_sec),
+                static_cast<int64_t>(facts.st_mtim.tv_nsec)};
+}
+
+SourceWatch::SourceWatch(const DocumentSource& source, std::string name) : m_name(std::move(name)) {
+    for (const auto& file : source.files)
+        if (auto now = is_local(file.path) ? seen(file.path) : std::nullopt)
+            m_files.push_back(std::move(*now));
+}
+
+void SourceWatch::check() const {
+    for (const Seen& file : m_files)
+        if (seen(file.path) != file)
+            throw Error("'" + file.path + "' was changed since '" + m_name +
+                            "', which is computed from it, was opened",
+                        "Make the scene anew: what was found of the old one need not hold.");
 }
 
 std::vector<std::string> files_of_document(const SceneDocument& document) {

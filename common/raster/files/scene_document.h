@@ -33,7 +33,8 @@ struct DocumentSource {
     bool scaled = false; ///< numbers are what they mean (RasterSource::scaled())
     /// Of a scene that is brought onto the grid of a lookup table: that.
     std::string table;
-    std::vector<File> files; ///< of the scene, where it is a raster, and of the table
+    std::vector<File> files;           ///< of the scene, where it is a raster, and of the table
+    std::optional<int64_t> file_count; ///< of a document that was read: how many it had when it was written
     /// What in the scene's bands is no value, and what their numbers mean, as RasterSource tells it; empty:
     /// not known. It may stand in a file of which other programs write, too (.aux.xml).
     std::string values;
@@ -72,6 +73,29 @@ std::string scene_document_text(const SceneDocument& document, const std::string
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
 /// Throws Error naming a file of the source that is gone, or is not as it was.
 void check_unchanged(const DocumentSource& source, const std::string& name);
+
+/// Of the files that an open scene is computed from: whether they are still those that were opened.
+class SourceWatch {
+  public:
+    SourceWatch() = default;
+    /// `name` is for messages.
+    SourceWatch(const DocumentSource& source, std::string name);
+    /// Throws Error naming a file of this machine that is gone, was replaced or was written to since. Costs a
+    /// microsecond a file.
+    void check() const;
+
+  private:
+    struct Seen {
+        std::string path;
+        uint64_t device, number;
+        int64_t bytes, seconds, nanoseconds;
+        bool operator==(const Seen& other) const = default;
+    };
+    static std::optional<Seen> seen(const std::string& path);
+
+    std::string m_name;
+    std::vector<Seen> m_files;
+};
 
 /// Names of all files that a document's scene is read from, those of documents within it among them.
 std::vector<std::string> files_of_document(const SceneDocument& document);

@@ -111,7 +111,8 @@ bool changes_no_result(const std::string& name) {
                                   "GDAL_MAX_DATASET_POOL",
                                   "GDAL_CONFIG_FILE",
                                   "GDAL_SWATH_SIZE",
-                                  "GDAL_DISABLE_CPLLOCALEC"});
+                                  "GDAL_DISABLE_CPLLOCALEC",
+                                  "GDAL_HSI_SERVERS"});
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/source/computed_scene.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal/gdal_errors.h"
@@ -168,13 +169,18 @@ class ComputedReader final : public stream::CubeReader {
 
 std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name) {
     const ChainOpening opening(name);
-    check_unchanged(document.source, name);
     auto made = std::make_shared<ComputedScene>();
     made->link = document.link;
+    made->watch = SourceWatch(document.source, name); // before the files are compared with the document
+    check_unchanged(document.source, name);
     const std::string inside = "a scene in '" + name + "'";
     try {
         const auto behind = open_behind(document.source, inside);
         made->behind = behind;
+        const auto& source = document.source;
+        if (source.file_count && *source.file_count != static_cast<int64_t>(source.files.size()))
+            throw Error("its source has " + counted(source.files.size(), "file") + " instead of " +
+                        std::to_string(*source.file_count));
         if (document.link.operation == grid_operation) {
             if (document.source.table.empty()) throw Error("there is no 'table'");
             made->cube = orthorectified(behind, behind, LookupTable::open(document.source.table));

@@ -20,6 +20,7 @@ struct ComputedScene {
     std::shared_ptr<stream::ComputedSource> computed; ///< the same; null: the grid of a lookup table
     StoreRule rule;                                   ///< of the file that it takes the place of
     stream::Link link;
+    SourceWatch watch; ///< of the files behind it
 };
 
 /// Opens what is behind the document called `name`, all files of which must be as they were, and makes its

@@ -791,6 +791,10 @@ void RasterSource::end_with(const CancelFlag* cancel) const {
 }
 void RasterSource::check_unchanged() const {
     m->losses.check();
+    if (m->computed) {
+        m->computed->watch.check();
+        m->computed->behind->check_unchanged();
+    }
     if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
     m->asked.check_unchanged(nullptr);
 }

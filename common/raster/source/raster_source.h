@@ -89,7 +89,8 @@ class RasterSource final : public stream::CubeSource {
     bool is_remote() const;
     /// Waits for a server end with Cancelled when the flag is set, which must outlive the source.
     void end_with(const CancelFlag* cancel) const;
-    /// \throws Error when a server has another file now than when this was opened.
+    /// \throws Error when a server has another file now than when this was opened, or a file behind a scene
+    /// that computes was changed since.
     void check_unchanged() const;
     /// Of a scene that computes (.hsi): the names and halos of its operations, first to last, and the file
     /// before the first of them. Empty for any other.

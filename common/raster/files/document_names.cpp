@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+#include "raster/files/document_names.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text.h"
+#include "raster/files/scene_document.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/text_input.h"
+#include "raster/metadata/scene_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+constexpr int deepest = 64; ///< texts that name one another
+constexpr uint64_t longest_text = uint64_t{64} << 20;
+
+bool any_of(const std::string& text, std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return text.find(part) != std::string::npos; });
+}
+
+bool begins_with_any(const std::string& text, std::initializer_list<const char*> beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const char* one) { return text.rfind(one, 0) == 0; });
+}
+
+std::string unescaped(const std::string& text) {
+    char* const plain = CPLUnescapeString(text.c_str(), nullptr, CPLES_URL);
+    std::string out = plain;
+    CPLFree(plain);
+    return out;
+}
+
+/// Whether GDAL would ask a server for what has this name. File systems of GDAL's that are not known to be
+/// this machine's count as servers.
+bool names_server(const std::string& name) {
+    const std::string text = lower(name) + "\n" + lower(unescaped(name));
+    if (any_of(text,
+               {"http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "az://", "oss://", "vsicurl",
+                "vsis3", "vsigs", "vsiaz", "vsiadls", "vsioss", "vsiswift", "vsihdfs", "vsiwebhdfs"}))
+        return true;
+    if (begins_with_any(text, {"http:",   "https:", "ftp:",       "wms:",      "wmts:",     "wcs:", "dods:",
+                               "daas:",   "eeda:",  "eedai:",     "plmosaic:", "ogcapi:",   "ngw:", "stacit:",
+                               "stacta:", "pg:",    "georaster:", "geor:",     "rasdaman:", "wfs:", "iris:"}))
+        return true;
+    return text.rfind("/vsi", 0) == 0 &&
+           !begins_with_any(text, {"/vsimem/", "/vsizip/", "/vsizip{", "/vsigzip/", "/vsitar/", "/vsi7z/",
+                                   "/vsirar/", "/vsisubfile/", "/vsicached?", "/vsicrypt/", "/vsisparse/"});
+}
+
+enum class Kind { nothing, file, folder, other };
+
+Kind kind_of(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) return Kind::nothing;
+    return S_ISREG(facts.st_mode) ? Kind::file : S_ISDIR(facts.st_mode) ? Kind::folder : Kind::other;
+}
+
+class NameCheck {
+  public:
+    explicit NameCheck(std::string document)
+        : m_document(std::move(document)), m_servers(CPLTestBool(CPLGetConfigOption(servers_option, "NO"))) {}
+
+    void check(const SceneDocument& document) {
+        check_name(document.source.path);
+        check_name(document.source.table);
+        for (const auto& file : document.source.files)
+            check_name(file.path);
+        check_locations(document.raster);
+        if (document.source.scene) return check(*document.source.scene);
+        follow(document.source.path);
+        follow(document.source.table);
+    }
+    /// The document itself, where a text behind it may lead back to.
+    void begin_at(const std::string& path) { m_way.push_back(path); }
+
+  private:
+    [[noreturn]] void fail(const std::string& what, const std::string& advice) const {
+        throw Error("'" + m_document + "' " + what, advice);
+    }
+
+    void check_name(const std::string& name) const {
+        if (name.empty()) return;
+        if (name.size() > PATH_MAX) fail("is damaged: it names a file with too long a name", "Make it anew.");
+        if (is_local(name)) {
+            const Kind kind = kind_of(name);
+            if (kind == Kind::other) refuse_pipe(name);
+            if (kind != Kind::nothing) return;
+        }
+        if (name.find('<') != std::string::npos || name.find_first_not_of(" \t\r\n{[") != 0)
+            fail("is damaged: it has a text where the name of a file belongs",
+                 "Make it anew with the tool that has made it.");
+        if (names_server(name)) return check_server(name);
+        const bool plain = is_local(name) && name.find(':') == std::string::npos;
+        if (plain || name.rfind("/vsimem/", 0) == 0) return; // it is gone, which opening says
+        if (!has_file(name)) check_server(name);
+    }
+
+    void check_server(const std::string& name) const {
+        // A document on a server that the caller has named may name what is below its own folder.
+        const std::string own = folder_of(m_document) + "/";
+        if (!is_local(m_document) && name.rfind(own, 0) == 0 &&
+            name.find("/..", own.size() - 1) == std::string::npos)
+            return;
+        if (!m_servers)
+            fail("names '" + name + "', which is not a file of this machine",
+                 "If you trust the document, let it name servers: --config " + std::string(servers_option) +
+                     " YES.");
+    }
+
+    [[noreturn]] void refuse_pipe(const std::string& name) const {
+        fail("names '" + name + "', which is a pipe or a device", "A document may name files and folders.");
+    }
+
+    /// Whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a file or a folder of this
+    /// machine. Throws Error where one is a pipe or a device.
+    bool has_file(const std::string& name) const {
+        constexpr int most_looks = 20000;
+        int looks = 0;
+        bool found = false;
+        for (size_t begin = 0; begin < name.size(); ++begin) {
+            const bool starts = begin == 0 || std::strchr("/,{=:\"?", name[begin - 1]) != nullptr;
+            if (!starts && name[begin] != '/') continue;
+            for (size_t end = name.find_first_of("/,}&:\"?", begin + 1);;
+                 end = name.find_first_of("/,}&:\"?", end + 1)) {
+                if (++looks > most_looks)
+                    fail("is damaged: it names a file with too many parts", "Make it anew.");
+                const Kind kind = kind_of(name.substr(begin, end - begin));
+                if (kind == Kind::other) refuse_pipe(name);
+                found |= kind == Kind::file || (kind == Kind::folder && end == std::string::npos);
+                if (end == std::string::npos || (kind == Kind::nothing && name[end] == '/')) break;
+            }
+        }
+        return found;
+    }
+
+    /// Texts behind a name that name further files: a VRT, an index of MRF's, a description of a server.
+    void follow(const std::string& path) {
+        if (path.empty() || !is_local(path) || kind_of(path) != Kind::file) return;
+        const std::string begin = beginning_of_file(path, 1024);
+        if (is_scene_document(path)) { // behind another one, it is checked when it is opened
+            if (m_way.size() > 1) follow_document(path);
+            return;
+        }
+        if (any_of(begin, {"<GDAL_WM", "<WMT_MS", "<WMS_", "<WMTS", "<WCS_GDAL", "<GDAL_OGCAPI", "<TileMap",
+                           "<Capabilities"}))
+            return check_server(path);
+        const size_t first = begin.find_first_not_of(" \t\r\n");
+        const bool json = first != std::string::npos && begin[first] == '{';
+        if (!json && !any_of(begin, {"<VRTDataset", "<MRF_META", "<GDALTileIndexDataset"})) return;
+        if (!enter(path)) return;
+        const std::string text = read_file(path, longest_text, FileHolds::bytes);
+        if (json && names_server(text)) check_server(path);
+        if (!json) follow_xml(text, folder_of(path));
+        m_way.pop_back();
+    }
+
+    /// \return false where it is on the way already.
+    bool enter(const std::string& path) {
+        if (!m_seen.insert(path).second) return false;
+        if (m_way.size() >= static_cast<size_t>(deepest))
+            fail("is computed from more than " + std::to_string(deepest) + " scenes, one from the other",
+                 "Make the scene anew.");
+        m_way.push_back(path);
+        return true;
+    }
+
+    void follow_document(const std::string& path) {
+        for (const std::string& before : m_way)
+            if (same_file(before, path)) fail("is computed from itself", "Make the scene anew.");
+        if (!enter(path)) return;
+        const std::string place = follow_links(path);
+        check(parse_scene_document(read_file(path, largest_file::model), folder_of(place), path));
+        m_way.pop_back();
+    }
+
+    void follow_xml(const std::string& text, const std::string& folder) {
+        const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
+        if (root) follow_nodes(root.get(), folder, 0);
+    }
+
+    void follow_nodes(const CPLXMLNode* node, const std::string& folder, int depth) {
+        constexpr int deepest_element = 256;
+        if (depth > deepest_element) fail("leads to a text with too many levels", "Make it anew.");
+        for (; node != nullptr; node = node->psNext) {
+            if (node->eType == CXT_Element && tells_no_files(node->pszValue)) continue;
+            if (node->eType == CXT_Text) follow_text(node->pszValue, folder);
+            follow_nodes(node->psChild, folder, depth + 1);
+        }
+    }
+
+    static bool tells_no_files(const char* element) {
+        static const std::array names{
+            "Metadata",   "SRS",     "GeoTransform", "Description", "CategoryNames",           "UnitType",
+            "ColorTable", "GCPList", "Histograms",   "ColorInterp", "GDALRasterAttributeTable"};
+        return std::any_of(names.begin(), names.end(), [&](const char* one) { return EQUAL(one, element); });
+    }
+
+    void follow_text(const std::string& text, const std::string& folder) {
+        const size_t first = text.find_first_not_of(" \t\r\n");
+        if (first == std::string::npos) return;
+        if (text[first] == '<') return follow_xml(text.substr(first), folder); // a VRT in the place of a name
+        const bool there = text.size() <= PATH_MAX && is_local(text) && kind_of(text) != Kind::nothing;
+        if (!there && names_server(text)) return check_server(text);
+        if (text.size() > PATH_MAX) return;
+        for (const std::string& name : {text, join_path(folder, text)}) {
+            if (is_local(name) && kind_of(name) == Kind::other) refuse_pipe(name);
+            if (name.rfind("/vsi", 0) == 0 || name.find(':') != std::string::npos) has_file(name);
+            follow(name);
+        }
+    }
+
+    /// Arrays of longitude and latitude, which are opened when a pixel's place is wanted.
+    void check_locations(const std::string& raster) const {
+        const CPLXMLTreeCloser root(CPLParseXMLString(raster.c_str()));
+        for (const CPLXMLNode* node = root ? root->psChild : nullptr; node != nullptr; node = node->psNext) {
+            if (!EQUAL(node->pszValue, "Metadata") ||
+                !EQUAL(CPLGetXMLValue(node, "domain", ""), "GEOLOCATION"))
+                continue;
+            for (const CPLXMLNode* item = node->psChild; item != nullptr; item = item->psNext)
+                if (const std::string key = CPLGetXMLValue(item, "key", "");
+                    EQUAL(key.c_str(), "X_DATASET") || EQUAL(key.c_str(), "Y_DATASET"))
+                    check_name(CPLGetXMLValue(item, "", ""));
+        }
+    }
+
+    const std::string m_document;
+    const bool m_servers;
+    std::vector<std::string> m_way; ///< texts that lead to one another
+    std::set<std::string> m_seen;
+};
+
+bool may_describe(const char* element) {
+    static const std::array names{"VRTDataset",
+                                  "SRS",
+                                  "GeoTransform",
+                                  "GCPList",
+                                  "GCP",
+                                  "VRTRasterBand",
+                                  "Description",
+                                  "UnitType",
+                                  "Offset",
+                                  "Scale",
+                                  "CategoryNames",
+                                  "Category",
+                                  "ColorInterp",
+                                  "ColorTable",
+                                  "Entry",
+                                  "NoDataValue",
+                                  "FieldDefn",
+                                  "HideNoDataValue",
+                                  "Name",
+                                  "Type",
+                                  "Usage",
+                                  "Row",
+                                  "F",
+                                  "BlockXSize",
+                                  "BlockYSize",
+                                  "Metadata",
+                                  "GDALRasterAttributeTable"};
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* one) { return std::strcmp(one, element) == 0; });
+}
+
+std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
+    constexpr int levels = 6;
+    for (; node != nullptr; node = node->psNext) {
+        if (node->eType == CXT_Attribute && EQUAL(node->pszValue, "subClass"))
+            return "it has bands or a raster of another kind";
+        if (node->eType != CXT_Element) continue;
+        if (depth > levels) return "it has too many levels";
+        if (!may_describe(node->pszValue))
+            return "it has '" + std::string(node->pszValue) + "', which no description has";
+        // Any items; XML of other programs' as well.
+        if (std::strcmp(node->pszValue, "Metadata") == 0) continue;
+        if (std::string fault = fault_of_nodes(node->psChild, depth + 1); !fault.empty()) return fault;
+    }
+    return {};
+}
+
+} // namespace
+
+void check_document_names(const SceneDocument& document, const std::string& name) {
+    const GdalErrors quiet;
+    NameCheck check(name);
+    check.begin_at(name);
+    check.check(document);
+}
+
+std::string fault_of_description(const std::string& text) {
+    const GdalErrors quiet;
+    if (text.rfind("<VRTDataset", 0) != 0) return "it is not the text of a VRT";
+    const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
+    if (!root) return "it is not valid XML";
+    if (root->psNext != nullptr || std::strcmp(root->pszValue, "VRTDataset") != 0)
+        return "it is not the text of one VRT";
+    return fault_of_nodes(root.get(), 0);
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// Documents, models and statistics files from strangers: every list, number, text and flag of every kind is
+// edited, and pixels are computed of what is taken. Nothing may crash (AddressSanitizer looks on), and no
+// list of another length may be taken.
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text_file.h"
+#include "links/links.h"
+#include "mnf/mnf.h"
+#include "raster/files/scene_document.h"
+#include "raster/source/raster_source.h"
+#include "statistics/statistics.h"
+
+#include <gdal.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace hsi {
+namespace {
+
+namespace fs = std::filesystem;
+using stream::Link;
+
+constexpr int samples = 19, lines = 7, bands = 5;
+
+struct Edit {
+    std::string what; ///< "/operation/settings/rows 40 times"
+    Json document;
+    bool length = false; ///< a list has another length
+};
+
+/// What may stand in the place of a value.
+void replacements(const Json& value, const std::function<void(const char*, Json, bool)>& put) {
+    if (value.is_array()) {
+        Json less = value, more = value, many = Json::array();
+        if (!less.empty()) less.erase(less.size() - 1);
+        more.push_back(value.empty() ? Json(0) : value.back());
+        for (int k = 0; k < 40; ++k)
+            many.insert(many.end(), value.begin(), value.end());
+        put("emptied", Json::array(), true);
+        put("one less", less, true);
+        put("one more", more, true);
+        put("40 times", many, true);
+        put("as an object", Json::object(), false);
+    } else if (value.is_number()) {
+        const auto x = value.get<double>();
+        put("0", 0, false);
+        put("less 1", x - 1, false);
+        put("and 1", x + 1, false);
+        put("and a half", x + .5, false);
+        put("-1", -1, false);
+        put("2^63", uint64_t{1} << 63, false);
+        put("1e9", 1e9, false);
+        put("1e300", 1e300, false);
+        put("as a text", "7", false);
+    } else if (value.is_string()) {
+        put("empty text", "", false);
+        put("huge text", std::string(100000, 'x'), false);
+        put("text with zero byte", std::string("a\0b", 3), false);
+        for (const char* other : {"sam", "sid", "mf", "ace", "rx", "nnls", "scls", "features", "removed"})
+            put(other, other, false);
+        put("number", 3, false);
+    } else if (value.is_boolean()) {
+        put("the other", !value.get<bool>(), false);
+        put("number", 3, false);
+    }
+    if (!value.is_null()) put("null", nullptr, false);
+}
+
+/// All edits of a document, one at a time. Of long lists the first, the middle and the last entry.
+void each_edit(const Json& whole, const std::function<void(const Edit&)>& visit) {
+    const std::function<void(const Json::json_pointer&)> walk = [&](const Json::json_pointer& at) {
+        const Json& value = whole.at(at);
+        replacements(value, [&](const char* what, Json other, bool length) {
+            if (other == value) return;
+            Edit edit{at.to_string() + " " + what, whole, length};
+            edit.document[at] = std::move(other);
+            visit(edit);
+        });
+        if (value.is_array())
+            for (size_t k = 0; k < value.size(); ++k) {
+                if (k == 0 || k == value.size() / 2 || k + 1 == value.size()) walk(at / k);
+            }
+        else if (value.is_object())
+            for (const auto& [key, member] : value.items()) {
+                walk(at / key);
+                Edit edit{(at / key).to_string() + " removed", whole, false};
+                edit.document.at(at).erase(key);
+                visit(edit);
+            }
+    };
+    walk(Json::json_pointer());
+}
+
+struct Counts {
+    int edits = 0, refused = 0, computed = 0;
+    void print(const std::string& kind) const {
+        std::printf("%s: %d edits, %d refused, %d taken\n", kind.c_str(), edits, refused, computed);
+    }
+};
+
+class UntrustedDocuments : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        GDALAllRegister();
+        links::register_links();
+        fs::create_directories(m_folder);
+        std::ofstream header(m_folder + "/s.hdr");
+        header << "ENVI\nsamples = " << samples << "\nlines = " << lines << "\nbands = " << bands
+               << "\nheader offset = 0\nfile type = ENVI Standard\ndata type = 4\ninterleave = bsq\nbyte "
+                  "order = 0\n";
+        header.close();
+        std::ofstream data(m_folder + "/s.dat", std::ios::binary);
+        for (int k = 0; k < samples * lines * bands; ++k) {
+            const float v = 1.0f + static_cast<float>(k * 37 % 101);
+            data.write(reinterpret_cast<const char*>(&v), sizeof v);
+        }
+    }
+    void TearDown() override { fs::remove_all(m_folder); }
+
+    static std::string description(int count, const char* type) {
+        std::string text = "<VRTDataset rasterXSize=\"" + std::to_string(samples) + "\" rasterYSize=\"" +
+                           std::to_string(lines) + "\">";
+        for (int b = 1; b <= count; ++b)
+            text +=
+                "<VRTRasterBand dataType=\"" + std::string(type) + "\" band=\"" + std::to_string(b) + "\"/>";
+        return text + "</VRTDataset>";
+    }
+
+    /// A document of this operation, which computes so many bands of the first `used` bands of the scene.
+    Json document(const Link& link, int count, int used = bands, const char* type = "Float32") const {
+        raster::SceneDocument d;
+        d.link = link;
+        d.made_by = "a test";
+        d.source.path = m_folder + "/s.dat";
+        d.source.bands.resize(static_cast<size_t>(used));
+        std::iota(d.source.bands.begin(), d.source.bands.end(), 1);
+        d.source.files = raster::files_as_they_are(d.source.path);
+        d.raster = description(count, type);
+        return Json::parse(raster::scene_document_text(d, m_path));
+    }
+
+    void write(const std::string& text) const { std::ofstream(m_path, std::ios::binary) << text; }
+
+    /// Opens what was written, and computes all of it. Throws Error.
+    void compute() const {
+        raster::OpenOptions options;
+        options.path = m_path;
+        const auto source = raster::RasterSource::open(options);
+        const auto shape = source->shape();
+        std::vector<float> values(static_cast<size_t>(shape.samples * shape.lines * shape.bands));
+        source->open_reader()->read(
+            {0, 0, shape.samples, shape.lines},
+            CubeView<float>::packed(values.data(), shape.bands, shape.lines, shape.samples));
+    }
+
+    std::string refusal(const std::string& text) const {
+        write(text);
+        try {
+            compute();
+        } catch (const Error& e) {
+            return e.what();
+        }
+        return {};
+    }
+
+    void walk(const std::string& kind, const Json& good) const {
+        ASSERT_EQ(refusal(good.dump()), "") << kind;
+        Counts counts;
+        each_edit(good, [&](const Edit& edit) {
+            ++counts.edits;
+            const bool taken = refusal(edit.document.dump()).empty();
+            ++(taken ? counts.computed : counts.refused);
+            EXPECT_FALSE(taken && edit.length) << kind << ": " << edit.what;
+        });
+        counts.print(kind);
+    }
+
+    const std::string m_folder =
+        fs::temp_directory_path().string() + "/hsi untrusted " + std::to_string(getpid());
+    const std::string m_path = m_folder + "/y.hsi";
+};
+
+std::vector<double> some(size_t count, double first = .1) {
+    std::vector<double> values(count);
+    for (size_t k = 0; k < count; ++k)
+        values[k] = first + .01 * static_cast<double>(k * 7 % 13);
+    return values;
+}
+
+detect::Detector detector(detect::Method method) {
+    detect::Detector d;
+    d.method = method;
+    d.bands = bands;
+    d.used = {0, 1, 3, 4};
+    d.targets = detect::has_target(method) ? 2 : 0;
+    const auto sizes = detect::sizes_of(method, d.used.size(), static_cast<size_t>(d.targets));
+    d.centre = some(sizes.centre);
+    d.rows = some(sizes.rows);
+    d.log_rows = some(sizes.log_rows);
+    d.constants = some(sizes.constants);
+    d.factor = some(sizes.factor);
+    d.deviation = some(sizes.deviation);
+    return d;
+}
+
+std::string corpus(const std::string& name) {
+    return read_text_file(HSI_SOURCE_DIR "/tests/fuzz/corpus/" + name, largest_file::model);
+}
+
+TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
+    pca::Transform transform;
+    transform.inputs = bands;
+    transform.outputs = 2;
+    transform.matrix = some(2 * bands);
+    transform.offset = some(2);
+    const unmix::Endmembers endmembers{{"a", "b"}, {{1, 2, 3, 4, 5}, {5, 3, 1, 4, 2}}};
+    const std::vector<math::ResampledBand> resampled{{0, {0, 1}, {.5, .5}}, {1, {2, 3, 4}, {.25, .5, .25}}};
+    const std::vector<features::Range> ranges{{{0, 1, 2, 3, 4}, {400, 500, 600, 700, 800}}};
+    walk("spp", document(links::displacement(3, some(bands, 5)), bands));
+    walk("transform", document(links::transform(transform), 2));
+    walk("unmix", document(links::unmixing(endmembers, unmix::Method::fcls, false), 2));
+    walk("unmix, error", document(links::unmixing(endmembers, unmix::Method::ucls, true), 1));
+    walk("nearest",
+         document(links::nearest_target({{1, 2, 3, 4, 5}, {5, 3, 1, 4, 2}}, 90), 1, bands, "Byte"));
+    walk("resample", document(links::resampling(bands, resampled), 2));
+    walk("features", document(links::feature_bands(bands, ranges, features::Output::features), 5));
+    walk("removed", document(links::feature_bands(bands, ranges, features::Output::removed), bands));
+}
+
+TEST_F(UntrustedDocuments, OfDetectorsAreNeverTakenWithListsOfAnotherLength) {
+    for (const auto method : {detect::Method::sam, detect::Method::sid, detect::Method::mf,
+                              detect::Method::cem, detect::Method::ace, detect::Method::rx})
+        walk(std::string("detect ") + detect::name_of(method),
+             document(links::detection(detector(method)), detect::has_target(method) ? 2 : 1));
+}
+
+TEST_F(UntrustedDocuments, OfModelsAreNeverTakenWithListsOfAnotherLength) {
+    const Link svm = links::svm_classes(svm::from_json(corpus("svm_model/small"), "svm"));
+    const Link mlr = links::mlr_classes(sahic::from_json(corpus("mlr_model/small"), "mlr"));
+    for (Link link : {svm, mlr}) {
+        walk(link.operation, document(link, 1, 2, "Byte"));
+        link.settings["model"].erase("checksum");
+        walk(link.operation + " without checksum", document(link, 1, 2, "Byte"));
+    }
+}
+
+/// Texts that no editor of JSON makes.
+TEST_F(UntrustedDocuments, OfAnyBytesAreRefused) {
+    const std::string good = document(links::displacement(3, some(bands, 5)), bands).dump();
+    ASSERT_EQ(refusal(good), "");
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string text = good;
+        const size_t at = text.find(from);
+        EXPECT_NE(at, std::string::npos) << from;
+        return text.replace(at, from.size(), to);
+    };
+    const std::string deep(100000, '[');
+    for (const std::string& text :
+         {with("\"window\":3", "\"window\":1e400"), with("\"window\":3", "\"window\":NaN"),
+          with("\"window\":3", "\"window\":3,\"window\":5"),
+          with("\"version\":1", "\"version\":1,\"version\":1"), with("\"version\":1", "\"version\":-1"),
+          with("\"version\":1", "\"version\":1,\"more\":2"), with("\"window\":3", "\"window\":3,\"more\":2"),
+          with("a test", "a \xff test"), with("a test", std::string("a\0test", 6)),
+          with("\"window\":3", "\"window\":" + deep), deep,
+          with("\"window\":3", "\"window\":" + deep + std::string(deep.size(), ']')),
+          with("\"made_by\":\"a test\"", "\"made_by\":[]"), good.substr(0, good.size() / 2), good + good,
+          std::string("{"), std::string("null")}) {
+        const std::string said = refusal(text);
+        EXPECT_NE(said, "") << text.substr(0, 200);
+    }
+    for (int count : {65537, 3000000}) {
+        Json many = Json::parse(good);
+        many["source"]["bands"] = std::vector<int>(static_cast<size_t>(count), 1);
+        EXPECT_NE(refusal(many.dump()).find("at most 65536 are possible"), std::string::npos);
+    }
+}
+
+TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
+    const Json good = document(links::displacement(3, some(bands, 5)), bands);
+    const std::string plain = good["raster"];
+    const auto with = [&](const std::string& inner) {
+        return plain.substr(0, plain.rfind("</VRTDataset>")) + inner + "</VRTDataset>";
+    };
+    const std::string source =
+        "<SimpleSource><SourceFilename>/vsicurl/http://127.0.0.1:9/x</SourceFilename></SimpleSource>";
+    for (const std::string& text :
+         {m_folder + "/s.dat", std::string("/vsicurl/http://127.0.0.1:9/x.vrt"), std::string("vrt://s.dat"),
+          " " + plain, plain + plain, std::string("<VRTDataset"), std::string("<GDAL_WMS/>"),
+          with("<MaskBand/>"), with("<OverviewList>2</OverviewList>"),
+          with("<VRTRasterBand band=\"6\">" + source + "</VRTRasterBand>"),
+          with("<VRTRasterBand band=\"6\" subClass=\"VRTDerivedRasterBand\"/>"),
+          with("<Metadata domain=\"GEOLOCATION\"><MDI "
+               "key=\"X_DATASET\">/vsicurl/http://127.0.0.1:9/x</MDI></Metadata>")}) {
+        Json other = good;
+        other["raster"] = text;
+        EXPECT_NE(refusal(other.dump()), "") << text.substr(0, 100);
+    }
+    Json other = good;
+    other["raster"] = with("<Metadata domain=\"any\"><MDI key=\"a\">b</MDI></Metadata>");
+    EXPECT_EQ(refusal(other.dump()), "");
+}
+
+/// The text of a model or a file of statistics.
+void walk_text(const std::string& kind, const std::string& text,
+               const std::function<void(const std::string&)>& read) {
+    const auto is_taken = [&](const Json& document) {
+        try {
+            read(document.dump());
+        } catch (const Error&) {
+            return false;
+        }
+        return true;
+    };
+    const Json good = Json::parse(text);
+    ASSERT_TRUE(good.contains("checksum")) << kind;
+    EXPECT_TRUE(is_taken(good)) << kind << ", written anew by another program";
+    Counts counts;
+    each_edit(good, [&](const Edit& edit) {
+        ++counts.edits;
+        const bool taken = is_taken(edit.document);
+        ++(taken ? counts.computed : counts.refused);
+        const bool same = edit.what == "/scenes/0/mask removed"; // it was empty
+        EXPECT_FALSE(taken && edit.document.contains("checksum") && !same) << kind << ": " << edit.what;
+    });
+    counts.print(kind);
+    Json bare = good;
+    bare.erase("checksum");
+    if (!is_taken(bare)) return; // statistics always have one
+    Counts plain;
+    each_edit(bare, [&](const Edit& edit) {
+        ++plain.edits;
+        const bool taken = is_taken(edit.document);
+        ++(taken ? plain.computed : plain.refused);
+        // Models of PCA and MNF have an empty list where the wavelengths are unknown.
+        const bool unknown = edit.what == "/wavelengths_nm emptied";
+        EXPECT_FALSE(taken && edit.length && !unknown) << kind << " without checksum: " << edit.what;
+    });
+    plain.print(kind + " without checksum");
+}
+
+TEST(UntrustedModels, AreTakenAsTheyWereWritten) {
+    walk_text("SVM model", svm::to_json(svm::from_json(corpus("svm_model/small"), "m")),
+              [](const std::string& text) { svm::from_json(text, "m"); });
+    walk_text("MLR model", sahic::to_json(sahic::from_json(corpus("mlr_model/small"), "m")),
+              [](const std::string& text) { sahic::from_json(text, "m"); });
+    walk_text("PCA model", pca::to_json(pca::from_json(corpus("pca_model/small"), "m")),
+              [](const std::string& text) { pca::from_json(text, "m"); });
+    walk_text("MNF model", mnf::to_json(mnf::from_json(corpus("mnf_model/small"), "m")),
+              [](const std::string& text) { mnf::from_json(text, "m"); });
+    walk_text("statistics", corpus("statistics/counts"),
+              [](const std::string& text) { statistics::from_json(text, "m"); });
+}
+
+TEST(UntrustedModels, SayWhatToDoAfterAnEdit) {
+    Json model = Json::parse(svm::to_json(svm::from_json(corpus("svm_model/small"), "m")));
+    model["svm"]["gamma"] = 2;
+    try {
+        svm::from_json(model.dump(), "m.json");
+        ADD_FAILURE() << "it was taken";
+    } catch (const Error& e) {
+        EXPECT_STREQ(e.what(), "'m.json' is damaged: its checksum does not match");
+        EXPECT_NE(e.advice().find("remove its member 'checksum'"), std::string::npos);
+    }
+    Json damaged = model;
+    damaged["chexksum"] = damaged["checksum"];
+    damaged.erase("checksum");
+    EXPECT_THROW(svm::from_json(damaged.dump(), "m.json"), Error);
+    model.erase("checksum");
+    EXPECT_EQ(svm::from_json(model.dump(), "m.json").gamma, 2);
+}
+
+} // namespace
+} // namespace hsi
