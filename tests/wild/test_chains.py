@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -427,6 +428,7 @@ NAMES = [
     ('NETCDF:"/vsicurl/http://127.0.0.1:{port}/a.nc":v', "not a file"), ("WMS:http://127.0.0.1:{port}/?", "not a file"),
     ("PG:host=127.0.0.1 port={port}", "not a file"), ("{tmp}/server.xml", "not a file"),
     ("<VRTDataset rasterXSize='3' rasterYSize='3'/>", "a text where the name"), ("{tmp}/far.vrt", "not a file"),
+    ("/vsizip/{tmp}/far.zip/far.vrt", "not a file"), ("vrt://{tmp}/far.vrt?bands=1", "not a file"),
     ("{tmp}/pipe.vrt", "pipe or a device"), ("{tmp}/loop.vrt", "computed from itself"), ("a\0b", "zero bytes"),
     ("x" * 5000, "too long"),
 ]
@@ -444,16 +446,31 @@ def test_what_a_document_may_name(computed, number):
             (computed / f"{vrt}.vrt").write_text(
                 '<VRTDataset rasterXSize="3" rasterYSize="3"><VRTRasterBand dataType="Float32" band="1"><SimpleSource>'
                 f'<SourceFilename relativeToVRT="1">{source}</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>')
+        with zipfile.ZipFile(computed / "far.zip", "w") as archive:
+            archive.write(computed / "far.vrt", "far.vrt")
         name = name.replace("{tmp}", str(computed)).replace("{port}", str(port))
         edited(computed / "y.hsi", lambda d: d["source"].update(path=name))
         assert message in refused(computed, "gdal_hsi_info", computed / "y.hsi")
         edited(computed / "y.hsi", lambda d: d["source"].update(path="plain.img"))
-        if not name.endswith(".vrt") and not name.endswith(".xml"):
+        if ".vrt" not in name and not name.endswith(".xml"):
             edited(computed / "y.hsi", lambda d: d["source"]["files"][0].update(path=name))
             assert message in refused(computed, "gdal_hsi_info", computed / "y.hsi")
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+def test_a_long_chain(computed):
+    """Each of the next one's: refused by its length, not by the end of the stack."""
+    for k in range(70):
+        source = computed / (f"c{k - 1}.hsi" if k else "y.hsi")
+        made = json.loads((computed / "y.hsi").read_text())
+        facts = source.stat()
+        made["source"].update(path=source.name, file_count=1, files=[{
+            "path": source.name, "bytes": facts.st_size, "modified": f"{facts.st_mtime_ns // 10**9}.{facts.st_mtime_ns % 10**9:09d}"}])
+        (computed / f"c{k}.hsi").write_text(json.dumps(made))
+    succeed(run("gdal_hsi_info", computed / "c20.hsi"))
+    assert "more than 64 scenes" in refused(computed, "gdal_hsi_info", computed / "c69.hsi")
 
 
 def test_a_caller_may_allow_servers(computed):

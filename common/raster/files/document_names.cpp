@@ -27,7 +27,7 @@ namespace hsi::raster {
 namespace {
 
 constexpr int deepest = 64; ///< texts that name one another
-constexpr uint64_t longest_text = uint64_t{64} << 20;
+constexpr uint64_t longest_text = uint64_t{256} << 20;
 
 bool any_of(const std::string& text, std::initializer_list<const char*> parts) {
     return std::any_of(parts.begin(), parts.end(),
@@ -150,8 +150,12 @@ class NameCheck {
     }
 
     /// Texts behind a name that name further files: a VRT, an index of MRF's, a description of a server.
-    void follow(const std::string& path) {
-        if (path.empty() || !is_local(path) || kind_of(path) != Kind::file) return;
+    void follow(const std::string& name) {
+        const std::string shown = "vrt://"; // of one file, with choices behind it
+        const std::string path =
+            name.rfind(shown, 0) == 0 ? name.substr(shown.size(), name.find('?') - shown.size()) : name;
+        const bool hidden = path.rfind("/vsi", 0) == 0; // in an archive
+        if (path.empty() || (hidden ? names_server(path) : kind_of(path) != Kind::file)) return;
         const std::string begin = beginning_of_file(path, 1024);
         if (is_scene_document(path)) { // behind another one, it is checked when it is opened
             if (m_way.size() > 1) follow_document(path);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
+#include "raster/files/document_names.h"
 #include "raster/files/run_files.h"
 #include "raster/files/scene_document.h"
 #include "raster/sink/output_description.h"
@@ -119,6 +120,11 @@ void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Lin
     if (!file) {
         *options.document = std::move(document);
         return;
+    }
+    try {
+        check_document_names(document, destination);
+    } catch (const Error& e) { // whoever reads it must allow that
+        if (options.run) options.run->note(std::string(e.what()) + ". " + e.advice());
     }
     write_all(file->path(), text);
     hand_over();
