@@ -2,6 +2,7 @@
 #include "gdal/arguments.h"
 
 #include "core/error.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
 
 #include <cpl_conv.h>
@@ -129,6 +130,9 @@ std::string Arguments::path(const char* name) const {
         const std::string folder = !m_folder.empty() ? m_folder : CPLGetConfigOption("GDAL_HSI_PATH", "");
         if (!folder.empty()) file = CPLFormFilename(folder.c_str(), file.c_str(), nullptr);
     }
+    // A program that shows a VRT must not wait for the other end of a pipe.
+    if (raster::is_pipe_or_device(file))
+        refuse(std::string("the argument '") + name + "': '" + shown(file) + "' is a pipe or a device");
     m_files.push_back(file);
     return file;
 }

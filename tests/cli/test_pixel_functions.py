@@ -445,6 +445,16 @@ def test_wrong_arguments_are_named(function, arguments, words, tmp_path):
         assert word in str(caught.value), str(caught.value)
 
 
+@pytest.mark.parametrize("function, argument", [("hsi_svm", "model"), ("hsi_mlr", "model"), ("hsi_sad", "library")])
+def test_pipes_are_not_waited_for(function, argument, tmp_path):
+    """A VRT comes from anyone, too: a program that shows it goes on."""
+    holed_scene(tmp_path)
+    os.mkfifo(tmp_path / "p")
+    for name in (tmp_path / "p", "/dev/zero"):
+        with pytest.raises(RuntimeError, match="is a pipe or a device"):
+            values(derived(tmp_path / "a.vrt", function, **{argument: name}))
+
+
 def test_nodata_of_every_function(tmp_path):
     scene = values(holed_scene(tmp_path))
     holes = (scene == -99).any(axis=0) | (scene == 0).all(axis=0)
