@@ -21,6 +21,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -389,7 +390,10 @@ std::string tool_with_neighbours(const std::string& history) {
 
 /// The labels that a model names, which lies where a map says it does, or beside that; empty: unknown.
 std::string labels_of_model(const std::string& model) {
-    if (model.empty()) return {};
+    std::error_code error;
+    if (const auto there = std::filesystem::status(model, error);
+        std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+        return {}; // the map of a stranger may name a pipe
     try {
         const Json json = Json::parse(raster::read_input(model, largest_file::model), nullptr, false);
         if (json.is_object() && json.contains("training") && json["training"].is_object())

@@ -13,6 +13,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from osgeo import gdal
 
 from conftest import PLUGINS, assert_untouched, cube, first_error, read, run, seen_pixels, stored_bytes, succeed, write_scene
 
@@ -492,3 +493,16 @@ def test_names_above_the_folder(computed):
 def test_many_bands_are_refused_at_once(computed):
     edited(computed / "y.hsi", lambda d: d["source"].update(bands=[1] * 300000))
     assert "at most 65536 are possible" in refused(computed, "gdal_hsi_info", computed / "y.hsi")
+
+
+def test_a_map_that_names_a_pipe_as_its_model(tmp_path):
+    """gdal_hsi_accuracy looks into a map's model for its labels, where there is a file."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("map.tif", "labels.tif"):
+        dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / name), 8, 8, 1, gdal.GDT_Byte)
+        dataset.WriteArray(np.tile(np.arange(8, dtype="u1") // 4 + 1, (8, 1)))
+        if name == "map.tif":
+            dataset.SetMetadata({"HSI_HISTORY": "gdal_hsi_spp a b", "HSI_SVM_MODEL": str(tmp_path / "pipe")})
+        dataset = None
+    result = succeed(run("gdal_hsi_accuracy", tmp_path / "map.tif", tmp_path / "labels.tif"))
+    assert "was made with the neighbours of pixels" in result.err
