@@ -170,6 +170,8 @@ void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const sv
                                      ? "fewer than two for each of the " + std::to_string(result.folds) +
                                            " folds"
                                      : "under " + std::to_string(least) + " do not show how a class spreads");
+    for (const auto& [text, count] : result.warnings)
+        run.warn("LIBSVM: " + text + " (in " + counted(count, "training") + ")");
     if (!validated) return;
     const auto fold = svm::stratified_folds(set.label, result.folds, s.seed);
     const auto touches =

@@ -17,6 +17,7 @@
 #endif
 #ifdef __GLIBC__
 #include <malloc.h>
+#include <stdio_ext.h>
 #endif
 
 #include <algorithm>
@@ -304,6 +305,22 @@ std::optional<int> threads() {
     return count;
 #else
     return std::nullopt;
+#endif
+}
+
+bool redirect_own_errors([[maybe_unused]] int file) noexcept {
+#if defined(__linux__) && defined(SYS_close_range)
+    // Where stderr has a buffer, a thread may write what others have put there.
+    if (portable() || __fbufsize(stderr) > 1) return false;
+    constexpr unsigned unshare_files = 1U << 1; // CLOSE_RANGE_UNSHARE
+    // Containers may forbid the first call and allow the second, which closes nothing.
+    if (::unshare(CLONE_FILES) != 0 && ::syscall(SYS_close_range, ~0U, ~0U, unshare_files) != 0) return false;
+    if (::dup2(file, STDERR_FILENO) < 0) return false;
+    // Else pipes that other threads close meanwhile would stay open.
+    (void)::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+    return true;
+#else
+    return false;
 #endif
 }
 

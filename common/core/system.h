@@ -74,6 +74,10 @@ std::string executable();
 void restart(char** argv) noexcept;
 /// Threads of this process; nothing where nobody knows, portably always.
 std::optional<int> threads();
+/// From now on, what this thread writes to standard error goes to `file`, and it has no files but that,
+/// standard input and standard output; other threads keep all of theirs. For a thread that computes and ends
+/// soon, and calls libraries that print. Portably false, and without an effect.
+bool redirect_own_errors(int file) noexcept;
 /// The processors that this process may run on, as a '0' or '1' each; portably empty, for unknown.
 std::string processor_set();
 /// Control groups are known here (/proc/self/cgroup).

@@ -5,21 +5,29 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/system.h"
 #include "math/elementary.h"
 #include "parallel/group.h"
 #include "parallel/threads.h"
 
 #include <svm.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <thread>
 
 namespace hsi::svm {
 namespace {
@@ -30,6 +38,65 @@ struct FreeModel {
     void operator()(::svm_model* m) const { ::svm_free_and_destroy_model(&m); }
 };
 using LibsvmModel = std::unique_ptr<::svm_model, FreeModel>;
+
+/// Trains, and keeps what LIBSVM writes to stderr, of which its hook for printing does not know. Thread-safe.
+class Trainings {
+  public:
+    /// On a thread of its own: standard error is redirected for that one alone.
+    LibsvmModel train(const ::svm_problem& problem, const ::svm_parameter& parameter) {
+        const int said = system::file_in_memory("libsvm", 0);
+        LibsvmModel model;
+        std::exception_ptr error;
+        const auto work = [&](bool alone) {
+            if (alone && said >= 0) (void)system::redirect_own_errors(said);
+            try {
+                model.reset(::svm_train(&problem, &parameter));
+            } catch (...) {
+                error = std::current_exception();
+            }
+        };
+        std::thread thread;
+        try {
+            thread = std::thread(work, true);
+        } catch (const std::system_error&) {
+            work(false); // there are too many threads: LIBSVM prints
+        }
+        if (thread.joinable()) thread.join();
+        if (said >= 0) note(said);
+        if (error) std::rethrow_exception(error);
+        return model;
+    }
+    /// Each text, and in how many trainings of all ranks.
+    std::map<std::string, int64_t> warnings() const {
+        auto all = m_warnings;
+        all[limit] = parallel::group().sum("trainings that reached the limit of iterations",
+                                           all.count(limit) > 0 ? all.at(limit) : 0);
+        if (all[limit] == 0) all.erase(limit);
+        return all;
+    }
+
+  private:
+    static constexpr const char* limit = "reaching max number of iterations";
+
+    void note(int file) {
+        std::array<char, 4096> text{};
+        const ssize_t bytes = ::pread(file, text.data(), text.size(), 0);
+        ::close(file);
+        std::istringstream lines(std::string(text.data(), static_cast<size_t>(std::max<ssize_t>(bytes, 0))));
+        const std::lock_guard lock(m_mutex);
+        std::set<std::string> found;
+        for (std::string line; std::getline(lines, line);) {
+            const std::string mark = "WARNING: ";
+            if (line.starts_with(mark)) line.erase(0, mark.size());
+            if (!line.empty()) found.insert(line);
+        }
+        for (const std::string& one : found)
+            ++m_warnings[one];
+    }
+
+    std::mutex m_mutex;
+    std::map<std::string, int64_t> m_warnings;
+};
 
 /// The training set as LIBSVM takes it, ordered by class and then as given: LIBSVM numbers classes by their
 /// first appearance.
@@ -89,9 +156,10 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
 class GridSearch {
   public:
     GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
-               int folds, const std::vector<int>& labels, const std::vector<double>& weights)
+               int folds, const std::vector<int>& labels, const std::vector<double>& weights,
+               Trainings& trainings)
         : m_problem(problem), m_options(options), m_fold_of(fold_of), m_folds(folds), m_labels(labels),
-          m_weights(weights) {
+          m_weights(weights), m_trainings(trainings) {
         const auto n = static_cast<uint64_t>(problem.n);
         const uint64_t tables = n * n * 8 + n * (n + 2) * sizeof(Node);
         m_tables = tables <= options.memory / 4 * 3;
@@ -172,7 +240,7 @@ class GridSearch {
     }
 
     /// Samples of the fold that a machine trained on the others gets right.
-    int64_t held_out(double c, double gamma, int fold) const {
+    int64_t held_out(double c, double gamma, int fold) {
         const auto& rows = m_tables ? m_kernel_rows : m_problem.x;
         std::vector<Node*> x;
         std::vector<double> y;
@@ -184,7 +252,7 @@ class GridSearch {
         auto parameter = make_parameter(c, gamma, m_cache_mb, m_labels, m_weights);
         if (m_tables) parameter.kernel_type = PRECOMPUTED;
         const ::svm_problem part{static_cast<int>(x.size()), y.data(), x.data()};
-        const LibsvmModel model(::svm_train(&part, &parameter));
+        const LibsvmModel model = m_trainings.train(part, parameter);
         int64_t right = 0;
         for (size_t i = 0; i < rows.size(); ++i) {
             if (m_fold_of[i] != fold) continue;
@@ -206,6 +274,7 @@ class GridSearch {
     const int m_folds;
     const std::vector<int>& m_labels;
     const std::vector<double>& m_weights;
+    Trainings& m_trainings;
     bool m_tables = false;
     double m_cache_mb = 100;
     std::vector<double> m_distance; ///< [sample][sample], squared
@@ -344,6 +413,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
             weights.push_back(c.weight);
         }
 
+    Trainings trainings;
     model.c = options.c.front();
     model.gamma = options.gamma.front();
     model.seed = options.seed;
@@ -353,7 +423,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         const auto folds = stratified_folds(set.label, result.folds, options.seed);
         for (size_t i = 0; i < fold_of.size(); ++i)
             fold_of[i] = folds[problem.order[i]];
-        GridSearch search_grid(problem, options, fold_of, result.folds, labels, weights);
+        GridSearch search_grid(problem, options, fold_of, result.folds, labels, weights, trainings);
         result.kernel_tables = search_grid.tables();
         result.grid = search_grid.run();
         const GridPoint* best = &result.grid.front();
@@ -376,7 +446,8 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
                         const_cast<Node**>(problem.x.data())};
     if (const char* wrong = ::svm_check_parameter(&whole, &parameter))
         throw Error("LIBSVM: " + std::string(wrong));
-    const LibsvmModel trained(::svm_train(&whole, &parameter));
+    const LibsvmModel trained = trainings.train(whole, parameter);
+    result.warnings = trainings.warnings();
     take_machine(*trained, problem, model);
     if (options.progress) options.progress(1.0);
     return result;

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace hsi::svm {
@@ -43,6 +45,8 @@ struct TrainResult {
     std::vector<GridPoint> grid; ///< C outermost, both ascending; empty without cross-validation
     int folds = 0;
     bool kernel_tables = false; ///< the grid search had room for whole kernel matrices
+    /// What LIBSVM would have printed as a warning, and in how many trainings.
+    std::map<std::string, int64_t> warnings;
 };
 
 /// Throws Error: one class only, a class with a single sample when folds are wanted (naming class and count),

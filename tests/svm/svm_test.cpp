@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Everything that must equal LIBSVM is compared with LIBSVM.
 #include "core/error.h"
+#include "core/system.h"
 #include "stream/pipeline.h"
 #include "svm/gather.h"
 #include "svm/svm_math.h"
@@ -18,6 +19,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <random>
 
 namespace hsi::test {
 namespace {
@@ -390,6 +393,31 @@ TEST(SvmTrain, WeightsShiftTheDecision) {
     a.pixels = 10;
     b.pixels = 30;
     EXPECT_EQ(svm::balanced_weights({a, b}), (std::vector<double>{2.0, 40.0 / 60}));
+}
+
+TEST(SvmTrain, WarningsOfLibsvmAreHandedOnAndNotPrinted) {
+    // Labels that no surface separates, and a penalty for which the steps never become small.
+    svm::TrainingSet set = training_set(class_scene(12, 10, 1, 2, 3, 25), 2);
+    std::mt19937 random(5);
+    for (float& value : set.values)
+        value = static_cast<float>(random() % 10000) / 10000;
+    for (size_t i = 0; i < set.label.size(); ++i)
+        set.label[i] = static_cast<uint16_t>(set.classes[i * 7 / 3 % 2].value);
+    svm::TrainOptions options;
+    options.c = {1e300};
+    options.gamma = {0.5};
+    testing::internal::CaptureStderr();
+    const auto result = svm::train(set, options);
+    const std::string printed = testing::internal::GetCapturedStderr();
+    if (system::portable()) GTEST_SKIP() << "only Linux redirects a thread's standard error";
+    EXPECT_EQ(printed, "");
+    EXPECT_EQ(result.warnings, (std::map<std::string, int64_t>{{"reaching max number of iterations", 1}}));
+    // Standard error of the process is what it was.
+    testing::internal::CaptureStderr();
+    std::fputs("here", stderr);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "here");
+    options.c = {1};
+    EXPECT_TRUE(svm::train(set, options).warnings.empty());
 }
 
 TEST(SvmTrain, BadSets) {
