@@ -193,10 +193,12 @@ Facts describe(const raster::RasterSource& source) {
     facts.add("size", "Size:", {shape.samples, shape.lines, shape.bands},
               counted(shape.samples, "sample") + ", " + counted(shape.lines, "line") + ", " +
                   counted(shape.bands, "band") + "; " + format_byte_size(shape.float_bytes()) + " as floats");
-    const auto bad = source.bad_bands();
+    const auto bad = source.marked_bands();
     facts.add("bad_bands", "Bad bands:", bad,
               bad.empty() ? "none marked"
-                          : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
+              : source.bad_bands().empty()
+                  ? tool::list_text(bad) + " (marked by the bad-band list, and read)"
+                  : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
     facts.json()["bands"] = source.bands();
     if (source.tells_band_numbers()) add_band_numbers(facts, source.band_numbers(), true);
     facts.json()["band_names"] = source.band_names();

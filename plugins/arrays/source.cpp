@@ -164,19 +164,12 @@ class ArrayReader final : public stream::CubeReader {
                 float* const to = dst.row(k, line);
                 if (m_floats && m_rows) {
                     std::memcpy(to, from, count * sizeof(float));
-                    blank_nodata(to, count);
+                    blank(to, count, m->match, m->type);
                 } else {
                     to_part(m->parts.empty() ? SamplePart::value : m->parts[static_cast<size_t>(k)], from,
                             stride, m->type, false, m->match, m->part_type, to, count);
                 }
             }
-    }
-
-    void blank_nodata(float* values, size_t count) const {
-        if (!m->match.active) return;
-        float nodata;
-        std::memcpy(&nodata, m->match.bytes, sizeof nodata);
-        blank(values, count, nodata);
     }
 
     /// The bands of a pixel lie side by side: some pixels at a time are turned around.
@@ -390,6 +383,7 @@ std::vector<int> RasterSource::band_numbers() const { return m->bands; }
 bool RasterSource::tells_band_numbers() const { return false; }
 int RasterSource::file_bands() const { return static_cast<int>(m->array.shape[0]); }
 std::vector<int> RasterSource::bad_bands() const { return {}; }
+std::vector<int> RasterSource::marked_bands() const { return {}; }
 
 std::vector<std::string> RasterSource::band_names() const {
     std::vector<std::string> names;

@@ -21,45 +21,21 @@
 namespace hsi::plugin {
 namespace {
 
-/// `count` values of T as floats, NaN where they equal nodata. Compared in T: floats with nodata as a float,
-/// which is how a file of floats holds it. Plain loops, which the compiler turns into vectors.
-template <class T>
-void convert(const void* from, int64_t count, const std::optional<double>& nodata, float* to) {
-    const auto* values = static_cast<const T*>(from);
-    bool possible = nodata && !std::isnan(*nodata);
-    if constexpr (std::is_integral_v<T>) // a number that T cannot hold is no value
-        possible = possible && *nodata >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-                   *nodata <= static_cast<double>(std::numeric_limits<T>::max()) &&
-                   *nodata == std::floor(*nodata);
-    if (!possible) {
-        for (int64_t i = 0; i < count; ++i)
-            to[i] = static_cast<float>(values[i]);
-        return;
-    }
-    const auto nothing = static_cast<T>(*nodata);
-    for (int64_t i = 0; i < count; ++i)
-        to[i] = values[i] == nothing ? no_value : static_cast<float>(values[i]);
+/// What a nodata value stands for in sources of `type`.
+raster::NodataMatch match_of(const std::optional<double>& nodata, GDALDataType type) {
+    if (!nodata) return {};
+    raster::NodataValue value;
+    value.real = *nodata;
+    return raster::match_in_type(value, type);
 }
 
+/// `count` values as floats, NaN where they are nodata by the rule of the readers (match_in_type()).
 void to_floats(const void* from, GDALDataType type, int64_t count, const std::optional<double>& nodata,
                float* to) {
-    switch (type) {
-    case GDT_Byte:
-        return convert<uint8_t>(from, count, nodata, to);
-    case GDT_UInt16:
-        return convert<uint16_t>(from, count, nodata, to);
-    case GDT_Int16:
-        return convert<int16_t>(from, count, nodata, to);
-    case GDT_UInt32:
-        return convert<uint32_t>(from, count, nodata, to);
-    case GDT_Int32:
-        return convert<int32_t>(from, count, nodata, to);
-    case GDT_Float32:
-        return convert<float>(from, count, nodata, to);
-    case GDT_Float64:
-        return convert<double>(from, count, nodata, to);
-    default:
-        break;
+    if (raster::convertible(type)) {
+        raster::to_floats(from, GDALGetDataTypeSizeBytes(type), type, false, match_of(nodata, type), to,
+                          static_cast<size_t>(count));
+        return;
     }
     // Types that newer GDALs have, too: through doubles, which hold all of their numbers that a nodata value
     // can name.
@@ -70,7 +46,8 @@ void to_floats(const void* from, GDALDataType type, int64_t count, const std::op
         const int64_t n = std::min(some, count - first);
         GDALCopyWords64(static_cast<const char*>(from) + first * bytes, type, bytes, values, GDT_Float64,
                         sizeof(double), n);
-        convert<double>(values, n, nodata, to + first);
+        raster::to_floats(values, sizeof(double), GDT_Float64, false, match_of(nodata, GDT_Float64),
+                          to + first, static_cast<size_t>(n));
     }
 }
 
@@ -225,11 +202,15 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata) {
     const auto function = chosen(wanted, pixels);
     const Function& f = *function;
-    std::vector<float> nothing(static_cast<size_t>(f.bands), no_value), replacement;
+    std::vector<raster::NodataMatch> nothing(static_cast<size_t>(f.bands));
     for (int k = 0; k < f.bands && in_nodata != nullptr; ++k)
-        nothing[static_cast<size_t>(k)] = static_cast<float>(in_nodata[k]);
-    for (int k = 0; k < out_bands; ++k)
-        replacement.push_back(static_cast<float>(out_nodata[k]));
+        nothing[static_cast<size_t>(k)] = match_of(in_nodata[k], GDT_Float32);
+    std::vector<raster::StoreRule> rules;
+    for (int k = 0; k < out_bands; ++k) {
+        raster::NodataValue value;
+        value.real = out_nodata[k];
+        rules.emplace_back(GDT_Float32, value);
+    }
     for_slices(function, pixels, [&](Lane& lane, int64_t first) {
         const int64_t count = lane.count;
         // A few pixels at a time, so that their lines stay in the first-level cache while bands are written
@@ -240,25 +221,23 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
             const int64_t some = std::min(few, count - p);
             for (int k = 0; k < f.bands; ++k) {
                 float* const to = lane.source(k) + p;
-                const float none = nothing[static_cast<size_t>(k)];
-                for (int64_t i = 0; i < some; ++i) {
-                    const float value = from[(p + i) * f.bands + k];
-                    to[i] = value == none ? no_value : value;
-                }
+                for (int64_t i = 0; i < some; ++i)
+                    to[i] = from[(p + i) * f.bands + k];
+                raster::blank(to, static_cast<size_t>(some), nothing[static_cast<size_t>(k)], GDT_Float32);
             }
         }
         lane.process();
         for (int k = 0; k < out_bands; ++k) {
             const float* const values = lane.result(f.output, f.band < 0 ? k : f.band);
             float* const to = out + first * out_bands + k;
-            const float none = replacement[static_cast<size_t>(k)];
-            const float beside = f.classes || std::isnan(none) ? none
-                                 : none == 0                   ? std::numeric_limits<float>::min()
-                                                               : std::nextafter(none, 0.0F);
+            const auto none = static_cast<float>(out_nodata[k]);
+            const auto moved = f.classes ? std::nullopt : rules[static_cast<size_t>(k)].move();
             for (int64_t i = 0; i < count; ++i) {
                 const float value =
                     f.factor != 1 ? static_cast<float>(static_cast<double>(values[i]) * f.factor) : values[i];
-                to[i * out_bands] = std::isnan(value) ? none : value == none ? beside : value;
+                to[i * out_bands] = std::isnan(value)                                      ? none
+                                    : moved && value >= moved->low && value <= moved->high ? moved->to
+                                                                                           : value;
             }
         }
     });

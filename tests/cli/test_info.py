@@ -30,7 +30,8 @@ def test_tells_what_the_scene_is_made_of(scene):
     assert facts["valid_pixels"] == 29 * 20
     assert len(facts["mean"]) == 9
     assert facts["access"] == "raw" and "UTM" in facts["srs_wkt"]
-    assert info("-bbl", "ignore", scene)["size"] == [30, 20, 12]
+    everything = info("-bbl", "ignore", scene)
+    assert everything["size"] == [30, 20, 12] and everything["bad_bands"] == facts["bad_bands"]
     assert info("-b", "2-4", "-srcwin", 1, 2, 5, 6, scene)["size"] == [5, 6, 3]
 
 

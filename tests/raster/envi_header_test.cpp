@@ -39,6 +39,103 @@ TEST(EnviHeader, TextParsesToTheSameFields) {
     EXPECT_EQ(h.text().rfind("ENVI\n", 0), 0u);
 }
 
+/// A header of three bands with the text, and what a field of it becomes; empty: it cannot be read.
+struct ListCase {
+    const char *text, *key;
+    std::vector<std::string> list;
+};
+
+TEST(EnviHeader, ListsOfOtherPrograms) {
+    const std::vector<std::string> nm = {"450.0", "550.5", "650.0"}, marks = {"0", "1", "0"},
+                                   abc = {"a", "b", "c"};
+    const ListCase cases[] = {
+        {"wavelength = [450.0, 550.5, 650.0]", "wavelength", nm},
+        {"Wavelength = (450.0, 550.5, 650.0)", "wavelength", nm},
+        {"wavelength = [450.0 550.5\n 650.0]", "wavelength", nm},
+        {"wavelength = [450.0, ; first\n 550.5, 650.0,]", "wavelength", nm},
+        {"wavelength =\n[450.0, 550.5, 650.0]", "wavelength", nm},
+        {"wavelength = {[450.0, 550.5, 650.0]}", "wavelength", nm},
+        {"wavelength = array([450.0, 550.5,\n       650.0], dtype=float32)", "wavelength", nm},
+        {"wavelength = [np.float64(450.0), np.float64(550.5), np.float64(650.0)]", "wavelength", nm},
+        {"wavelength = ['450.0', '550.5', '650.0']", "wavelength", nm},
+        {"wavelength = [[450.0 550.5 650.0]]", "wavelength", nm},
+        {"wavelength = {450.0 550.5 650.0}", "wavelength", nm},
+        {"wavelength = {450.0; 550.5; 650.0}", "wavelength", nm},
+        {"wavelength = {450.0\n550.5\n650.0}", "wavelength", nm},
+        {"wavelength = 450.0, 550.5, 650.0", "wavelength", nm},
+        {"wavelength = 450.0, 550.5,\n650.0", "wavelength", nm},
+        {"wavelength = 450.0\n550.5\n650.0", "wavelength", nm},
+        {"wavelength =\n450.0 550.5 650.0", "wavelength", nm},
+        {"wavelength = 450.0 550.5 650.0,", "wavelength", nm},
+        {"fwhm = [450.0 550.5 650.0] ; widths", "fwhm", nm},
+        {"bbl = [0 1 0]", "bbl", marks},
+        {"bbl = (0, 1, 0)", "bbl", marks},
+        {"BBL = 0 1 0", "bbl", marks},
+        {"bbl = [False, True, False]", "bbl", {"False", "True", "False"}},
+        {"default bands = [3, 2, 1]", "default bands", {"3", "2", "1"}},
+        {"data gain values = 0.0001", "data gain values", {"0.0001", "0.0001", "0.0001"}},
+        {"data gain values = {0.0001}", "data gain values", {"0.0001", "0.0001", "0.0001"}},
+        {"Data Gain Values = [1e-4]", "data gain values", {"1e-4", "1e-4", "1e-4"}},
+        {"data offset values = {5}", "data offset values", {"5", "5", "5"}},
+        {"data reflectance gain values = 2", "data reflectance gain values", {"2", "2", "2"}},
+        {"band names = ['a', 'b', 'c']", "band names", abc},
+        {"band names = ('a', \"b\", 'c',)", "band names", abc},
+        {"band names = ['a' 'b'\n 'c']", "band names", abc},
+        {"band names = [a, b, c]", "band names", abc},
+        {"band names = a, b, c", "band names", abc},
+        {"band names = a, b,\n c", "band names", abc},
+        {"band names = array(['a', 'b', 'c'], dtype='<U1')", "band names", abc},
+        {"classes = 3\nclass names = [a, 'b, (of b)', c]", "class names", {"a", "b, (of b)", "c"}},
+        {"class lookup = [(0, 0, 0), (255, 0, 0)]", "class lookup", {"0", "0", "0", "255", "0", "0"}},
+        {"class lookup = [[0 0 0]\n [255 0 0]]", "class lookup", {"0", "0", "0", "255", "0", "0"}},
+        {"map info = [UTM, 1, 1, 5, 6, 2, 2, 11, North, WGS-84]",
+         "map info",
+         {"UTM", "1", "1", "5", "6", "2", "2", "11", "North", "WGS-84"}},
+        {"map info = UTM, 1, 1, 5, 6, 2, 2, 11, North, WGS-84",
+         "map info",
+         {"UTM", "1", "1", "5", "6", "2", "2", "11", "North", "WGS-84"}},
+        {"wavelength = [450. 460. ... 650.]", "wavelength", {}},
+        {"wavelength = {[450. 460. ... 650.]}", "wavelength", {}},
+        {"wavelength = [450.0, 550.5, 650.0", "wavelength", {}},
+    };
+    for (const ListCase& c : cases) {
+        const EnviHeader h =
+            EnviHeader::parse("ENVI\nbands = 3\n" + std::string(c.text) + "\nsensor type = HyMap\n");
+        EXPECT_EQ(h.unreadable().size(), c.list.empty() ? 1u : 0u) << c.text;
+        EXPECT_EQ(*h.find("sensor type"), "HyMap") << c.text;
+        const std::string* const value = h.find(c.key);
+        ASSERT_EQ(value != nullptr, !c.list.empty()) << c.text;
+        if (value == nullptr) continue;
+        EXPECT_EQ(envi_list(*value), c.list) << c.text << " -> " << *value;
+    }
+}
+
+TEST(EnviHeader, WhatIsNoListOfAnotherProgramStays) {
+    for (const char* value :
+         {"{450.0, 550.5, 650.0}", "{450 nm, 550 nm}", "{450.0, ; first\n550.5}", "unknown", "550"}) {
+        const EnviHeader h =
+            EnviHeader::parse("bands = 3\nwavelength = " + std::string(value) + "\nlines = 2\n");
+        EXPECT_EQ(*h.find("wavelength"), value);
+        EXPECT_EQ(*h.find("lines"), "2");
+    }
+    for (const char* value : {"(c) 2020, somebody", "[a] b", "{[Mon Jan 1 2020] a scene}"})
+        EXPECT_EQ(*EnviHeader::parse("description = " + std::string(value)).find("description"), value);
+}
+
+TEST(EnviHeader, ClassNamesWithCommas) {
+    const std::vector<std::string> names = {"Unclassified", "Corn, young", "Soil \"a\", dry", "Plain"};
+    EnviHeader h = EnviHeader::parse("class names = {Unclassified, Corn  young, Soil \"a\"  dry, Plain}");
+    set_quoted_class_names(h, names);
+    EXPECT_EQ(envi_class_names(EnviHeader::parse(h.text())), names);
+    // Who changes the field that everybody reads means the new names.
+    h.set("class names", "{Unclassified, Maize, Soil, Plain}");
+    EXPECT_EQ(envi_class_names(h)[1], "Maize");
+    set_quoted_class_names(h, {"Unclassified", "Corn"});
+    EXPECT_EQ(h.find(quoted_names_field), nullptr);
+    EXPECT_EQ(envi_class_names(EnviHeader::parse("class names = {a, \"b, c\", 'd, e'}")),
+              (std::vector<std::string>{"a", "b, c", "d, e"}));
+}
+
 TEST(EnviHeader, AnUnclosedListEndsWithTheText) {
     const EnviHeader h = EnviHeader::parse("a = {1, 2\n3");
     EXPECT_EQ(*h.find("a"), "{1, 2\n3");

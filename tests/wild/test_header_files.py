@@ -127,7 +127,7 @@ def test_items_of_bands_in_the_domain_envi(tmp_path, units):
     ("(0.88611, 0.902567, 0.919022)", [886.11, 902.567, 919.022]), ("(0.5, 0.6, 0.7) <micrometers>", [500, 600, 700]),
     ("(500, 600, 700) <nanometers>", [500, 600, 700]), ("(500.5, 600, 700)", [500.5, 600, 700]),
     ("(0.5 <um>, 0.6 <um>, 0.7 <um>)", [500, 600, 700]), ('(0.5, "N/A", 0.7)', [500, None, 700]), ("(0.5, 0.6)", []),
-    ("N/A", [])])
+    ("N/A", []), ("(0.5, 0.6, -\n   0.7)", [500, 600, 700])])
 def test_isis_cubes(tmp_path, center, nm):
     path = tmp_path / "c.cub"
     made = gdal.GetDriverByName("ISIS3").Create(str(path), 5, 4, 3, gdal.GDT_Float32)

@@ -347,3 +347,91 @@ def test_texts_of_other_formats_that_are_not_utf_8(tmp_path):
     odd = tmp_path / "gr\udcfcn.tif"  # a name of a file is bytes
     (tmp_path / "s.tif").rename(odd)
     assert facts(odd)["size"] == [6, 5, 4]
+
+
+# --- lists of other programs ---------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("form", [str, lambda v: str(tuple(v)), lambda v: str(np.array(v)), lambda v: "{" + str(np.array(v)) + "}",
+                                  lambda v: repr(np.array(v))], ids=["list", "tuple", "numpy", "numpy in braces", "repr"])
+def test_lists_as_python_prints_them(tmp_path, form):
+    """Through the tools, as GDAL is shown them; tests/raster/envi_header_test.cpp has every habit of such lists."""
+    nm = [float(v) for v in np.linspace(450, 900, 12)]
+    header = {"wavelength units": "Nanometers", "wavelength": form(nm), "fwhm": form([10.0] * 12),
+              "bbl": form([0] + [1] * 10 + [0]), "data gain values": form([0.0001] * 12), "data offset values": "0.5"}
+    path = write(tmp_path, cube(6, 5, 12), header)
+    seen = facts(path)
+    np.testing.assert_allclose(seen["wavelengths_nm"], nm[1:-1], rtol=1e-7)
+    assert seen["bad_bands"] == [1, 12] and seen["fwhm_nm"] == [10] * 10
+    assert seen["scale"] == [0.0001] * 10 and seen["offset"] == [0.5] * 10
+    assert facts(path, "-bbl", "ignore")["bad_bands"] == [1, 12]
+    assert warnings(path) == ""
+
+
+def test_a_list_that_numpy_has_shortened(tmp_path):
+    data = cube(6, 5, 12)
+    path = write(tmp_path, data, {"wavelength": "[450. 460. 470. ... 880. 890. 900.]"})
+    assert "a list of the ENVI header of" in warnings(path) and "'wavelength': elements are left out ('...')" in warnings(path)
+    assert all(value is None for value in facts(path)["wavelengths_nm"])
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data.astype("f4"))
+
+
+# --- georeference --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("info, epsg", [
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, WGS-84, units=Meters", 32611),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 33, South, WGS-84, units=Meters", 32733),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, WGS-84, units=Meters, rotation=20", 32611),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, North America 1983, units=Meters", 26911),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, NAD-83, units=Meters", 26911),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, NAD27", 26711),
+    ("Geographic Lat/Lon, 1, 1, 10, 50, 0.001, 0.001, WGS-84, units=Degrees", 4326),
+    ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, WGS-84, units=Feet", None),
+    ("Arbitrary, 1, 1, 0, 0, 1, 1, 0, North", None)])
+def test_codes_of_map_info(tmp_path, info, epsg):
+    """GDAL calls the SRS of most of these "unnamed"."""
+    path = write(tmp_path, small(), {"map info": f"{{{info}}}"})
+    assert facts(path)["epsg"] == epsg
+    if "rotation" not in info and "Arbitrary" not in info:
+        succeed(run("gdal_hsi_spp", "-q", "-ws", 3, "-stac", tmp_path / "o.json", path, tmp_path / "o.tif"))
+        code = json.loads((tmp_path / "o.json").read_text())["properties"]["proj:code"]
+        assert code == (epsg and f"EPSG:{epsg}")
+
+
+# --- outputs -------------------------------------------------------------------------------------------------------------
+
+def test_an_output_has_no_scales_that_its_source_has_not(tmp_path):
+    """Nor a side file that repeats what the header has."""
+    path = write(tmp_path, cube(9, 8, 4), {"wavelength": braces(NM), "wavelength units": "Nanometers"})
+    for name, tool in {"spp": ("gdal_hsi_spp", "-ws", 3), "pca": ("gdal_hsi_pca", "-nc", 2),
+                       "mnf": ("gdal_hsi_mnf", "-nc", 2)}.items():
+        succeed(run(*tool, "-q", path, tmp_path / f"{name}.dat"))
+        header, side = (tmp_path / f"{name}.hdr").read_text(), (tmp_path / f"{name}.dat.aux.xml").read_text()
+        assert "gain" not in header and "offset values" not in header
+        assert "IMAGE_STRUCTURE" not in side and "<Scale>" not in side
+        if name == "spp":
+            assert "PAMRasterBand" not in side and "HSI_HISTORY" in side
+    assert facts(tmp_path / "pca.dat")["band_names"] == ["PC1", "PC2"]
+    succeed(run("gdal_hsi_spp", "-q", "-ws", 3, path, tmp_path / "o.tif"))
+    assert all(b"SCALE" not in text for text in [(tmp_path / "o.tif").read_bytes()])
+    # Those that it has stay, for all bands.
+    path = write(tmp_path, cube(9, 8, 4), {"data gain values": "{0.5, 1, 1, 1}"}, name="g")
+    succeed(run("gdal_hsi_spp", "-q", "-ws", 3, path, tmp_path / "scaled.dat"))
+    assert facts(tmp_path / "scaled.dat")["scale"] == [0.5, 1, 1, 1]
+
+
+def test_class_names_with_commas_come_back(tmp_path):
+    """From a GeoTIFF into an ENVI file and back; GDAL itself parts names at every comma."""
+    names = ["Unclassified", "Corn, young", "Soil, \"dry\"", "Water"]
+    classes = np.random.default_rng(0).integers(1, 4, (1, 8, 9)).astype("u1")
+    path = write(tmp_path, classes, {"file type": "ENVI Classification", "classes": 4,
+                                     "class names": "{Unclassified, \"Corn, young\", 'Soil, \"dry\"', Water}"}, dtype="u1", name="c")
+    scene = write(tmp_path, cube(9, 8, 4))
+    report = tmp_path / "svm.json"
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 8, "-gamma", 0.5, scene, path, report))
+    for name in ("map.dat", "map.tif"):
+        succeed(run("gdal_hsi_svm_classify", "-q", scene, report, tmp_path / name))
+        told = succeed(run("gdal_hsi_accuracy", "-json", tmp_path / name, path)).out
+        assert all(json.dumps(name)[1:-1] in told for name in names[1:]), told
+    assert gdal.Open(str(tmp_path / "map.dat")).GetRasterBand(1).GetCategoryNames() == [n.replace(",", " ") for n in names]
+    header = (tmp_path / "map.hdr").read_text()
+    assert 'class names in quotes = {Unclassified, "Corn, young"' in header

@@ -618,3 +618,87 @@ def test_a_mask_beside_labels(tmp_path):
         succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-nc", 2, "-mask", tmp_path / name, tmp_path / "scene.img",
                     tmp_path / f"{name}.p.tif"))
     np.testing.assert_array_equal(read(tmp_path / "both.mat.p.tif"), read(tmp_path / "mask.tif.p.tif"))
+
+
+# --- sets for unmixing ---------------------------------------------------------------------------------------------------
+
+def unmixing_set(cube_name="Y", listed=True, sums=True, **more):
+    """A scene, its endmembers M (band, endmember) and abundances (line, sample, endmember), as such sets have them."""
+    data = numbers("f8")
+    pixels = np.asfortranarray(data.reshape(-1, BANDS, order="F").T)
+    random = np.random.default_rng(3)
+    abundances = random.dirichlet(np.ones(3), (LINES, SAMPLES)) if sums else random.uniform(0.1, 0.3, (LINES, SAMPLES, 3))
+    return data, {cube_name: pixels if listed else data, "A": abundances, "M": random.uniform(0.1, 0.9, (BANDS, 3)), **more}
+
+
+def size(lines, samples, values=(LINES, SAMPLES)):
+    return {name: np.array([[float(value)]]) for name, value in zip((lines, samples), values)}
+
+
+@pytest.mark.parametrize("writer", ["scipy", "7.3"])
+@pytest.mark.parametrize("names", [("nRow", "nCol"), ("lines", "cols"), ("H", "W"), ("numRows", "numCols"), ("nl", "ns"),
+                                   ("n_row", "n_col"), ("height", "width"), ("Lines", "Samples"), ("num_rows", "num_columns"), None])
+def test_sets_for_unmixing(tmp_path, writer, names):
+    """Without a size in numbers, the abundances tell it. They are never the scene, whether they add up to 1 or not."""
+    for sums in (True, False):
+        for turned in (False, True):
+            data, variables = unmixing_set(sums=sums)
+            if turned:
+                variables["Y"], variables["M"] = np.asfortranarray(variables["Y"].T), np.asfortranarray(variables["M"].T)
+            path = tmp_path / f"{sums}{turned}.mat"
+            WRITERS[writer](path, {**variables, **(size(*names) if names else {})})
+            expect_scene(path, data)
+            expect_scene(f"{path}:Y", data)
+            expect_scene(f"{path}:A", variables["A"])
+
+
+@pytest.mark.parametrize("case", ["cube", "list of abundances", "wavelengths", "wavelengths of the list", "spectra of each pixel"])
+def test_which_array_is_the_scene(tmp_path, case):
+    nm = {"wl": np.linspace(400, 2400, BANDS)[None]}
+    data, variables = unmixing_set(listed=case in ("wavelengths of the list", "spectra of each pixel"), sums=False)
+    if case == "list of abundances":
+        variables["A"] = np.asfortranarray(variables["A"].reshape(-1, 3, order="F").T)
+        variables.update(size("nRow", "nCol"))
+    elif case.startswith("wavelengths"):
+        del variables["M"]
+        variables.update(nm)
+    elif case == "spectra of each pixel":
+        variables["M_true"] = np.random.default_rng(5).uniform(0, 1, (BANDS, 3, LINES * SAMPLES))
+        variables.update(size("H", "W"))
+    scipy.io.savemat(tmp_path / "s.mat", variables)
+    expect_scene(tmp_path / "s.mat", data)
+
+
+def test_abundances_alone_are_no_scene(tmp_path):
+    _, variables = unmixing_set()
+    del variables["Y"]
+    scipy.io.savemat(tmp_path / "end.mat", variables)
+    result = run("gdal_hsi_pca", "-nc", 2, tmp_path / "end.mat", tmp_path / "o.tif")
+    assert result.code == 1
+    assert first_error(result).endswith(f"holds no array that is a scene, but what looks like abundances: A ({LINES}x{SAMPLES}x3 double)")
+    expect_scene(f"{tmp_path}/end.mat:A", variables["A"])
+
+
+def test_a_list_beside_a_cube_that_may_be_either(tmp_path):
+    """Nothing tells whether the cube of three planes is a picture of the scene or the scene of a list of features."""
+    data, variables = unmixing_set(sums=False)
+    del variables["M"]
+    scipy.io.savemat(tmp_path / "s.mat", variables)
+    result = run("gdal_hsi_pca", "-nc", 2, tmp_path / "s.mat", tmp_path / "o.tif")
+    assert result.code == 1 and "several arrays that may be the scene" in first_error(result)
+    assert "Y (11x35 double)" in first_error(result) and "A (5x7x3 double)" in first_error(result)
+
+
+@pytest.mark.parametrize("name", ["wavelength", "wavlength", "CenterWavelength", "central_wavelength", "waves", "wlen", "lambda",
+                                  "Wavelength_nm", "wave_length", "bandCenters", "wavenumber", "Wavenumbers", "spam", "SelectedBands"])
+def test_names_of_wavelengths(tmp_path, name):
+    values = np.linspace(400, 900, BANDS) if name != "SelectedBands" else np.arange(BANDS) + 1.0
+    scipy.io.savemat(tmp_path / "s.mat", {"cube": numbers(), name: values[None]})
+    result = succeed(run("gdal_hsi_info", "-json", tmp_path / "s.mat"))
+    found = json.loads(result.out)["wavelengths_nm"]
+    if name in ("spam", "SelectedBands"):
+        assert all(value is None for value in found)
+        assert (f"spam (1x{BANDS} double) may be the wavelengths of the bands" in result.err) == (name == "spam"), result.err
+    else:
+        np.testing.assert_allclose(found, 1e7 / values if "number" in name else values)
+        assert result.err == ""

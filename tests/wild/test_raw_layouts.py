@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Formats whose driver tells where the samples lie: the tools see what RasterIO reads, in whatever order it lies in the
 file."""
+import json
+
 import numpy as np
 import pytest
-from conftest import cube, gdal, run, seen_pixels, succeed, write_scene
+from conftest import cube, first_error, gdal, run, seen_pixels, succeed, write_scene
 
 gdal.DontUseExceptions()
 HAVE = {gdal.GetDriver(i).ShortName for i in range(gdal.GetDriverCount())}
@@ -87,3 +89,103 @@ def test_sparse_geotiffs(tmp_path, interleave, lines):
     shown = gdal.Open(str(tmp_path / "a.png")).ReadAsArray()
     for line in range(6):
         assert np.all(shown[:, 2 * line:2 * line + 2] == (255 if line in lines else 0))
+
+
+# --- labels that GDAL reads in part --------------------------------------------------------------------------------------
+
+SHAPE = (3, 4, 6)  # bands, lines, samples
+
+
+def pds(folder, label, data, name="p.img"):
+    text = ("PDS_VERSION_ID = PDS3\r\nRECORD_TYPE = FIXED_LENGTH\r\nRECORD_BYTES = 512\r\nLABEL_RECORDS = 4\r\nFILE_RECORDS = 12\r\n"
+            + "\r\n".join(label) + "\r\nEND\r\n")
+    (folder / name).write_bytes(text.encode().ljust(2048) + data.ljust(4096, b"\0"))
+    return folder / name
+
+
+def numbered():
+    band, line, sample = np.indices(SHAPE)
+    return 1000 * (band + 1) + 100 * line + sample
+
+
+def qube(folder, axes, suffix, kind, dtype, name="SPECTRAL_QUBE"):
+    sizes = {"SAMPLE": 6, "LINE": 4, "BAND": 3}
+    place = {"BAND": 0, "LINE": 1, "SAMPLE": 2}
+    core = numbered().transpose([place[axis] for axis in reversed(axes)])
+    data = b""
+    for plane in range(core.shape[0] + suffix[2]):
+        for row in range(core.shape[1] + suffix[1]):
+            inside = plane < core.shape[0] and row < core.shape[1]
+            data += core[plane, row].astype(dtype).tobytes() if inside else b"\xff\xff\xff\xfe" * core.shape[2]
+            data += b"\xff\xff\xff\xfe" * suffix[0]
+    return pds(folder, [f"^{name} = 5", f"OBJECT = {name}", "  AXES = 3", f"  AXIS_NAME = ({', '.join(axes)})",
+                        f"  CORE_ITEMS = ({', '.join(str(sizes[a]) for a in axes)})", f"  CORE_ITEM_BYTES = {np.dtype(dtype).itemsize}",
+                        f"  CORE_ITEM_TYPE = {kind}", "  CORE_BASE = 0.0", "  CORE_MULTIPLIER = 1.0",
+                        f"  SUFFIX_ITEMS = ({', '.join(map(str, suffix))})", "  SUFFIX_BYTES = 4", f"END_OBJECT = {name}"], data)
+
+
+def right_or_refused(path, folder, field=None):
+    """Whether the scene is read; `field` is what the error names if not."""
+    result = run("gdal_hsi_info", path)
+    if result.code == 0:
+        np.testing.assert_array_equal(seen_pixels(path, SHAPE, folder), numbered())
+    elif field:
+        assert field in first_error(result), result.err
+    return result.code == 0
+
+
+BSQ, BIL = ("SAMPLE", "LINE", "BAND"), ("SAMPLE", "BAND", "LINE")
+
+
+@pytest.mark.parametrize("axes, suffix, kind, dtype, read", [
+    (BSQ, (0, 0, 0), "MSB_INTEGER", ">i2", True), (BSQ, (1, 0, 0), "MSB_INTEGER", ">i2", False),
+    (BSQ, (0, 0, 1), "MSB_INTEGER", ">i2", True), (BIL, (0, 0, 0), "SUN_INTEGER", ">i2", True),
+    (BIL, (0, 2, 0), "SUN_INTEGER", ">i2", False), (BIL, (1, 1, 0), "IEEE_REAL", ">f4", False),
+    (BSQ, (0, 0, 0), "IEEE_REAL", ">f4", True), (BSQ, (0, 0, 0), "PC_REAL", "<f4", False),
+    (BSQ, (0, 0, 0), "LSB_INTEGER", "<i2", False), (BSQ, (0, 0, 0), "MSB_INTEGER", ">i4", False)])
+def test_qubes_of_pds3(tmp_path, axes, suffix, kind, dtype, read):
+    path = qube(tmp_path, axes, suffix, kind, dtype)
+    field = "SUFFIX_ITEMS = (" if any(suffix) else f"CORE_ITEM_TYPE = {kind}"
+    assert right_or_refused(path, tmp_path, field) == read
+    # As GDAL's driver ISIS2 takes them.
+    right_or_refused(qube(tmp_path, axes, suffix, kind, dtype, "QUBE"), tmp_path)
+
+
+@pytest.mark.parametrize("order", ["BAND_SEQUENTIAL", "LINE_INTERLEAVED", "SAMPLE_INTERLEAVED"])
+@pytest.mark.parametrize("kind, dtype", [("MSB_INTEGER", ">i2"), ("LSB_UNSIGNED_INTEGER", "<u2"), ("PC_REAL", "<f4"), ("IEEE_REAL", ">f4"),
+                                         ("UNSIGNED_INTEGER", ">u2"), ("IEEE_REAL", ">f8")])
+def test_images_of_pds3(tmp_path, order, kind, dtype):
+    turned = {"BAND_SEQUENTIAL": (0, 1, 2), "LINE_INTERLEAVED": (1, 0, 2), "SAMPLE_INTERLEAVED": (1, 2, 0)}[order]
+    path = pds(tmp_path, ["^IMAGE = 5", "OBJECT = IMAGE", "  LINES = 4", "  LINE_SAMPLES = 6", f"  SAMPLE_TYPE = {kind}",
+                          f"  SAMPLE_BITS = {8 * np.dtype(dtype).itemsize}", "  BANDS = 3", f"  BAND_STORAGE_TYPE = {order}",
+                          "END_OBJECT = IMAGE"], numbered().transpose(turned).astype(dtype).tobytes())
+    readable = order != "SAMPLE_INTERLEAVED" and kind != "UNSIGNED_INTEGER"
+    field = "SAMPLE_TYPE = UNSIGNED_INTEGER" if kind == "UNSIGNED_INTEGER" else f"BAND_STORAGE_TYPE = {order}"
+    assert right_or_refused(path, tmp_path, field) == readable
+
+
+def test_detached_labels_of_pds3(tmp_path):
+    (tmp_path / "CUBE.IMG").write_bytes(numbered().astype("<f4").tobytes())
+    label = ["RECORD_BYTES = 24", "OBJECT = IMAGE", " LINES = 4", " LINE_SAMPLES = 6", " SAMPLE_TYPE = PC_REAL", " SAMPLE_BITS = 32",
+             " BANDS = 3", " BAND_STORAGE_TYPE = BAND_SEQUENTIAL", "END_OBJECT = IMAGE", "END", ""]
+    for name, pointer in {"quoted": '"CUBE.IMG"', "plain": "CUBE.IMG", "part": "(CUBE.IMG, 1)"}.items():
+        (tmp_path / f"{name}.lbl").write_text("\r\n".join(["PDS_VERSION_ID = PDS3", "RECORD_TYPE = FIXED_LENGTH", f"^IMAGE = {pointer}", *label]))
+    np.testing.assert_array_equal(seen_pixels(tmp_path / "quoted.lbl", SHAPE, tmp_path), numbered())
+    for name in ("plain", "part"):
+        result = run("gdal_hsi_info", tmp_path / f"{name}.lbl")
+        assert result.code == 1 and "without quotes (^IMAGE = " in first_error(result)
+        assert '"CUBE.IMG"' in result.err
+
+
+@pytest.mark.parametrize("ending, words", [("bil", "WAVELENGTHS\n{}\nWAVELENGTHS_END\n"), ("bil", "WAVELENGTHS {}"), ("raw", "wavelengths\n{}\nWAVELENGTHS_END\n")])
+def test_wavelengths_of_an_esri_header(tmp_path, ending, words):
+    nm = [900, 901.25, 902.5]
+    numbered().transpose(1, 0, 2).astype("<u2").tofile(tmp_path / f"e.{ending}")
+    (tmp_path / "e.hdr").write_text("BYTEORDER I\nLAYOUT BIL\nNROWS 4\nNCOLS 6\nNBANDS 3\nNBITS 16\nBANDROWBYTES 12\nTOTALROWBYTES 36\n"
+                                    "BANDGAPBYTES 0\n" + words.format("\n".join(map(str, nm))))
+    for name in (f"e.{ending}", "e.hdr"):
+        facts = json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / name)).out)
+        assert facts["wavelengths_nm"] == nm and facts["driver"] == "EHdr"
+        np.testing.assert_array_equal(seen_pixels(tmp_path / name, SHAPE, tmp_path), numbered())
+    succeed(run("gdal_hsi_spp", "-q", "-ws", 3, tmp_path / "e.hdr", tmp_path / "o.dat"))
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "o.dat")).out)["wavelengths_nm"] == nm

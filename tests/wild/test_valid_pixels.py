@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import cube, read, run, succeed, write_scene
+from conftest import cube, gdal, read, run, succeed, write_scene
 
 BANDS, LINES, SAMPLES = 6, 20, 24
 SMALLEST = np.float32(1.4e-45)  # the smallest float
@@ -98,3 +98,47 @@ def test_scenes_are_compared_where_pixels_are_valid(scene, tmp_path):
     for second in (folder / "scene.tif", other):
         found = json.loads(succeed(run("gdal_hsi_compare", "-json", folder / "scene.tif", second)).out)
         assert found["pixels"]["compared"] == valid.sum()
+
+
+LOWEST = float(np.finfo("f4").min)
+
+
+@pytest.mark.parametrize("dtype, told, stored", [
+    ("f4", "-3.402823e+38", LOWEST), ("f4", "-3.40282e+38", LOWEST), ("f4", "-3.4028235e+38", LOWEST), ("f4", "1e20", 1e20),
+    ("f4", "-9999.0", -9999), ("f4", "-1.0e-5", -1e-5), ("f8", "-1.797693e+308", np.finfo("f8").min), ("f8", "1e20", float(np.float32(1e20))),
+    ("f8", "-3.402823e+38", LOWEST), ("i2", "-9999.0", -9999), ("i4", "-2147483648.0", -2**31)])
+def test_nodata_values_with_few_digits(tmp_path, dtype, told, stored):
+    """As ArcGIS and %g write them. Whether GDAL masks them is the reference (tests/raster/convert_test.cpp has more), for
+    readers of their own and GDAL's, and for -srcnodata."""
+    data = np.floor(cube(8, 7, 3)).astype(dtype)
+    data[:, 2, 3] = data[:, 0, 0] = stored
+    plain, raw = tmp_path / "plain.tif", tmp_path / "raw.dat"
+    write_scene(plain, data, "GTiff", dtype)
+    data.tofile(raw)
+    layout = {"f4": 4, "f8": 5, "i2": 2, "i4": 3}[dtype]
+    (tmp_path / "raw.hdr").write_text(f"ENVI\nsamples = 8\nlines = 7\nbands = 3\nheader offset = 0\ndata type = {layout}\n"
+                                      f"interleave = bsq\nbyte order = 0\ndata ignore value = {told}\n")
+    for name, options in {"tiled.tif": ["-of", "GTiff", "-co", "TILED=YES", "-co", "COMPRESS=DEFLATE"], "pixels.tif": ["-co", "INTERLEAVE=PIXEL"],
+                          "scene.vrt": ["-of", "VRT"]}.items():
+        gdal.Translate(str(tmp_path / name), str(plain), options=[*options, "-a_nodata", told])
+    for name, options in {"raw.dat": [], "tiled.tif": [], "pixels.tif": [], "scene.vrt": [], "plain.tif": ["-srcnodata", told]}.items():
+        seen = json.loads(succeed(run("gdal_hsi_info", "-json", "-count", *options, tmp_path / name)).out)
+        assert seen["valid_pixels"] == 54, name
+
+
+def test_labels_with_nodata_of_few_digits(tmp_path):
+    labels = np.ones((1, 7, 8), "f4")
+    labels[0, :, 4:] = 2
+    labels[0, 2, 3] = np.finfo("f4").max
+    write_scene(tmp_path / "plain.tif", labels, "GTiff")
+    gdal.Translate(str(tmp_path / "labels.tif"), str(tmp_path / "plain.tif"), noData=3.40282e38)
+    told = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "labels.tif", tmp_path / "labels.tif")).out)
+    assert told["pixels"] == 55, told
+
+
+@pytest.mark.parametrize("dtype, told", [("u1", "-9999"), ("u2", "70000"), ("i2", "0.5"), ("f4", "1e39")])
+def test_nodata_that_the_type_cannot_hold_is_told(tmp_path, dtype, told):
+    write_scene(tmp_path / "s.tif", np.floor(cube(8, 7, 3, scale=50)).clip(1, 250), "GTiff", dtype)
+    result = succeed(run("gdal_hsi_info", "-srcnodata", told, tmp_path / "s.tif"))
+    name = {"u1": "Byte", "u2": "UInt16", "i2": "Int16", "f4": "Float32"}[dtype]
+    assert "is ignored: " + name + " cannot hold it" in result.err, result.err

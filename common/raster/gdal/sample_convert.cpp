@@ -90,13 +90,60 @@ float as_float(T v) {
     }
 }
 
+/// Values from `low` to `high` are nodata.
+template <class T>
+struct Range {
+    T low{}, high{};
+    bool holds(T v) const {
+        if constexpr (std::is_integral_v<T>) return v == low; // and that alone
+        return (v >= low) & (v <= high);
+    }
+};
+
+template <class T>
+Range<T> range_of(const NodataMatch& nodata) {
+    Range<T> range;
+    std::memcpy(&range.low, nodata.low, sizeof range.low);
+    std::memcpy(&range.high, nodata.high, sizeof range.high);
+    return range;
+}
+
+/// GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is that of floats for both types.
+template <class T>
+bool equal_to_gdal(T a, T b) {
+    constexpr int steps = 2;
+    return a == b || std::abs(a - b) < std::numeric_limits<float>::epsilon() * std::abs(a + b) * steps;
+}
+
+/// The value farthest from `nodata` on the way to `end` that is equal to it; `end` is not, or all are.
+template <class T>
+T farthest_equal(T nodata, T end) {
+    if (equal_to_gdal(end, nodata)) return end;
+    for (T inside = nodata, outside = end;;) {
+        const T middle = inside + (outside - inside) / 2;
+        if (middle == inside || middle == outside) return inside;
+        (equal_to_gdal(middle, nodata) ? inside : outside) = middle;
+    }
+}
+
+template <class T>
+Range<T> range_around(T nodata) {
+    if (nodata == 0 || std::isinf(nodata)) return {nodata, nodata};
+    constexpr T beyond = T(1e-5); // the tolerance is 4.8e-7
+    const T most = std::copysign(std::numeric_limits<T>::max(), nodata);
+    const bool overflows = std::isinf(nodata + nodata);
+    const T inner = farthest_equal(nodata, overflows ? T{0} : nodata - nodata * beyond),
+            outer = overflows ? most : farthest_equal(nodata, nodata + nodata * beyond);
+    return nodata < 0 ? Range<T>{outer, inner} : Range<T>{inner, outer};
+}
+
 template <class T, bool Swapped, bool Match>
-void convert(const unsigned char* src, ptrdiff_t stride, T nodata, float* dst, size_t count) {
+void convert(const unsigned char* src, ptrdiff_t stride, Range<T> nodata, float* dst, size_t count) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     const auto one = [&](const unsigned char* p) {
         const T v = load<T, Swapped>(p);
         if constexpr (Match)
-            return v == nodata ? nan : as_float(v);
+            return nodata.holds(v) ? nan : as_float(v);
         else
             return as_float(v);
     };
@@ -169,7 +216,8 @@ double NodataValue::as_double() const {
 }
 
 bool operator==(const NodataMatch& a, const NodataMatch& b) {
-    return a.active == b.active && std::memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
+    return a.active == b.active && std::memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0 &&
+           std::memcmp(a.low, b.low, sizeof a.low) == 0 && std::memcmp(a.high, b.high, sizeof a.high) == 0;
 }
 
 NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
@@ -177,12 +225,14 @@ NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
         T value{};
+        Range<T> range;
         if constexpr (std::is_floating_point_v<T>) {
             const double v = nodata.as_double();
             if (std::isnan(v)) return;
             // Files carry the lowest float with few digits: what rounds to a finite float still is one.
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
+            range = range_around(value);
         } else if (nodata.kind == GDT_Int64) {
             if constexpr (std::is_unsigned_v<T>) {
                 if (nodata.whole < 0) return;
@@ -200,10 +250,24 @@ NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
             if (!(v >= low && v < end) || v != std::floor(v)) return;
             value = static_cast<T>(v);
         }
+        if constexpr (std::is_integral_v<T>) range = {value, value};
         match.active = true;
         std::memcpy(match.bytes, &value, sizeof value);
+        std::memcpy(match.low, &range.low, sizeof value);
+        std::memcpy(match.high, &range.high, sizeof value);
     });
     return match;
+}
+
+std::optional<NodataRange> nodata_range(const NodataValue& nodata, GDALDataType type) {
+    const NodataMatch match = match_in_type(nodata, is_half(type) ? GDT_Float32 : type);
+    if (!match.active) return std::nullopt;
+    NodataRange range;
+    with_type(is_half(type) ? GDT_Float32 : type, [&](auto tag) {
+        const auto [low, high] = range_of<decltype(tag)>(match);
+        range = {static_cast<double>(low), static_cast<double>(high)};
+    });
+    return range;
 }
 
 bool exact_in_float(GDALDataType type) {
@@ -224,18 +288,17 @@ void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swappe
     const auto* bytes = static_cast<const unsigned char*>(src);
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
-        T value{};
-        std::memcpy(&value, nodata.bytes, sizeof value);
+        const Range<T> nothing = range_of<T>(nodata);
         if (swapped && sizeof(T) > 1) {
             if (nodata.active)
-                convert<T, true, true>(bytes, stride, value, dst, count);
+                convert<T, true, true>(bytes, stride, nothing, dst, count);
             else
-                convert<T, true, false>(bytes, stride, value, dst, count);
+                convert<T, true, false>(bytes, stride, nothing, dst, count);
         } else {
             if (nodata.active)
-                convert<T, false, true>(bytes, stride, value, dst, count);
+                convert<T, false, true>(bytes, stride, nothing, dst, count);
             else
-                convert<T, false, false>(bytes, stride, value, dst, count);
+                convert<T, false, false>(bytes, stride, nothing, dst, count);
         }
     });
 }
@@ -257,14 +320,13 @@ void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType ty
     const bool real = as == GDT_Float64;
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
-        T nothing{};
-        std::memcpy(&nothing, nodata.bytes, sizeof nothing);
+        const Range<T> nothing = range_of<T>(nodata);
         for (size_t i = 0; i < count; ++i) {
             const unsigned char* const p = bytes + static_cast<ptrdiff_t>(i) * stride;
             const T v = swapped ? load<T, true>(p) : load<T, false>(p);
-            dst[i] = v != v || (nodata.active && v == nothing) ? std::numeric_limits<float>::quiet_NaN()
-                     : part < SamplePart::low_bits             ? left_over(v, part)
-                                                               : bits_of(v, real, part);
+            dst[i] = v != v || (nodata.active && nothing.holds(v)) ? std::numeric_limits<float>::quiet_NaN()
+                     : part < SamplePart::low_bits                 ? left_over(v, part)
+                                                                   : bits_of(v, real, part);
         }
     });
 }
@@ -299,10 +361,14 @@ void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void*
     });
 }
 
-void blank(float* values, size_t count, float nodata) {
+void blank(float* values, size_t count, const NodataMatch& nodata, GDALDataType type) {
+    if (!nodata.active) return;
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    Range<float> nothing;
+    to_floats(nodata.low, 0, type, false, NodataMatch{}, &nothing.low, 1);
+    to_floats(nodata.high, 0, type, false, NodataMatch{}, &nothing.high, 1);
     for (size_t i = 0; i < count; ++i)
-        values[i] = values[i] == nodata ? nan : values[i];
+        values[i] = nothing.holds(values[i]) ? nan : values[i];
 }
 
 void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t pixels, float* const* rows) {
@@ -383,11 +449,9 @@ StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata
         }
     });
     if (!nodata) return;
-    const NodataMatch match = match_in_type(*nodata, type);
-    m_replace = match.active;
+    m_nodata = match_in_type(*nodata, type);
     m_real = nodata->as_double();
-    std::memcpy(m_value, match.bytes, sizeof m_value);
-    if (!m_replace || m_type == GDT_Float32 || m_type == GDT_Float64) return;
+    if (!m_nodata.active || m_type == GDT_Float32 || m_type == GDT_Float64) return;
     NodataValue beside = *nodata;
     if (beside.kind == GDT_Float64 &&
         (type == GDT_Int64 || type == GDT_UInt64)) { // whose steps it may not know
@@ -409,10 +473,10 @@ StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata
 template <class Bits>
 void StoreRule::replace(const float* values, size_t count, unsigned char* samples) const {
     Bits nothing, beside;
-    std::memcpy(&nothing, m_value, sizeof nothing);
+    std::memcpy(&nothing, m_nodata.bytes, sizeof nothing);
     std::memcpy(&beside, m_beside, sizeof beside);
     int64_t moved = 0;
-    const bool replaces = m_replace;
+    const bool replaces = m_nodata.active;
     for (size_t i = 0; i < count; ++i) {
         Bits stored;
         std::memcpy(&stored, samples + i * sizeof stored, sizeof stored);
@@ -477,32 +541,43 @@ void StoreRule::count_lost(const float* values, size_t count) const {
 }
 
 std::optional<StoreRule::Move> StoreRule::move() const {
-    if (!m_replace || !floats()) return std::nullopt;
+    if (!m_nodata.active || !floats()) return std::nullopt;
     float nodata;
-    std::memcpy(&nodata, m_value, sizeof nodata);
-    return Move{nodata, nodata == 0 ? std::numeric_limits<float>::min() : std::nextafter(nodata, 0.0f)};
+    std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
+    const auto [low, high] = range_of<float>(m_nodata);
+    return Move{nodata, low, high, beside_real<float>()};
 }
 
 void StoreRule::finish(float* values, size_t count) const {
     const auto moved = move();
     if (!moved) return;
-    const auto [nodata, beside] = *moved;
+    const float nodata = moved->from, beside = moved->to;
+    const Range<float> nothing{moved->low, moved->high};
     for (size_t i = 0; i < count; ++i) {
-        const float v = values[i], kept = v == nodata ? beside : v;
+        const float v = values[i], kept = nothing.holds(v) ? beside : v;
         values[i] = v != v ? nodata : kept;
     }
 }
 
+/// The nearest value towards zero that is not nodata; of the nodata value 0 the smallest normal float.
+template <class Real>
+Real StoreRule::beside_real() const {
+    const Range<Real> nothing = range_of<Real>(m_nodata);
+    const Real inner = nothing.low > 0 ? nothing.low : nothing.high;
+    return inner == 0 ? static_cast<Real>(std::numeric_limits<float>::min()) : std::nextafter(inner, Real{0});
+}
+
 template <class Real>
 void StoreRule::finish_reals(const float* values, size_t count, Real* samples) const {
-    if (!m_replace) return;
-    const auto nodata = static_cast<Real>(m_real);
-    const Real beside =
-        nodata == 0 ? static_cast<Real>(std::numeric_limits<float>::min()) : std::nextafter(nodata, Real{0});
+    if (!m_nodata.active) return;
+    Real nodata;
+    std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
+    const Real beside = beside_real<Real>();
+    const Range<Real> nothing = range_of<Real>(m_nodata);
     for (size_t i = 0; i < count; ++i) {
         if (values[i] != values[i])
             samples[i] = nodata;
-        else if (samples[i] == nodata)
+        else if (nothing.holds(samples[i]))
             samples[i] = beside;
     }
 }
@@ -551,7 +626,7 @@ void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, v
                         static_cast<int>(m_bytes), static_cast<GPtrDiff_t>(n));
     }
     finish_stored(values, count, samples);
-    if (m_replace || !(m_type == GDT_Float32 || m_type == GDT_Float64)) return;
+    if (m_nodata.active || !(m_type == GDT_Float32 || m_type == GDT_Float64)) return;
     for (size_t i = 0; i < count; ++i) { // without a nodata value floats have NaN
         if (values[i] == values[i]) continue;
         if (m_type == GDT_Float32)

@@ -20,10 +20,13 @@
 
 namespace hsi::raster {
 
-/// A nodata value in a file's own type.
+/// A nodata value in a file's own type, and the stored values that it stands for. Each member is one value of
+/// the type in this machine's byte order.
 struct NodataMatch {
     bool active = false;
-    alignas(8) unsigned char bytes[8] = {}; ///< one value of the type, native byte order
+    alignas(8) unsigned char bytes[8] = {}; ///< the nodata value
+    alignas(8) unsigned char low[8] = {};   ///< the stored values from `low` to `high` are nodata
+    alignas(8) unsigned char high[8] = {};
     friend bool operator==(const NodataMatch& a, const NodataMatch& b);
 };
 
@@ -37,8 +40,21 @@ struct InvalidSamples {
 void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, GDALDataType type,
                    bool swapped, float* dst, size_t count);
 
-/// Inactive when no value of `type` can equal it (out of range, fractional for an integer type, NaN).
+/// Returns the stored values that a nodata value stands for: the one rule of readers, labels and writers.
+/// Integers are nodata where they equal it. Real numbers are nodata where GDAL's mask bands say so
+/// (ARE_REAL_EQUAL in gdal_priv.h): where |v - nodata| < 2 * 2^-23 * |v + nodata|, computed in the file's
+/// type. So a nodata value may have as few as six or seven digits, in Float64 files as well. The sum
+/// overflows for values of more than half the type's range; then all values that make it overflow are nodata:
+/// -3.40282e+38 in a file of floats stands for everything below about -4e32. Inactive when no value of `type`
+/// can equal it (out of range, fractional for an integer type, NaN).
 NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type);
+/// The same values as doubles, for whom reads samples of `type` as such.
+struct NodataRange {
+    double low = 0, high = 0;
+    bool holds(double value) const { return value >= low && value <= high; }
+};
+/// Nullopt where match_in_type() is inactive.
+std::optional<NodataRange> nodata_range(const NodataValue& nodata, GDALDataType type);
 
 /// True for types that every float tells apart: comparing after conversion is the same as before.
 bool exact_in_float(GDALDataType type);
@@ -47,7 +63,7 @@ bool convertible(GDALDataType type);
 /// Float16 of GDAL 3.11 and newer, which older ones read as Float32. GDAL's RasterIO makes Float32 of it.
 bool is_half(GDALDataType type);
 
-/// dst[i] = the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN where it equals nodata.
+/// dst[i] = the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN where it is nodata.
 /// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.
 void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
@@ -73,8 +89,9 @@ void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType ty
 /// A sample of `type` from its parts, `step` floats apart, none of which is NaN.
 void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample);
 
-/// values[i] = NaN where it equals nodata.
-void blank(float* values, size_t count, float nodata);
+/// values[i] = NaN where it is nodata. The values are those of a file of `type`, which must be
+/// exact_in_float().
+void blank(float* values, size_t count, const NodataMatch& nodata, GDALDataType type);
 
 /// rows[k][i] = src[i * pixel_stride + first + k]: pixels to bands. k < bands, i < pixels.
 void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t pixels, float* const* rows);
@@ -108,9 +125,10 @@ class StoreRule {
     /// `step`: floats from one part of a value to the next.
     void store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const;
 
-    /// What finish() makes of a value that is nodata by chance; none where nothing is moved.
+    /// Values from `low` to `high` would be read as the nodata value `from`: finish() makes them `to`.
+    /// Nullopt where nothing is moved.
     struct Move {
-        float from = 0, to = 0;
+        float from = 0, low = 0, high = 0, to = 0;
     };
     std::optional<Move> move() const;
     /// For Float32 outputs: in place.
@@ -149,6 +167,8 @@ class StoreRule {
     void replace(const float* values, size_t count, unsigned char* samples) const;
     /// Nodata in the place of NaN, and what is nodata by chance moved.
     template <class Real>
+    Real beside_real() const;
+    template <class Real>
     void finish_reals(const float* values, size_t count, Real* samples) const;
     void finish_stored(const float* values, size_t count, void* samples) const;
     void count_lost(const float* values, size_t count) const;
@@ -156,8 +176,7 @@ class StoreRule {
     GDALDataType m_type = GDT_Float32, m_from = GDT_Unknown;
     int m_parts = 1;
     size_t m_bytes = 4;
-    bool m_replace = false;                    ///< NaN becomes m_value
-    alignas(8) unsigned char m_value[8] = {};  ///< nodata in the output's type
+    NodataMatch m_nodata;                      ///< in the output's type
     double m_real = 0;                         ///< nodata as a number
     alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next one towards zero
     double m_beside_real = 0;

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/numbered_labels.h"
 #include "raster/metadata/envi_file.h"
@@ -25,10 +26,14 @@ namespace {
 
 using Legend = std::map<int, LabelClass>;
 
-void read_categories(GDALRasterBand& band, Legend& legend) {
+void read_categories(GDALRasterBand& band, const EnviHeader& header, Legend& legend) {
     const CPLStringList names(band.GetCategoryNames(), FALSE);
+    const auto of_header = envi_class_names(header);
+    const bool quoted = of_header.size() == static_cast<size_t>(names.Count());
     for (int i = 0; i < names.Count() && i <= max_class; ++i)
-        if (std::string name = clean_name(names[i]); !name.empty()) legend[i].name = std::move(name);
+        if (std::string name = clean_name(quoted ? of_header[static_cast<size_t>(i)].c_str() : names[i]);
+            !name.empty())
+            legend[i].name = std::move(name);
 }
 
 void read_colour_table(GDALRasterBand& band, Legend& legend) {
@@ -93,12 +98,15 @@ class RasterLabels final : public NumberedLabels {
                         GDALGetDataTypeName(m_band->GetRasterDataType()) + "), not labels");
         m_own.samples = m_dataset->GetRasterXSize();
         m_own.lines = m_dataset->GetRasterYSize();
-        const std::string header = envi_header_of(*m_dataset);
-        m_own.geotransform =
-            geotransform_of(*m_dataset, header.empty() ? EnviHeader() : read_envi_header(header));
+        if (const std::string header = envi_header_of(*m_dataset); !header.empty())
+            m_header = read_envi_header(header);
+        m_own.geotransform = geotransform_of(*m_dataset, m_header);
         m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
         // By way of nodata_of(): 64-bit types have a function of their own.
-        if (const auto nodata = nodata_of(*m_band)) m_nodata = nodata->as_double();
+        if (const auto nodata = nodata_of(*m_band)) {
+            m_nodata = nodata->as_double();
+            m_nothing = nodata_range(*nodata, m_band->GetRasterDataType());
+        }
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
         if (!m_mask) read_legend(options.zero);
         place(grid);
@@ -140,7 +148,7 @@ class RasterLabels final : public NumberedLabels {
 
     void read_legend(ZeroMeans zero) {
         Legend legend;
-        read_categories(*m_band, legend);
+        read_categories(*m_band, m_header, legend);
         read_attribute_table(*m_band, legend);
         decide_zero(zero, legend.count(0) > 0 ? legend[0].name : std::string());
         read_colour_table(*m_band, legend);
@@ -208,7 +216,7 @@ class RasterLabels final : public NumberedLabels {
         if (status != CE_None) throw Error("'" + m_path + "' cannot be read: " + errors.text());
         m_seen = true;
         for (size_t i = 0; i < n; ++i)
-            if ((m_nodata && values[i] == *m_nodata) || (m_masked && m_valid[i] == 0))
+            if ((m_nothing && m_nothing->holds(values[i])) || (m_masked && m_valid[i] == 0))
                 values[i] = std::numeric_limits<double>::quiet_NaN();
     }
 
@@ -277,6 +285,8 @@ class RasterLabels final : public NumberedLabels {
     Transformation m_transformation; ///< scene to file; null when they share an SRS
     GeoTransform m_inverse{};        ///< of the file
     double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and the one of its centre; 0: none
+    EnviHeader m_header;             ///< without fields where the file has none
+    std::optional<NodataRange> m_nothing;
     bool m_masked = false, m_same = false;
     std::vector<double> m_values, m_x, m_y;
     std::vector<int> m_ok;

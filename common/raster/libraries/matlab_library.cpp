@@ -94,7 +94,7 @@ SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands)
     }
     if (const MatlabVariable* const wavelengths = find_matlab_wavelengths(*file, bands)) {
         library.wavelengths_nm = file->numbers(*wavelengths);
-        wavelengths_to_nm(library, name, stated_unit(wavelengths->name));
+        wavelengths_to_nm(library, name, matlab_wavelength_units(*wavelengths));
     }
     return library;
 }

@@ -41,6 +41,16 @@ bool list_for_gdal(const std::string& key) {
     return names.count(key) > 0;
 }
 
+/// GDAL knows the datums of North America by one name, and takes WGS 84 for others.
+std::string datum_for_gdal(const std::string& name) {
+    std::string plain;
+    for (const char c : upper(name))
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) plain += c;
+    return plain == "NAD83" || plain == "NAD1983"   ? "North America 1983"
+           : plain == "NAD27" || plain == "NAD1927" ? "North America 1927"
+                                                    : name;
+}
+
 /// The fields in the manner that GDAL reads. Long ones last: it gives up at 10 MB.
 EnviHeader in_gdals_manner(const EnviHeader& header) {
     std::vector<EnviField> fields;
@@ -49,6 +59,12 @@ EnviHeader in_gdals_manner(const EnviHeader& header) {
         if (list_for_gdal(envi_key(f.key)))
             for (const std::string& element : envi_list(f.value))
                 elements.push_back(envi_name(element));
+        if (envi_key(f.key) == "map info") {
+            const auto list = envi_list(f.value);
+            for (const std::string& element : list)
+                elements.push_back(datum_for_gdal(element));
+            if (elements == list) elements.clear();
+        }
         fields.push_back({envi_key(f.key), elements.empty() ? f.value : envi_list_text(elements)});
     }
     std::stable_sort(fields.begin(), fields.end(),
@@ -165,13 +181,14 @@ std::map<std::string, std::string> gdals_fields(const std::string& text) {
 
 bool gdal_reads_alike(const std::string& path) {
     const auto theirs = gdals_fields(file_text(path));
-    const EnviHeader ours = in_gdals_manner(read_envi_header(path));
-    return std::all_of(ours.fields().begin(), ours.fields().end(), [&](const EnviField& f) {
-        std::string key = f.key;
-        std::replace(key.begin(), key.end(), ' ', '_');
-        const auto at = theirs.find(key);
-        return at != theirs.end() && at->second == without_blanks(f.value);
-    });
+    const EnviHeader header = read_envi_header(path), ours = in_gdals_manner(header);
+    return header.unreadable().empty() &&
+           std::all_of(ours.fields().begin(), ours.fields().end(), [&](const EnviField& f) {
+               std::string key = f.key;
+               std::replace(key.begin(), key.end(), ' ', '_');
+               const auto at = theirs.find(key);
+               return at != theirs.end() && at->second == without_blanks(f.value);
+           });
 }
 
 // Data and header
@@ -315,6 +332,17 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
     return EnviFile{found, path};
 }
 
+std::string data_of_esri_header(const std::string& path) {
+    constexpr size_t some = 65536;
+    if (!is_header_name(path) || is_envi_header(path)) return {};
+    const std::string text = upper(beginning_of_file(path, some));
+    for (const char* key : {"NROWS", "NCOLS"})
+        if (text.find(key) == std::string::npos) return {};
+    for (const std::string& name : envi_data_names(path))
+        if (size_of(name) > 0) return name;
+    return {};
+}
+
 std::optional<EnviFile> all_samples(const std::string& path) {
     if (!is_local(path) || is_header_name(path)) return std::nullopt;
     const std::string name = envi_header_beside(path);
@@ -353,6 +381,10 @@ DatasetHandle open_in_gdal(const Opening& opening) {
     EnviFile file{opening.path, opening.header};
     if (file.header.empty())
         if (auto named = envi_file_of_header(opening.path)) file = *named;
+    const bool any_driver = opening.drivers.empty();
+    if (const std::string data = file.header.empty() && any_driver ? data_of_esri_header(file.data) : "";
+        !data.empty())
+        return open_plainly(data, opening, {"EHdr"});
     if (!file.header.empty()) {
         // Whatever the data look like, they are this header's.
         DatasetHandle dataset = open_plainly(file.data, opening, {"ENVI"});

@@ -21,6 +21,10 @@ namespace hsi::raster {
 /// \throws Error when it is a header and has no data, or cannot be read (read_envi_header()).
 std::optional<EnviFile> envi_file_of_header(const std::string& path);
 
+/// The data file of an ESRI header (GDAL's driver EHdr) named by the user; empty for other files, and where
+/// there are no data beside it.
+std::string data_of_esri_header(const std::string& path);
+
 /// The names that the data of an ENVI header `x.hdr` may have, in the order in which they are looked for.
 std::vector<std::string> envi_data_names(const std::string& header);
 

@@ -13,6 +13,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -47,9 +48,9 @@ std::string take_line(std::string_view& rest) {
 }
 
 /// "wavelength =" may have its list begin in the next line.
-bool next_opens_list(std::string_view rest) {
+bool next_opens_list(std::string_view rest, const char* brackets) {
     const std::string_view next = trim(rest);
-    return !next.empty() && next.front() == '{';
+    return !next.empty() && std::strchr(brackets, next.front()) != nullptr;
 }
 
 /// Takes lines up to the one that closes the list that `value` opens; what stands behind it goes.
@@ -105,6 +106,190 @@ bool in_utf16(std::string_view text) {
     const std::string_view begin = text.substr(0, 2);
     return begin == "\xff\xfe" || begin == "\xfe\xff" ||
            (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0'));
+}
+
+// Lists in other manners than ENVI's
+// -----------------------------------------------------------------------------------------------------------------
+
+/// Fields that are lists of numbers.
+bool is_number_list(const std::string& key) {
+    static const std::set<std::string> names = {"wavelength",
+                                                "wavelengths",
+                                                "fwhm",
+                                                "bbl",
+                                                "default bands",
+                                                "class lookup",
+                                                "correction factors",
+                                                "smoothing factors",
+                                                "data gain values",
+                                                "data offset values",
+                                                "data reflectance gain values",
+                                                "data reflectance offset values"};
+    return names.count(key) > 0;
+}
+
+/// Fields that are lists of names, or of names and numbers.
+bool is_text_list(const std::string& key) {
+    static const std::set<std::string> names = {"band names", "class names",     "spectra names",
+                                                "map info",   "projection info", "geo points"};
+    return names.count(key) > 0;
+}
+
+/// "[1, 2]", "(1, 2)", "array([1, 2])", "np.array([1, 2])".
+bool opens_python_list(std::string_view value) {
+    const size_t bracket = value.find_first_of("[(");
+    if (bracket == std::string_view::npos) return false;
+    const std::string_view word = value.substr(0, bracket);
+    return word.empty() || word == "array" || word == "np.array" || word == "numpy.array";
+}
+
+/// The list's last bracket, which is that of the first one; npos where it is not closed. Brackets in quotes
+/// do not count.
+size_t end_of_python_list(std::string_view value) {
+    int open = 0;
+    char quote = 0;
+    for (size_t i = 0; i < value.size(); ++i) {
+        const char c = value[i];
+        if (quote != 0) {
+            if (c == quote) quote = 0;
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+        } else if (c == '[' || c == '(') {
+            ++open;
+        } else if ((c == ']' || c == ')') && --open == 0) {
+            return i;
+        }
+    }
+    return std::string_view::npos;
+}
+
+bool only_numbers(std::string_view line) {
+    return line.find_first_of("0123456789") != std::string_view::npos &&
+           line.find_first_not_of("0123456789+-.eE,; \t") == std::string_view::npos;
+}
+
+/// Takes the lines that belong to a list that is in no braces.
+void complete_other_list(const std::string& key, std::string& value, std::string_view& rest) {
+    const bool python = opens_python_list(value);
+    if (!python && !value.empty() && !only_numbers(value) && value.back() != ',') return;
+    while (!rest.empty() && !(python && end_of_python_list(value) != std::string::npos)) {
+        std::string_view ahead = rest;
+        const std::string line = take_line(ahead);
+        const bool field = line.find('=') != std::string::npos && line.find("dtype=") == std::string::npos;
+        const bool more = python || line.empty() || only_numbers(line) ||
+                          (is_text_list(key) && !value.empty() && value.back() == ',');
+        if (field || !more) return;
+        if (!line.empty()) value += '\n' + line;
+        rest = ahead;
+    }
+}
+
+/// Numbers without Python's brackets and types: "[np.float64(450.0), 460]" -> "450.0, 460".
+std::string without_brackets(std::string_view value) {
+    if (const size_t type = value.find("dtype="); type != std::string_view::npos)
+        value = value.substr(0, type);
+    std::string out;
+    for (const char c : value) {
+        if (c == '(') // with the name of what it belongs to
+            while (!out.empty() && (std::isalnum(static_cast<unsigned char>(out.back())) != 0 ||
+                                    out.back() == '.' || out.back() == '_'))
+                out.pop_back();
+        out += std::strchr("[](){}\"'", c) != nullptr ? ' ' : c;
+    }
+    return out;
+}
+
+/// The elements between commas, of numbers also those between semicolons or blanks.
+std::vector<std::string> parted_numbers(std::string text) {
+    while (!text.empty() && (is_blank(text.back()) || text.back() == ','))
+        text.pop_back();
+    if (text.find(',') != std::string::npos) {
+        auto list = envi_list("{" + text + "}");
+        while (!list.empty() && list.back().empty())
+            list.pop_back();
+        return list;
+    }
+    std::vector<std::string> out;
+    std::string one;
+    for (const char c : text + " ")
+        if (!is_blank(c) && c != ';') {
+            one += c;
+        } else if (!one.empty()) {
+            out.push_back(std::move(one));
+            one.clear();
+        }
+    return out;
+}
+
+bool are_numbers(const std::vector<std::string>& list) {
+    return !list.empty() && std::all_of(list.begin(), list.end(),
+                                        [](const std::string& one) { return envi_number(one).has_value(); });
+}
+
+/// numpy parts texts in quotes by blanks: "'a' 'b'" -> "'a', 'b'".
+std::string with_commas(std::string_view text) {
+    std::string out;
+    char quote = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        out += c;
+        const bool closes = quote != 0 && c == quote;
+        if (quote == 0 && (c == '"' || c == '\'')) quote = c;
+        if (!closes) continue;
+        quote = 0;
+        const std::string_view behind = trim(text.substr(i + 1));
+        if (!behind.empty() && (behind.front() == '"' || behind.front() == '\'')) out += ',';
+    }
+    return out;
+}
+
+/// Thrown for a list that cannot be read.
+struct Unreadable {
+    const char* why;
+};
+
+/// The value of a known list in braces; values that are in ENVI's manner stay as they are.
+std::string in_braces(const std::string& key, const std::string& value) {
+    const bool numbers = is_number_list(key), python = opens_python_list(value);
+    const auto refuse_dots = [](const std::vector<std::string>& list) {
+        for (const std::string& one : list)
+            if (one.find("...") != std::string::npos) throw Unreadable{"elements are left out ('...')"};
+    };
+    if (python) {
+        const size_t end = end_of_python_list(value);
+        if (end == std::string::npos) throw Unreadable{"its bracket is not closed"};
+        const std::string_view behind = without_comment(std::string_view(value).substr(end + 1));
+        if (!numbers && !behind.empty()) return value; // "(c) 2020, somebody"
+        const std::string_view inner = std::string_view(value).substr(0, end + 1);
+        if (numbers) {
+            const auto list = parted_numbers(without_brackets(inner));
+            refuse_dots(list);
+            return envi_list_text(list);
+        }
+        std::string_view elements = inner.substr(inner.find_first_of("[("));
+        if (const size_t type = elements.rfind(", dtype="); type != std::string_view::npos)
+            elements = elements.substr(0, type); // which closes the outer bracket
+        while (elements.size() > 1 && std::strchr("[(", elements.front()) != nullptr) {
+            elements.remove_prefix(1);
+            if (std::strchr("])", elements.back()) != nullptr) elements.remove_suffix(1);
+            elements = trim(elements);
+        }
+        refuse_dots(envi_list("{" + std::string(elements) + "}"));
+        return "{" + with_commas(elements) + "}";
+    }
+    if (!numbers) {
+        const bool one_line = value.find_first_of("{[(\n") == std::string::npos;
+        return (key == "map info" || key == "projection info") && one_line &&
+                       value.find(',') != std::string::npos
+                   ? "{" + value + "}"
+                   : value;
+    }
+    const bool braces = is_envi_list(value);
+    if (braces && value.find_first_of("[(") == std::string::npos && value.find(',') != std::string::npos)
+        return value;
+    const auto list = parted_numbers(without_brackets(value));
+    if (value.find_first_of("[(") != std::string::npos) refuse_dots(list);
+    return are_numbers(list) && (braces || list.size() > 1) ? envi_list_text(list) : value;
 }
 
 /// "key = value" in lines that GDAL takes.
@@ -220,6 +405,38 @@ std::string envi_list_text(const std::vector<std::string>& elements) {
     return out + "}";
 }
 
+std::vector<std::string> envi_class_names(const EnviHeader& header) {
+    const auto list = [&](const char* key) {
+        const std::string* const text = header.find(key);
+        return text ? envi_list(*text) : std::vector<std::string>();
+    };
+    auto names = list("class names"), quoted = list(quoted_names_field);
+    // Whoever has changed "class names" since means the new ones.
+    const bool same =
+        std::equal(names.begin(), names.end(), quoted.begin(), quoted.end(),
+                   [](const std::string& a, const std::string& b) { return a == trim(envi_name(b)); });
+    return same ? quoted : names;
+}
+
+void set_quoted_class_names(EnviHeader& header, const std::vector<std::string>& names) {
+    std::vector<std::string> quoted;
+    bool any = false;
+    for (std::string name : names) {
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return c == '{' || c == '}'; }, ' ');
+        const bool both = name.find('"') != std::string::npos && name.find('\'') != std::string::npos;
+        if (trim(envi_name(name)) == name || both) {
+            quoted.push_back(envi_name(name));
+            continue;
+        }
+        const char* const quote = name.find('"') == std::string::npos ? "\"" : "'";
+        quoted.push_back(quote + name + quote);
+        any = true;
+    }
+    header.erase(quoted_names_field);
+    if (any) header.set(quoted_names_field, envi_list_text(quoted));
+}
+
 EnviHeader EnviHeader::parse(std::string_view text) {
     EnviHeader header;
     while (!text.empty()) {
@@ -233,16 +450,54 @@ EnviHeader EnviHeader::parse(std::string_view text) {
             key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         }
         std::string value(trim(std::string_view(line).substr(equals + 1)));
-        while (value.empty() && next_opens_list(text))
+        const std::string name = envi_key(key);
+        const bool is_list = is_number_list(name) || is_text_list(name);
+        while (value.empty() && next_opens_list(text, is_list ? "{[(" : "{"))
             value = take_line(text);
-        if (!value.empty() && value.front() == '{') complete_list(value, text);
+        if (!value.empty() && value.front() == '{')
+            complete_list(value, text);
+        else if (is_list)
+            complete_other_list(name, value, text);
         if (key.empty() || key.front() == '{' || key.size() > longest_key) continue;
-        value = plain_value(envi_key(key), std::move(value));
+        try {
+            value = is_list ? in_braces(name, value) : plain_value(name, std::move(value));
+        } catch (const Unreadable& list) {
+            header.m_unreadable.push_back("'" + key + "': " + list.why);
+            continue;
+        }
         if (const std::string* known = header.find(key); known && *known != value)
             header.m_repeated.push_back(key);
         header.set(key, value);
     }
+    header.complete_lists();
     return header;
+}
+
+void EnviHeader::complete_lists() {
+    const auto number = [&](const char* key) {
+        const std::string* const text = find(key);
+        return text ? envi_number(*text).value_or(0) : 0;
+    };
+    constexpr double most = 65535; // as GDAL has bands
+    const double bands = number("bands");
+    for (EnviField& field : m_fields) {
+        const std::string key = envi_key(field.key);
+        if (bands > 1 && bands <= most &&
+            (key.find("gain values") != std::string::npos ||
+             key.find("offset values") != std::string::npos)) {
+            const auto list =
+                is_envi_list(field.value) ? envi_list(field.value) : std::vector<std::string>{field.value};
+            if (list.size() == 1 && envi_number(list.front()))
+                field.value =
+                    envi_list_text(std::vector<std::string>(static_cast<size_t>(bands), list.front()));
+        }
+        // Names without braces.
+        const double count = key == "band names" ? bands : key == "class names" ? number("classes") : 0;
+        if (count > 1 && field.value.find('{') == std::string::npos)
+            if (const auto list = envi_list("{" + field.value + "}");
+                static_cast<double>(list.size()) == count)
+                field.value = "{" + field.value + "}";
+    }
 }
 
 std::string EnviHeader::text() const {

@@ -23,7 +23,8 @@ class EnviHeader {
     /// Lines that are no fields (the magic word, comments) are skipped, within braces, too. A line that is
     /// not UTF-8 is taken for Windows-1252. Of a key that comes twice the last value counts. Fields of one
     /// number or word lose quotes, braces and a comment behind them, and whole numbers are written out (1e3
-    /// is 1000).
+    /// is 1000). Known lists become {a, b, c}: Python's and numpy's ([..], (..), blanks for commas, several
+    /// lines), semicolons for commas, lists without braces, and one gain or offset for all bands.
     static EnviHeader parse(std::string_view text);
     /// Starts with the magic word ENVI. No line is longer than GDAL reads: longer values go on in the next
     /// line, for which they are put in braces.
@@ -36,10 +37,15 @@ class EnviHeader {
     const std::vector<EnviField>& fields() const { return m_fields; }
     /// Keys that the text has several times, with different values.
     const std::vector<std::string>& repeated() const { return m_repeated; }
+    /// Lists that cannot be read and are no fields, each as "'key': why".
+    const std::vector<std::string>& unreadable() const { return m_unreadable; }
 
   private:
+    /// What depends on other fields: one gain for all bands, names without braces.
+    void complete_lists();
+
     std::vector<EnviField> m_fields;
-    std::vector<std::string> m_repeated;
+    std::vector<std::string> m_repeated, m_unreadable;
 };
 
 /// The header in a file, on any of GDAL's file systems; without fields when it cannot be read. \throws Error
@@ -64,5 +70,12 @@ std::vector<std::string> envi_list(std::string_view value);
 /// it. Nothing for other texts ("N/A", "", "nan", "450 - 500").
 std::optional<double> envi_number(std::string_view text);
 std::string envi_list_text(const std::vector<std::string>& elements);
+
+/// The names of classes by number; empty where the header has none. GDAL and other readers part "class names"
+/// at every comma, so names with commas are there without them; the field of ours has them in quotes.
+std::vector<std::string> envi_class_names(const EnviHeader& header);
+/// Sets the field of ours where `names` has such a name.
+void set_quoted_class_names(EnviHeader& header, const std::vector<std::string>& names);
+inline constexpr const char* quoted_names_field = "class names in quotes";
 
 } // namespace hsi::raster

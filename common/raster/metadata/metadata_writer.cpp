@@ -64,6 +64,7 @@ bool storage_field(const std::string& key) {
                                                 "classes",
                                                 "class lookup",
                                                 "class names",
+                                                quoted_names_field,
                                                 "complex function"};
     return names.count(key) > 0;
 }
@@ -142,17 +143,18 @@ void shift_number(std::vector<std::string>& items, const char* key, double by) {
 /// What write_band() writes of all bands of a scene.
 struct BandTexts {
     explicit BandTexts(const SceneMetadata& scene)
-        : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)) {}
+        : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)), scales(has_own_scales(scene)) {}
     SpectralTexts spectra;
     std::vector<int> numbers; ///< empty: none
+    bool scales;              ///< some are not 1 and 0, which say nothing
 };
 
 void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, bool envi,
                 GDALRasterBand& to) {
     const SpectralTexts& spectra = texts.spectra;
     if (!from.description.empty()) to.SetDescription(from.description.c_str());
-    if (from.scale) to.SetScale(*from.scale);
-    if (from.offset) to.SetOffset(*from.offset);
+    if (from.scale && texts.scales) to.SetScale(*from.scale);
+    if (from.offset && texts.scales) to.SetOffset(*from.offset);
     if (!from.unit.empty()) to.SetUnitType(from.unit.c_str());
     if (!from.categories.empty()) {
         CPLStringList names;

@@ -2,12 +2,15 @@
 #include "raster/metadata/scene_metadata.h"
 
 #include "core/text.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/gdal/sample_convert.h"
 #include "raster/gdal/unknown_srs.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/spectral_metadata.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
@@ -80,6 +83,22 @@ EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
         for (const std::string& item : at->second)
             header.set(envi_key(item_key(item)), item_value(item));
     return header;
+}
+
+/// The numbers between WAVELENGTHS and WAVELENGTHS_END of an ESRI header, as cameras write it; empty: none.
+std::vector<std::string> esri_wavelengths(GDALDataset& dataset) {
+    constexpr size_t longest = size_t{1} << 20;
+    const CPLStringList files(dataset.GetFileList());
+    std::vector<std::string> out;
+    for (int i = 0; i < files.size(); ++i) {
+        if (!EQUAL(CPLGetExtension(files[i]), "hdr")) continue;
+        const CPLStringList words(
+            CSLTokenizeString2(beginning_of_file(files[i], longest).c_str(), " \t\r\n,", 0));
+        int at = words.FindString("WAVELENGTHS");
+        for (; at >= 0 && ++at < words.size() && envi_number(words[at]);)
+            out.emplace_back(words[at]);
+    }
+    return out;
 }
 
 BandMetadata read_band(GDALRasterBand& band, int number) {
@@ -160,6 +179,26 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
     return gt;
 }
 
+std::string code_of_srs(const OGRSpatialReference& srs) {
+    const auto told = [](const OGRSpatialReference& one) {
+        const char* const authority = one.GetAuthorityName(nullptr);
+        const char* const code = one.GetAuthorityCode(nullptr);
+        return authority != nullptr && code != nullptr ? std::string(authority) + ":" + code : std::string();
+    };
+    if (std::string code = told(srs); !code.empty()) return code;
+    const GdalErrors quiet; // not to find one is no error
+    const auto best = [&](int alike) {
+        return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
+            srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
+    };
+    // Percent, in PROJ's words: the same but for names; parameters that may be the same.
+    constexpr int same = 90, perhaps = 50;
+    if (const auto found = best(same)) return told(*found);
+    const auto found = best(perhaps);
+    const char* const axes_apart[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", nullptr};
+    return found && srs.IsSame(found.get(), axes_apart) != 0 ? told(*found) : std::string();
+}
+
 SceneMetadata read_metadata(GDALDataset& dataset) {
     SceneMetadata scene;
     scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
@@ -179,9 +218,15 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
         if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
     scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
+    if (const auto esri = scene.driver == "EHdr" ? esri_wavelengths(dataset) : std::vector<std::string>();
+        !esri.empty())
+        scene.envi.set("wavelength", envi_list_text(esri));
     scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
+    if (const auto names = envi_class_names(scene.envi); scene.driver == "ENVI")
+        for (BandMetadata& b : scene.bands)
+            if (b.categories.size() == names.size()) b.categories = names;
     read_spectral(scene);
     return scene;
 }

@@ -99,6 +99,10 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
 /// "map info" with more numbers than it can have: decimal commas part them.
 bool is_split_map_info(const EnviHeader& header);
 
+/// Returns "EPSG:32611", also where the SRS does not name its code but is that one by all but its name (that
+/// of ENVI's map info is "unnamed"); empty where it has none.
+std::string code_of_srs(const OGRSpatialReference& srs);
+
 /// The scene with other bands: what speaks of its own bands goes, all else stays.
 SceneMetadata with_bands(const SceneMetadata& scene, std::vector<BandMetadata> bands);
 

@@ -84,6 +84,13 @@ std::vector<std::string> list_of(const std::string& text, int bands) {
     return {};
 }
 
+/// ISIS breaks long lines with a hyphen, which GDAL keeps at the beginning of a value: "-\n  0.65" -> "0.65".
+std::string without_break(const std::string& text) {
+    const size_t end = text.find_first_not_of(" \t\r\n", 1);
+    const bool broken = text.size() > 1 && text[0] == '-' && (text[1] == '\n' || text[1] == '\r');
+    return broken && end != std::string::npos ? text.substr(end) : text;
+}
+
 /// "Center" and "Width" of the group BandBin of an ISIS3 label; a unit stands beside the values or nowhere.
 void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto at = scene.domains.find("json:ISIS3");
@@ -102,7 +109,7 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
         if (!field.is_array()) field = Json::array({field});
         for (const Json& value : field)
             out.push_back(value.is_number()   ? number_text(value.get<double>())
-                          : value.is_string() ? value.get<std::string>()
+                          : value.is_string() ? without_break(value.get<std::string>())
                                               : std::string());
         if (static_cast<int>(out.size()) != scene.file_bands) out.clear();
         return out;

@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_file.h"
 #include "raster/products/turned_file.h"
 
@@ -42,31 +43,56 @@ bool is_vector(const MatlabVariable& one) {
 
 bool is_image(const MatlabVariable& one) { return one.rank() == 2 && !is_vector(one); }
 
-std::optional<int64_t> whole_number(const MatlabFile& file, std::initializer_list<const char*> names) {
+/// "scene.nRow" -> "nrow", "num_rows" -> "numrows".
+std::string plain_name(const MatlabVariable& one) {
+    std::string name = lower(one.name.substr(one.name.rfind('.') + 1));
+    std::erase(name, '_');
+    return name;
+}
+
+/// Whole numbers of these names, which may begin with "n" or "num".
+std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list<const char*> names) {
+    std::vector<int64_t> found;
     for (const MatlabVariable& one : file.variables()) {
-        const std::string last = lower(one.name.substr(one.name.rfind('.') + 1));
-        if (one.type == GDT_Unknown || one.count() != 1 ||
-            std::none_of(names.begin(), names.end(), [&](const char* name) { return last == name; }))
+        const std::string name = plain_name(one);
+        const auto is = [&](const std::string& base) {
+            return name == base || name == "n" + base || name == "num" + base;
+        };
+        if (one.type == GDT_Unknown || one.count() != 1 || std::none_of(names.begin(), names.end(), is))
             continue;
         const double value = file.numbers(one).front();
         if (value >= 1 && value <= INT32_MAX && value == static_cast<double>(static_cast<int64_t>(value)))
-            return static_cast<int64_t>(value);
+            found.push_back(static_cast<int64_t>(value));
+    }
+    return found;
+}
+
+/// Lines and samples of a scene whose pixels stand in one list.
+using Size = std::pair<int64_t, int64_t>;
+
+/// The sizes that the file tells, as the sets for unmixing have them: in numbers, then in its arrays with
+/// three subscripts, which may be abundances.
+std::vector<Size> sizes_beside(const MatlabFile& file) {
+    std::vector<Size> sizes;
+    const auto samples = whole_numbers(
+        file, {"col", "cols", "column", "columns", "sample", "samples", "width", "w", "nc", "ns", "nx"});
+    for (const int64_t l :
+         whole_numbers(file, {"row", "rows", "line", "lines", "height", "h", "nl", "nr", "ny"}))
+        for (const int64_t s : samples)
+            sizes.emplace_back(l, s);
+    for (const MatlabVariable& one : file.variables())
+        if (one.type != GDT_Unknown && one.rank() == 3) sizes.emplace_back(one.dims[0], one.dims[1]);
+    return sizes;
+}
+
+/// The size of which the array is a list of pixels; nullopt: of none.
+std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Size>& sizes) {
+    if (one.rank() != 2) return std::nullopt;
+    for (const Size& size : sizes) {
+        const int64_t pixels = size.first * size.second;
+        if (pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels)) return size;
     }
     return std::nullopt;
-}
-
-/// Lines and samples of a scene whose pixels stand in one list, as the sets for unmixing have them.
-std::optional<std::pair<int64_t, int64_t>> size_beside(const MatlabFile& file) {
-    const auto lines = whole_number(file, {"nrow", "nrows", "rows", "height"}),
-               samples = whole_number(file, {"ncol", "ncols", "cols", "width"});
-    if (!lines || !samples) return std::nullopt;
-    return std::pair{*lines, *samples};
-}
-
-bool is_list_of(const MatlabVariable& one, const std::optional<std::pair<int64_t, int64_t>>& size) {
-    if (!size || one.rank() != 2) return false;
-    const int64_t pixels = size->first * size->second;
-    return pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels);
 }
 
 MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
@@ -77,7 +103,7 @@ MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable&
                     "Save it as an array (line, sample, band).");
     const int64_t third = one.rank() == 3 ? one.dims[2] : 1;
     shape = {one.dims[0], one.dims[1], third, BandsStand::last};
-    if (const auto size = size_beside(*file); one.rank() == 2 && is_list_of(one, size)) {
+    if (const auto size = size_of_list(one, sizes_beside(*file))) {
         const bool bands_first = one.dims[1] == size->first * size->second;
         shape = {size->first, size->second, one.dims[bands_first ? 0 : 1],
                  bands_first ? BandsStand::first : BandsStand::last};
@@ -115,38 +141,57 @@ const MatlabVariable* find_list(const MatlabFile& file, int64_t count,
     if (count < 2) return nullptr;
     for (const char* name : names)
         for (const MatlabVariable& one : file.variables())
-            if (one.type != GDT_Unknown && is_vector(one) && one.count() == count &&
-                lower(one.name.substr(one.name.rfind('.') + 1)) == name)
+            if (one.type != GDT_Unknown && is_vector(one) && one.count() == count && plain_name(one) == name)
                 return &one;
     return nullptr;
 }
 
-constexpr std::initializer_list<const char*> wavelength_names = {"wavelength",
-                                                                 "wavelengths",
-                                                                 "wavelength_nm",
-                                                                 "wavelengths_nm",
-                                                                 "wavelength_um",
-                                                                 "wavelengths_um",
-                                                                 "wl",
-                                                                 "wvl",
-                                                                 "lambda",
-                                                                 "lambdas",
-                                                                 "bands_nm",
-                                                                 "band_centers",
-                                                                 "bandcenters",
-                                                                 "center_wavelengths",
-                                                                 "centerwavelengths",
-                                                                 "wave"};
+/// Names of wavelengths without underscores; those that contain "wavelen" are such, too.
+constexpr std::initializer_list<const char*> wavelength_names = {
+    "wavl",        "wavlength",  "wavlengths",  "wl",         "wls",     "wvl",    "wvls",
+    "wlen",        "lambda",     "lambdas",     "lam",        "bandsnm", "wave",   "waves",
+    "bandcenters", "bandcenter", "bandcentres", "bandcentre", "centers", "centres"};
+
+bool is_wavenumbers(const MatlabVariable& one) {
+    const std::string name = plain_name(one);
+    return name.find("wavenum") != std::string::npos || name == "wn" || name == "wns";
+}
+
+bool says_wavelengths(const MatlabVariable& one) {
+    const std::string name = plain_name(one);
+    return name.find("wavelen") != std::string::npos || is_wavenumbers(one) ||
+           std::any_of(wavelength_names.begin(), wavelength_names.end(),
+                       [&](const char* known) { return name == known; });
+}
 
 /// A list of wavelengths that is as long as no subscript of a cube counts; null: none.
 const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     for (const MatlabVariable& one : cube.file->variables())
-        if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 &&
-            std::any_of(wavelength_names.begin(), wavelength_names.end(), [&](const char* name) {
-                return lower(one.name.substr(one.name.rfind('.') + 1)) == name;
-            }))
+        if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 && says_wavelengths(one))
             return &one;
     return nullptr;
+}
+
+/// A vector of a number for each band that rises or falls within the wavelengths of instruments, in
+/// micrometres or nanometres; null: none, or several.
+const MatlabVariable* perhaps_wavelengths(const MatlabFile& file, int64_t count) {
+    constexpr double shortest_um = 0.2, longest_um = 30;
+    const MatlabVariable* found = nullptr;
+    for (const MatlabVariable& one : file.variables()) {
+        if (one.type == GDT_Unknown || !is_vector(one) || one.count() != count || count < 4) continue;
+        const auto values = file.numbers(one);
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        const double scale = *most > 100 ? 1000 : 1;
+        const bool sorted =
+            std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end() ||
+            std::adjacent_find(values.begin(), values.end(), std::less_equal<>()) == values.end();
+        if (!sorted || !(*least >= shortest_um * scale && *most <= longest_um * scale) ||
+            *most < *least * 1.05)
+            continue;
+        if (found != nullptr) return nullptr;
+        found = &one;
+    }
+    return found;
 }
 
 void describe_bands(const MatlabCube& cube, Product& product) {
@@ -161,15 +206,15 @@ void describe_bands(const MatlabCube& cube, Product& product) {
             product.notes.push_back("'" + file.path() + "': " + other->text() + " has " +
                                     std::to_string(other->count()) + " wavelengths, and the scene " +
                                     std::to_string(count) + " bands: they are left out");
+        else if (const MatlabVariable* const perhaps = perhaps_wavelengths(file, count))
+            product.notes.push_back("'" + file.path() + "': " + perhaps->text() +
+                                    " may be the wavelengths of the bands; call it 'wavelength' if it is");
         return;
     }
     const auto values = digits_of(file, *wavelengths);
-    double largest = 0;
-    for (size_t b = 0; b < values.size(); ++b) {
+    for (size_t b = 0; b < values.size(); ++b)
         product.bands[b].wavelength = values[b];
-        largest = std::max(largest, CPLAtof(values[b].c_str()));
-    }
-    product.wavelength_units = largest < 100 ? "Micrometers" : "Nanometers";
+    product.wavelength_units = matlab_wavelength_units(*wavelengths);
     if (const MatlabVariable* const widths = find_list(file, count, {"fwhm"})) {
         const auto fwhm = digits_of(file, *widths);
         for (size_t b = 0; b < fwhm.size(); ++b)
@@ -234,10 +279,137 @@ bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     return several;
 }
 
+// Which array is the scene
+// -----------------------------------------------------------------------------------------------------------------
+
+struct Candidate {
+    const MatlabVariable* variable = nullptr;
+    int64_t pixels = 0, bands = 0;
+    bool list = false;
+    bool bands_first = false; ///< the first subscript counts bands
+};
+
+/// Arrays with three subscripts or more, and lists of as many pixels as a size beside them tells.
+std::vector<Candidate> candidates_in(const MatlabFile& file) {
+    std::vector<Candidate> all;
+    const auto sizes = sizes_beside(file);
+    const auto found = those(file, [&](const MatlabVariable& one) {
+        return one.rank() >= 3 || (size_of_list(one, sizes) && !is_vector(one));
+    });
+    for (const MatlabVariable* one : found) {
+        Candidate c{one, 0, 0, one->rank() == 2, false};
+        if (c.list) {
+            const auto size = *size_of_list(*one, sizes);
+            c.pixels = size.first * size.second;
+            c.bands = one->count() / c.pixels;
+            c.bands_first = one->dims[1] == c.pixels;
+        } else if (one->rank() == 3) {
+            size_t axis = 2; // of the bands
+            for (const size_t k : {size_t{1}, size_t{0}})
+                if (!find_matlab_wavelengths(file, one->dims[2]) &&
+                    find_matlab_wavelengths(file, one->dims[k]))
+                    axis = k;
+            c.bands = one->dims[axis];
+            c.pixels = one->count() / c.bands;
+            c.bands_first = axis == 0;
+        }
+        all.push_back(c);
+    }
+    return all;
+}
+
+/// The values of each pixel are from 0 to 1 and add up to 1, pixels of zeros aside.
+bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
+    constexpr double tolerance = 1e-3;
+    if (c.variable->count() > most_looked_at || c.bands < 2 || c.pixels == 0) return false;
+    const auto values = file.numbers(*c.variable);
+    const auto pixels = static_cast<size_t>(c.pixels), bands = static_cast<size_t>(c.bands);
+    bool any = false;
+    for (size_t p = 0; p < pixels; ++p) {
+        double sum = 0;
+        for (size_t b = 0; b < bands; ++b) {
+            const double v = values[c.bands_first ? p * bands + b : b * pixels + p];
+            if (std::isnan(v)) continue;
+            if (v < -tolerance || v > 1 + tolerance) return false;
+            sum += v;
+        }
+        if (sum == 0) continue;
+        any = true;
+        if (std::fabs(sum - 1) > tolerance) return false;
+    }
+    return any;
+}
+
+/// Abundances have as many planes as there are endmembers, and the endmembers as many bands as the scene; or
+/// they add up to 1.
+bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<Candidate>& all) {
+    bool endmembers = false, of_a_scene = false;
+    for (const MatlabVariable& m : file.variables()) {
+        if (m.type == GDT_Unknown || !is_image(m) || &m == c.variable) continue;
+        if (m.dims[0] != c.bands && m.dims[1] != c.bands) continue;
+        const int64_t bands = m.count() / c.bands;
+        endmembers |= bands > c.bands;
+        of_a_scene |= bands > c.bands && std::any_of(all.begin(), all.end(), [&](const Candidate& o) {
+                          return o.variable != c.variable && o.pixels == c.pixels && o.bands == bands;
+                      });
+    }
+    const bool of_more_bands = std::any_of(all.begin(), all.end(), [&](const Candidate& o) {
+        return o.pixels == c.pixels && o.bands > c.bands;
+    });
+    return of_a_scene || ((endmembers || of_more_bands) && adds_up_to_one(file, c));
+}
+
+/// Endmembers of each pixel (band, endmember, pixel) of a list of pixels.
+bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all) {
+    return c.variable->rank() == 3 && std::any_of(all.begin(), all.end(), [&](const Candidate& o) {
+               return o.list && o.variable->count() / c.variable->dims[2] == o.bands &&
+                      o.pixels == c.variable->dims[2] && c.variable->dims[0] == o.bands;
+           });
+}
+
+/// The arrays that may be the scene; empty where there is neither a cube nor a list of pixels. \throws Error
+/// where there are but abundances.
+Variables scenes_of(const MatlabFile& file) {
+    auto all = candidates_in(file);
+    const auto variables = [&] {
+        Variables fits;
+        for (const Candidate& c : all)
+            fits.push_back(c.variable);
+        return fits;
+    };
+    // A scene has as many bands as there are wavelengths.
+    auto with_wavelengths = all;
+    std::erase_if(with_wavelengths,
+                  [&](const Candidate& c) { return find_matlab_wavelengths(file, c.bands) == nullptr; });
+    if (!with_wavelengths.empty()) all = with_wavelengths;
+    const auto before = all;
+    const Variables known = variables();
+    std::erase_if(all, [&](const Candidate& c) {
+        return is_abundance(file, c, before) || are_spectra_of_pixels(c, before);
+    });
+    if (all.empty() && !known.empty())
+        refuse_matlab(file, "holds no array that is a scene, but what looks like abundances", known);
+    // A cube goes before lists of numbers of its pixels, but not before a list of more bands.
+    int64_t most = 0;
+    for (const Candidate& c : all)
+        if (!c.list) most = std::max(most, c.bands);
+    std::erase_if(all, [&](const Candidate& c) { return c.list && c.bands <= most; });
+    return variables();
+}
+
 } // namespace
 
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count) {
-    return find_list(file, count, wavelength_names);
+    if (count < 2) return nullptr;
+    const MatlabVariable* found = nullptr;
+    for (const MatlabVariable& one : file.variables())
+        if (one.type != GDT_Unknown && is_vector(one) && one.count() == count && says_wavelengths(one))
+            if (found == nullptr || (is_wavenumbers(*found) && !is_wavenumbers(one))) found = &one;
+    return found;
+}
+
+std::string matlab_wavelength_units(const MatlabVariable& one) {
+    return is_wavenumbers(one) ? "Wavenumber" : stated_unit(one.name);
 }
 
 void refuse_matlab(const MatlabFile& file, const std::string& what, const Variables& candidates) {
@@ -276,12 +448,7 @@ std::optional<MatlabCube> find_matlab_cube(const std::string& name) {
     auto file = found ? MatlabFile::open(found->path) : nullptr;
     if (!file) return std::nullopt;
     if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
-    Variables fits = those(*file, [](const MatlabVariable& one) { return one.rank() >= 3; });
-    if (fits.empty()) {
-        const auto size = size_beside(*file);
-        fits =
-            those(*file, [&](const MatlabVariable& one) { return is_list_of(one, size) && !is_vector(one); });
-    }
+    Variables fits = scenes_of(*file);
     if (fits.empty()) fits = those(*file, is_image);
     if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the scene", fits);
     if (fits.empty()) refuse_matlab(*file, "holds no array that is a scene", {});

@@ -48,8 +48,10 @@ DatasetHandle open_matlab(const std::string& name);
 DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
                                  std::vector<std::string>& notes);
 
-/// Wavelengths or other numbers of bands: a vector of a name like "wavelengths", `count` long. Null: none.
+/// Wavelengths or wavenumbers of bands: a vector of a name like "wavelengths", `count` long. Null: none.
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count);
+/// The unit that the name of these states; empty where it states none.
+std::string matlab_wavelength_units(const MatlabVariable& one);
 
 /// \throws Error that lists the variables of the file: `what` names the fault.
 [[noreturn]] void refuse_matlab(const MatlabFile& file, const std::string& what,

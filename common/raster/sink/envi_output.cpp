@@ -6,6 +6,7 @@
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/metadata/envi_header.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
 namespace {
@@ -65,37 +67,74 @@ void check_envi_geotransform(const double (&wanted)[6], const std::string& name)
                     "Write a GTiff (-of GTiff), or warp the source first.");
 }
 
-void finish_envi_output(const AtomicFile& file, const OutputOptions& options, const SceneMetadata* scene,
-                        bool same_bands) {
-    std::string header;
-    for (const std::string& path : file.made())
-        if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) header = path;
-    if (header.empty()) return;
-    std::string text = read_all(header);
-    if (scene != nullptr) text = finish_envi_header(text, *scene, same_bands);
-    const std::string side = file.path() + ".aux.xml";
-    CPLXMLNode* root = nullptr;
-    if (is_there(side)) root = CPLParseXMLFile(side.c_str());
-    CPLXMLTreeCloser closer(root);
-    bool changed = false;
-    if (root != nullptr) {
-        for (CPLXMLNode* node = root->psChild; node != nullptr;) {
-            CPLXMLNode* next = node->psNext;
-            if (EQUAL(node->pszValue, "Metadata") && EQUAL(CPLGetXMLValue(node, "domain", ""), "ENVI")) {
-                CPLRemoveXMLChild(root, node);
-                CPLDestroyXMLNode(node);
-                changed = true;
-            }
-            node = next;
-        }
+namespace {
+
+/// Names of the classes in the file, by number.
+std::vector<std::string> class_names(const OutputSpec& spec, const SceneMetadata* scene) {
+    if (!spec.categories.empty() || !spec.same_bands || scene == nullptr || scene->bands.empty())
+        return spec.categories;
+    return scene->bands.front().categories;
+}
+
+/// A band of the side file, or one of its domains, with nothing that the header lacks. A band that has more
+/// keeps its name: GDAL takes that of the side file then, and none for an empty one.
+bool repeats_header(const CPLXMLNode* node) {
+    if (EQUAL(node->pszValue, "Metadata")) {
+        const std::string domain = CPLGetXMLValue(node, "domain", "");
+        return domain == "ENVI" || domain == "IMAGE_STRUCTURE";
     }
-    replace_file(options, header, text);
-    if (!changed) return;
+    if (!EQUAL(node->pszValue, "PAMRasterBand")) return false;
+    for (const CPLXMLNode* part = node->psChild; part != nullptr; part = part->psNext) {
+        const auto is = [&](const char* name) { return EQUAL(part->pszValue, name); };
+        if (part->eType == CXT_Element && !is("Description") && !is("Scale") && !is("Offset") &&
+            !is("CategoryNames"))
+            return false;
+    }
+    return true;
+}
+
+/// \return whether there was any. What the header lacks after all is put back when the output is compared
+/// with what it should be (WrittenRaster::lost()).
+bool remove_repeated(CPLXMLNode* root) {
+    bool changed = false;
+    for (CPLXMLNode* node = root->psChild; node != nullptr;) {
+        CPLXMLNode* const next = node->psNext;
+        if (node->eType == CXT_Element && repeats_header(node)) {
+            CPLRemoveXMLChild(root, node);
+            CPLDestroyXMLNode(node);
+            changed = true;
+        }
+        node = next;
+    }
+    return changed;
+}
+
+} // namespace
+
+void finish_envi_output(const AtomicFile& file, const OutputOptions& options, const OutputSpec& spec,
+                        const SceneMetadata* scene) {
+    std::string path;
+    for (const std::string& made : file.made())
+        if (EQUAL(CPLGetExtension(made.c_str()), "hdr")) path = made;
+    if (path.empty()) return;
+    std::string text = read_all(path);
+    if (scene != nullptr) text = finish_envi_header(text, *scene, spec.same_bands);
+    if (const auto names = class_names(spec, scene); !names.empty()) {
+        EnviHeader header = EnviHeader::parse(text);
+        set_quoted_class_names(header, names);
+        if (header.find(quoted_names_field) != nullptr) text = header.text();
+    }
+    replace_file(options, path, text);
+    const std::string side = file.path() + ".aux.xml";
+    if (!is_there(side)) return;
+    const CPLXMLTreeCloser tree(CPLParseXMLFile(side.c_str()));
+    CPLXMLNode* const root = tree ? CPLGetXMLNode(tree.get(), "=PAMDataset") : nullptr;
+    if (root == nullptr || !remove_repeated(root)) return;
     if (root->psChild == nullptr) {
         VSIUnlink(side.c_str());
         return;
     }
-    char* const serialised = CPLSerializeXMLTree(root);
+    char* const serialised = CPLSerializeXMLTree(tree.get());
     const std::string xml = serialised;
     CPLFree(serialised);
     replace_file(options, side, xml);

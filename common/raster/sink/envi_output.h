@@ -17,7 +17,7 @@ void check_envi_geotransform(const double (&wanted)[6], const std::string& name)
 
 /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest. Completes
 /// the one and clears the other, when the driver has closed the file.
-void finish_envi_output(const AtomicFile& file, const OutputOptions& options, const SceneMetadata* scene,
-                        bool same_bands);
+void finish_envi_output(const AtomicFile& file, const OutputOptions& options, const OutputSpec& spec,
+                        const SceneMetadata* scene);
 
 } // namespace hsi::raster

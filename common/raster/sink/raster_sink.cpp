@@ -403,7 +403,7 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
         remove_stage();
     }
     if (is(target.driver, "ENVI")) {
-        finish_envi_output(*file, options, scene ? &*scene : nullptr, spec.same_bands);
+        finish_envi_output(*file, options, spec, scene ? &*scene : nullptr);
         check(errors);
     }
     if (options.path == standard_output) return;

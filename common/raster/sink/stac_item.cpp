@@ -483,27 +483,12 @@ void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     asset["bands"] = std::move(bands);
 }
 
-/// "Authority:code" of the reference system, also where the file defines it without saying so; null: none.
-OrderedJson code_of(const OGRSpatialReference& srs) {
-    const auto told = [](const OGRSpatialReference& one) -> OrderedJson {
-        const char* const authority = one.GetAuthorityName(nullptr);
-        const char* const code = one.GetAuthorityCode(nullptr);
-        if (authority == nullptr || code == nullptr) return nullptr;
-        return std::string(authority) + ":" + code;
-    };
-    if (auto code = told(srs); !code.is_null()) return code;
-    const GdalErrors quiet;
-    constexpr int alike = 90; // percent, in PROJ's words: the same but for names
-    const std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)> best(
-        srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
-    return best ? told(*best) : OrderedJson();
-}
-
 /// The projection extension's fields of the raster. \return its code.
 OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
     const OGRSpatialReference* const srs = dataset.GetSpatialRef();
     const bool known = srs != nullptr && !srs->IsEmpty();
-    OrderedJson code = known ? code_of(*srs) : OrderedJson();
+    const std::string told = known ? code_of_srs(*srs) : std::string();
+    const OrderedJson code = told.empty() ? OrderedJson() : OrderedJson(told);
     asset["proj:code"] = code;
     if (known) {
         char* wkt = nullptr;

@@ -284,8 +284,8 @@ bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
 bool same_classes(const BandMetadata& wanted, const BandMetadata& found, bool envi) {
     if (wanted.categories.size() > found.categories.size()) return false;
     for (size_t k = 0; k < wanted.categories.size(); ++k) {
-        const std::string name = envi ? envi_name(wanted.categories[k]) : wanted.categories[k];
-        if (trimmed(found.categories[k]) != trimmed(name)) return false;
+        const auto held = [&](const std::string& name) { return trimmed(envi ? envi_name(name) : name); };
+        if (held(found.categories[k]) != held(wanted.categories[k])) return false;
     }
     return true;
 }

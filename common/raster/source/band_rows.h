@@ -56,11 +56,7 @@ class BandRows {
                 m_rows.push_back(row(*next));
             pixels_to_rows(floats + (low->index - first), step, m_rows.size(), pixels, m_rows.data());
             for (; low != next; ++low) {
-                const NodataMatch& nodata = m_source.nodata[static_cast<size_t>(low->target)];
-                if (!nodata.active) continue;
-                float value;
-                to_floats(nodata.bytes, 0, type, false, NodataMatch{}, &value, 1);
-                blank(row(*low), pixels, value);
+                blank(row(*low), pixels, m_source.nodata[static_cast<size_t>(low->target)], type);
             }
         }
     }

@@ -216,12 +216,9 @@ class GdalReader final : public stream::CubeReader {
               errors);
         for (int k = 0; k < dst.bands; ++k) {
             const NodataMatch& nodata = m_source->nodata[static_cast<size_t>(k)];
-            if (!nodata.active) continue;
             const GDALDataType type = m_source->scene.bands[static_cast<size_t>(k)].type;
-            float value;
-            to_floats(nodata.bytes, 0, type, false, NodataMatch{}, &value, 1);
             for (int64_t line = 0; line < dst.lines; ++line)
-                blank(dst.row(k, line), static_cast<size_t>(dst.samples), value);
+                blank(dst.row(k, line), static_cast<size_t>(dst.samples), nodata, type);
         }
     }
 

@@ -13,6 +13,7 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_file.h"
+#include "raster/metadata/planetary_label.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
@@ -188,6 +189,16 @@ void match_nodata(SourceState& s) {
         }
         s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
     }
+    for (size_t k = 0; k < s.nodata.size(); ++k) {
+        const BandMetadata& b = s.scene.bands[k];
+        // Readers look for NaN in any case.
+        if (!b.nodata || s.nodata[k].active || std::isnan(b.nodata->as_double())) continue;
+        s.notes.push_back((s.options.nodata ? "-srcnodata " : "the nodata value ") +
+                          number_text(b.nodata->as_double()) +
+                          (s.options.nodata ? " is ignored: " : " of " + s.name() + " is ignored: ") +
+                          GDALGetDataTypeName(b.type) + " cannot hold it");
+        return;
+    }
 }
 
 /// Scene, window, bands and types; the rest hangs on how pixels are read.
@@ -206,6 +217,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     exclude_bands(s);
     keep_bands(s);
     check_types(s, dataset);
+    if (dataset != nullptr) check_planetary_label(*dataset);
     match_nodata(s);
 }
 
@@ -873,6 +885,13 @@ uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }
 std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+
+std::vector<int> RasterSource::marked_bands() const {
+    std::set<int> marked(m->bad.begin(), m->bad.end());
+    for (const BandMetadata& b : m->scene.bands)
+        if (b.bad()) marked.insert(b.file_band);
+    return {marked.begin(), marked.end()};
+}
 int RasterSource::file_bands() const { return m->scene.file_bands; }
 
 bool RasterSource::tells_band_numbers() const {
@@ -951,18 +970,9 @@ std::string RasterSource::srs_name() const {
 
 int RasterSource::epsg() const {
     if (!m->scene.srs) return 0;
-    const auto code = [](const OGRSpatialReference& srs) {
-        const char* const authority = srs.GetAuthorityName(nullptr);
-        const char* const text = srs.GetAuthorityCode(nullptr);
-        return authority && text && EQUAL(authority, "EPSG") ? std::atoi(text) : 0;
-    };
-    if (const int told = code(*m->scene.srs); told > 0) return told;
-    const GdalErrors quiet;   // not to find one is no error
-    constexpr int alike = 90; // percent, in PROJ's words: the same but for names
-    const std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)> best(
-        m->scene.srs->FindBestMatch(alike, "EPSG", nullptr),
-        [](OGRSpatialReference* srs) { srs->Release(); });
-    return best ? code(*best) : 0;
+    const std::string code = code_of_srs(*m->scene.srs);
+    constexpr const char* authority = "EPSG:";
+    return starts_with(code, authority) ? std::atoi(code.c_str() + std::strlen(authority)) : 0;
 }
 
 bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }

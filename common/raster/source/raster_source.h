@@ -123,8 +123,10 @@ class RasterSource final : public stream::CubeSource {
     /// in the scene that the file has been made from, where it tells them, else by bands().
     std::vector<int> band_numbers() const;
     bool tells_band_numbers() const;
-    int file_bands() const;                      ///< all that there are
-    std::vector<int> bad_bands() const;          ///< file bands left out because the bad-band list marks them
+    int file_bands() const;             ///< all that there are
+    std::vector<int> bad_bands() const; ///< file bands left out because the bad-band list marks them
+    std::vector<int>
+    marked_bands() const; ///< bad_bands(), and kept bands that the list marks (-bbl ignore, -b)
     std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
     std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm() const;        ///< likewise

@@ -129,14 +129,6 @@ class RawReader final : public stream::CubeReader {
         }
     }
 
-    void blank_row(size_t k, float* row, int64_t samples) const {
-        const NodataMatch& nodata = m_source->nodata[k];
-        if (!nodata.active) return;
-        float value;
-        std::memcpy(&value, nodata.bytes, sizeof value);
-        blank(row, static_cast<size_t>(samples), value);
-    }
-
     struct Pending {
         size_t band;
         const char* from; ///< in the scratch; unused for floats
@@ -150,7 +142,7 @@ class RawReader final : public stream::CubeReader {
         const auto finish = [&] {
             m_scatter.flush();
             for (const Pending& p : m_pending)
-                blank_row(p.band, p.row, r.w);
+                blank(p.row, static_cast<size_t>(r.w), m_source->nodata[p.band], GDT_Float32);
             m_pending.clear();
             batched = 0;
         };
@@ -249,13 +241,9 @@ class RawReader final : public stream::CubeReader {
                 m_rows.push_back(dst.row(static_cast<int>(m_order[b]), line) + x);
             pixels_to_rows(floats + (first - 1 - m_lowest), step, m_rows.size(), pixels, m_rows.data());
             if (exact_in_float(m_raw.type)) {
-                for (; a < b; ++a) {
-                    const NodataMatch& nodata = m_source->nodata[m_order[a]];
-                    if (!nodata.active) continue;
-                    float value;
-                    to_floats(nodata.bytes, m_raw.sample_bytes, m_raw.type, false, NodataMatch{}, &value, 1);
-                    blank(dst.row(static_cast<int>(m_order[a]), line) + x, pixels, value);
-                }
+                for (; a < b; ++a)
+                    blank(dst.row(static_cast<int>(m_order[a]), line) + x, pixels,
+                          m_source->nodata[m_order[a]], m_raw.type);
             }
             a = b;
         }

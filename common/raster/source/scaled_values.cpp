@@ -107,11 +107,12 @@ RasterSource::Beyond RasterSource::count_beyond_float() const {
             GDALRasterBand& band = *dataset->GetRasterBand(s.bands[k]);
             read(band, values.data(), GDT_Float64);
             if (s.mask != MaskKind::none) read(s.mask_of(*dataset, s.bands[k]), mask.data(), GDT_Byte);
-            const auto& nodata = s.scene.bands[k].nodata;
-            const double nothing = nodata ? nodata->as_double() : 0;
+            const auto& value = s.scene.bands[k].nodata;
+            const auto nodata = value ? nodata_range(*value, GDT_Float64) : std::nullopt;
             for (size_t i = 0; i < static_cast<size_t>(window.w * h); ++i) {
                 const double v = values[i];
-                if (!std::isfinite(v) || std::fabs(v) <= top || mask[i] == 0 || v == nothing) continue;
+                if (!std::isfinite(v) || std::fabs(v) <= top || mask[i] == 0 || (nodata && nodata->holds(v)))
+                    continue;
                 ++count.values;
                 count.pixels += beyond[i] == 0;
                 beyond[i] = 1;

@@ -162,6 +162,8 @@ void check_envi_header(SourceState& s) {
         s.scene.geotransform.reset();
         s.scene.srs.reset();
     }
+    for (const std::string& list : header.unreadable())
+        s.notes.push_back("a list of " + name + " is ignored: " + list);
     for (const std::string& key : header.repeated())
         s.notes.push_back(name + " tells '" + key + "' more than once: the last counts");
     for (const EnviField& field : header.fields())
