@@ -117,7 +117,7 @@ def scene(order="bls", values=VALUES, attributes=None, x=X, y=Y, names=("wavelen
 def seen(path, folder):
     """What the tools read: values as doubles, NaN where there is none, the geotransform and the wavelengths."""
     out = folder / "seen.tif"
-    said = succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write {out} -overwrite"))
+    said = succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{out}' -overwrite"))
     dataset = gdal.Open(str(out))
     values = dataset.ReadAsArray().astype("f8").reshape(-1, dataset.RasterYSize, dataset.RasterXSize)
     nodata = dataset.GetRasterBand(1).GetNoDataValue()
@@ -139,7 +139,7 @@ def check(path, folder, want=VALUES, grid=GRID):
     return dataset
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", FORMATS + ["HDF5"])
 @pytest.mark.parametrize("order", ["bls", "lsb", "sbl", "bsl"])
 def test_orders_and_directions(tmp_path, format, order):
     for k, (y_turn, x_turn) in enumerate([(1, 1), (-1, 1), (1, -1), (-1, -1)]):
@@ -152,6 +152,56 @@ def test_orders_and_directions(tmp_path, format, order):
         assert dataset.GetSpatialRef().IsSame(wanted)
         told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
         assert told["wavelengths_nm"] == NM
+
+
+def test_windows_of_turned_arrays(tmp_path):
+    path = scene("lsb", VALUES[:, ::-1, ::-1], x=X[::-1], y=Y[::-1]).write(tmp_path, "NETCDF4")
+    for x, y, w, h in [(1, 2, 3, 4), (0, 0, 2, 2), (4, 5, 2, 2)]:
+        out = tmp_path / f"{x}.tif"
+        succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' -srcwin {x} {y} {w} {h} ! write '{out}'"))
+        dataset = gdal.Open(str(out))
+        np.testing.assert_array_equal(dataset.ReadAsArray(), VALUES[:, y:y + h, x:x + w])
+        np.testing.assert_allclose(dataset.GetGeoTransform(), (500000 + 20 * x, 20, 0, 4000000 - 20 * y, 0, -20))
+
+
+def test_lookup_table(tmp_path):
+    sample, line = np.meshgrid(np.arange(1, SAMPLES + 1), np.arange(1, LINES + 1))
+    table = np.stack([sample, line]).astype("i4")[:, ::-1]
+    path = File([("y", Y[::-1], {}), ("x", X, {})], {"glt": (("k", "y", "x"), np.ascontiguousarray(table), {})}).write(
+        tmp_path, "NETCDF4")
+    image = write_scene(tmp_path / "s.dat", VALUES.astype("f4"), "ENVI", "f4", geotransform=None, epsg=None)
+    succeed(run("gdal_hsi_orthorectify", "-q", "-glt", path, image, tmp_path / "o.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "o.tif"), VALUES)
+
+
+WGS84_FIGURES = {"semi_major_axis": 6378137., "inverse_flattening": 298.257223563}
+PROJECTIONS = [
+    (3035, {"grid_mapping_name": "lambert_azimuthal_equal_area", "latitude_of_projection_origin": 52.,
+            "longitude_of_projection_origin": 10., "false_easting": 4321000., "false_northing": 3210000.,
+            "semi_major_axis": 6378137., "inverse_flattening": 298.257222101}),
+    (2154, {"grid_mapping_name": "lambert_conformal_conic", "standard_parallel": np.array([49., 44.]),
+            "latitude_of_projection_origin": 46.5, "longitude_of_central_meridian": 3., "false_easting": 700000.,
+            "false_northing": 6600000., "semi_major_axis": 6378137., "inverse_flattening": 298.257222101}),
+    (3413, {"grid_mapping_name": "polar_stereographic", "straight_vertical_longitude_from_pole": -45.,
+            "latitude_of_projection_origin": 90., "standard_parallel": 70., "false_easting": 0., "false_northing": 0.,
+            **WGS84_FIGURES}),
+    (32733, {**UTM, "longitude_of_central_meridian": 15., "false_northing": 1e7}),
+]
+
+
+@pytest.mark.parametrize("code, mapping", PROJECTIONS, ids=[str(row[0]) for row in PROJECTIONS])
+def test_grid_mappings_by_parameters(tmp_path, code, mapping):
+    """A place has the same coordinates in both reference systems."""
+    for format in FORMATS:
+        folder = tmp_path / format
+        folder.mkdir()
+        told = check(scene("lsb", mapping=mapping).write(folder, format), folder).GetSpatialRef()
+        wanted = osr.SpatialReference()
+        wanted.ImportFromEPSG(code)
+        for srs in (told, wanted):
+            srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+        there = osr.CoordinateTransformation(told, wanted).TransformPoint(5e5, 4e6)
+        np.testing.assert_allclose(there[:2], (5e5, 4e6), atol=1e-3)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -326,6 +376,24 @@ def test_labels_and_masks(tmp_path, format):
                 rows = np.genfromtxt(folder / "means.csv", delimiter=",", skip_header=1)
                 np.testing.assert_allclose(rows[0, -3:], [10, 20, 30], err_msg=str((kind, axes, y_turn)))
                 assert open(folder / "means.csv").readline().strip().endswith("Class 1,Class 2,Class 3")
+
+
+@pytest.mark.parametrize("none, kind, attributes", [
+    (np.nan, "f4", {"_FillValue": np.float32("nan")}), (-1, "i2", {"valid_range": np.array([1, 3], "i2")}),
+    (99, "i2", {"missing_value": I2(99), "_FillValue": I2(-5)}), (77, "i4", {"valid_max": np.int32(3)})])
+def test_pixels_without_a_label(tmp_path, none, kind, attributes):
+    truth = np.arange(LINES * SAMPLES).reshape(LINES, SAMPLES) // 5 % 3 + 1.
+    image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth, (2, LINES, SAMPLES)), "ENVI", "f4", geotransform=None,
+                        epsg=None)
+    truth[0, 0] = none
+    for format in FORMATS:
+        folder = tmp_path / format
+        folder.mkdir()
+        path = File([("y", Y, {}), ("x", X, {})], {"labels": (("y", "x"), truth.astype(kind), attributes)}).write(
+            folder, format)
+        succeed(run("gdal_hsi_spectra", "-q", image, path, folder / "m.csv"))
+        assert open(folder / "m.csv").readline().strip().split(",")[-3:] == ["Class 1", "Class 2", "Class 3"]
+        assert "Class 77" not in open(folder / "m.csv").readline()
 
 
 def test_zarr_that_gdal_does_not_open(tmp_path):

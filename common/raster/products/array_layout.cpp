@@ -46,7 +46,8 @@ Role role_by_attributes(const Array& coordinate) {
 Role role_of(const std::string& name, const Array& coordinate) {
     if (const Role told = coordinate ? role_by_attributes(coordinate) : Role::unknown; told != Role::unknown)
         return told;
-    switch (axis_called(name)) {
+    // The list of an axis without a name has one.
+    switch (axis_called(is_made_up(name) && coordinate ? coordinate->GetName() : name)) {
     case Axis::bands:
         return Role::bands;
     case Axis::lines:
@@ -235,6 +236,33 @@ Array array_near(const ArrayFile& file, const Array& array, const std::string& n
     return nullptr;
 }
 
+namespace {
+
+/// Of an axis without a name: the list beside the array that has its length, where no other axis has that and
+/// no other list of such a name.
+Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
+    const auto& axes = array->GetDimensions();
+    const auto alike = std::count_if(axes.begin(), axes.end(),
+                                     [&](const auto& other) { return other->GetSize() == axis.GetSize(); });
+    const std::string name = array->GetFullName();
+    const size_t end = name.rfind('/');
+    const auto group = file.group(end == 0 || end == std::string::npos ? "/" : name.substr(0, end));
+    if (alike != 1 || axis.GetSize() < 2 || !group) return nullptr;
+    Array found;
+    for (const std::string& other : group->GetMDArrayNames()) {
+        const Axis counts = axis_called(other);
+        if (counts != Axis::lines && counts != Axis::samples) continue;
+        auto list = group->OpenMDArray(other);
+        if (!list || list->GetDimensionCount() != 1 || list->GetDimensions()[0]->GetSize() != axis.GetSize())
+            continue;
+        if (found) return nullptr;
+        found = std::move(list);
+    }
+    return found;
+}
+
+} // namespace
+
 Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
     const auto fits = [&](const Array& list) {
         return list && list->GetDimensionCount() == 1 &&
@@ -242,7 +270,8 @@ Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimensi
     };
     const GdalErrors quiet;
     if (auto told = axis.GetIndexingVariable(); fits(told)) return told;
-    auto named = is_made_up(axis.GetName()) ? nullptr : array_near(file, array, axis.GetName());
+    if (is_made_up(axis.GetName())) return list_by_length(file, array, axis);
+    auto named = array_near(file, array, axis.GetName());
     return fits(named) ? named : nullptr;
 }
 

@@ -52,15 +52,6 @@ namespace {
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;
     const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
-    // Advice must not lead to a cube that cannot be read.
-    for (int i = 1; i <= 8; ++i) {
-        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
-        if (sub == nullptr) break;
-        const std::string part = sub;
-        const DatasetHandle inner(GDALDataset::FromHandle(
-            GDALOpenEx(part.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-        if (inner) check_axes(*inner, name);
-    }
     for (int i = 1; i <= 8; ++i) {
         const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
         if (sub == nullptr) break;
