@@ -26,7 +26,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int deepest = 64; ///< texts that name one another
+constexpr int most_texts = 64; ///< texts that name one another
 constexpr uint64_t longest_text = uint64_t{256} << 20;
 
 bool any_of(const std::string& text, std::initializer_list<const char*> parts) {
@@ -177,8 +177,8 @@ class NameCheck {
     /// \return false where it is on the way already.
     bool enter(const std::string& path) {
         if (!m_seen.insert(path).second) return false;
-        if (m_way.size() >= static_cast<size_t>(deepest))
-            fail("is computed from more than " + std::to_string(deepest) + " scenes, one from the other",
+        if (m_way.size() >= static_cast<size_t>(most_texts))
+            fail("is computed from more than " + std::to_string(most_texts) + " scenes, one from the other",
                  "Make the scene anew.");
         m_way.push_back(path);
         return true;
