@@ -78,3 +78,39 @@ def test_a_file_that_was_mended_is_read(tmp_path, out):
     assert run("gdal_hsi_info", "-q", path).code == 1
     product_files.emit(tmp_path, VALUES)
     succeed(run("gdal_hsi_info", "-q", path))
+
+
+def classic_netcdf(path, form, records):
+    """records: the lines are the unlimited dimension, and a second variable has a part of each record."""
+    import netCDF4
+    with netCDF4.Dataset(path, "w", format=form) as file:
+        file.title = "odd"
+        for name, size in (("band", 9), ("line", None if records else 10), ("sample", 12)):
+            file.createDimension(name, size)
+        order = ("line", "band", "sample") if records else ("band", "line", "sample")
+        file.createVariable("cube", "i2", order)[:] = np.round(VALUES.transpose(1, 0, 2) if records else VALUES)
+        if records:
+            file.createVariable("flag", "i1", ("line",))[:] = np.arange(1, 11)
+    return path
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET"])
+def test_classic_netcdf_that_ends_early(tmp_path, out, form, records):
+    """Its library reads zeros there."""
+    path = classic_netcdf(tmp_path / "scene.nc", form, records)
+    whole = path.read_bytes()
+    names = [path] if records else [path, f"NETCDF:{path}:cube"]
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "right.tif"))
+    # The padding behind the last variable means nothing: of the bytes of records, or of a cube of 2160.
+    padding = 3 if records else 0
+    for length in (len(whole) - padding - 1, len(whole) - 500, len(whole) // 2):
+        path.write_bytes(whole[:length])
+        for name in names:
+            with assert_untouched(out):
+                result = run("gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif")
+            assert result.code == 1 and "the rest is missing" in first_error(result), (length, result.err)
+    path.write_bytes(whole[:len(whole) - padding])
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "again.tif"))
+    path.write_bytes(whole + b"and more")
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "longer.tif"))

@@ -4,6 +4,7 @@ names the server, whoever asked for the bytes: our readers of pixels, or GDAL's 
 the usual answer gives the same result, with as few requests."""
 import gzip
 import os
+import subprocess
 
 import pytest
 from conftest import assert_untouched, first_error, gdal, run, succeed, write_scene
@@ -210,3 +211,35 @@ def test_debug_messages(there, debug):  # noqa: F811
     assert "CURL_INFO" not in quiet
     assert ("GDAL: " in quiet) == (debug == "ON")
     assert "CURL_INFO_HEADER_IN: Content-Range: bytes " in loud
+
+
+def test_custom_headers_follow_redirects(there):  # noqa: F811
+    """As with GDAL's own programs, and as files.md says: what a custom header has goes to the other host, too."""
+    scene_of(there, "tiles")
+    got = []
+
+    class Asked(Server):
+        def __init__(self, *args, **more):
+            super().__init__(*args, **more)
+            handler, answer_of = self.http.RequestHandlerClass, self.http.RequestHandlerClass.answer_of
+
+            def note(this, files, with_body):
+                got.append((files, this.headers.get("X-Mine"), this.headers.get("Authorization")))
+                answer_of(this, files, with_body)
+            handler.answer_of = note
+
+    with Asked(there) as holder:
+        def away(answer):
+            answer.status, answer.body = 302, b""
+            answer.headers = {"Location": holder.url(answer.file.name).replace("127.0.0.1", "localhost"), "Content-Length": "0"}
+        with Asked(there, fault=lambda request: away if (there / request.path).is_file() else None) as server:
+            env = environment(no_proxy="127.0.0.1,localhost", GDAL_HTTP_HEADERS="X-Mine: 1,Authorization: Bearer 2")
+            told = []
+            for words in (["gdalinfo", server.vsicurl("scene.tif")], None):
+                got.clear()
+                if words:
+                    assert subprocess.run(words, env=env, stdout=subprocess.DEVNULL).returncode == 0
+                else:
+                    succeed(run("gdal_hsi_vd", "-q", server.vsicurl("scene.tif"), env=env))
+                told.append({(files is holder, *words) for files, *words in got})
+    assert told[0] == told[1] == {(False, "1", "Bearer 2"), (True, "1", None)}

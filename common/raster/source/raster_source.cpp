@@ -21,6 +21,7 @@
 #include "raster/products/hdf5_references.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
+#include "raster/products/netcdf_classic.h"
 #include "raster/products/product.h"
 #include "raster/source/block_store.h"
 #include "raster/source/chunk_arrays.h"
@@ -550,6 +551,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         s->options.path = envi->data;
         s->options.header = envi->header;
     }
+    check_netcdf_length(file_of_subdataset(s->options.path));
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
         s->lines_rise = s->product->lines_rise;
