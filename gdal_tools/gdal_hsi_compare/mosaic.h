@@ -3,8 +3,8 @@
 #pragma once
 
 #include "gdal_hsi_compare/settings.h"
-#include "tool/run.h"
 #include "tool/definition.h"
+#include "tool/run.h"
 
 namespace hsi::compare_tool {
 

@@ -321,7 +321,7 @@ def check_links(root, file, lines):
 
 
 NAMED = re.compile(r"(?<![\w/.*<{$>-])(?<! x )((?:[\w-]+/)*[\w-]{2,}\.(?:h|cuh|cpp|cu))\b(?! x )")
-OTHERS = {"highway.h", "cuda.h", "a/a.h", "a_cpu.cpp", "a_cuda.cu", "_test.cpp", "_bench.cpp", "catalogue.cpp"}
+OTHERS = {"highway.h", "cuda.h", "gdal_priv.h", "netcdf.h", "a/a.h", "a_cpu.cpp", "a_cuda.cu", "_test.cpp", "_bench.cpp", "catalogue.cpp"}
 
 
 def endings(root):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of spectra as people and programs write them, read in process: how many spectra, at which wavelengths,
-// and what is told.
+// Tables of spectra as people and programs write them, read in process: how many spectra, at which
+// wavelengths, and what is told.
 #include "core/error.h"
 #include "raster/libraries/spectral_library.h"
 
@@ -127,11 +127,12 @@ TEST(LibraryTable, UnitsAreReadWhereverTheyAreStated) {
     expect_spectra(columns("Energy (eV)", [=](double v) { return volt / v; }), "", "an energy");
     expect_spectra(columns("wn", wavenumbers), "", "wn");
     expect_spectra(columns("wavelength_m", [](double v) { return v / 1e9; }), "", "metres");
-    for (const auto& [corner, number] :
-         {std::pair<const char*, Numbers>{"wn", wavenumbers}, {"Wavenumber (cm-1)", wavenumbers},
-          {"um", micrometres}, {"Frequency (THz)", terahertz},
-          {"Photon energy [keV]", [=](double v) { return volt / 1000 / v; }},
-          {"sample \\ wavelength (um)", micrometres}})
+    for (const auto& [corner, number] : {std::pair<const char*, Numbers>{"wn", wavenumbers},
+                                         {"Wavenumber (cm-1)", wavenumbers},
+                                         {"um", micrometres},
+                                         {"Frequency (THz)", terahertz},
+                                         {"Photon energy [keV]", [=](double v) { return volt / 1000 / v; }},
+                                         {"sample \\ wavelength (um)", micrometres}})
         expect_spectra(rows(corner, names, [&](int b) { return text_of(number(nm(b))); }), "",
                        std::string("a corner: ") + corner);
     const std::string micro = columns("wavelength", micrometres);
@@ -161,7 +162,8 @@ TEST(LibraryTable, UnitsAreReadWhereverTheyAreStated) {
 
 TEST(LibraryTable, UnitsThatAreAssumedAreTold) {
     expect_spectra(columns("wavelength", same), assumed, "no unit");
-    expect_spectra(columns("wavelength", [](double v) { return v / 1000; }), "micrometres are assumed", "micrometres");
+    expect_spectra(columns("wavelength", [](double v) { return v / 1000; }), "micrometres are assumed",
+                   "micrometres");
     expect_spectra(columns("wavelength", [](double v) { return v / 1e9; }), "metres are assumed", "metres");
     expect_spectra(columns("Wavelength (?m)", [](double v) { return v / 1000; }), "micrometres are assumed",
                    "a lost letter");
@@ -187,9 +189,11 @@ TEST(LibraryTable, UnitsThatAreAssumedAreTold) {
 TEST(LibraryTable, NumbersOfSamplesInFrontAreNotWavelengths) {
     const Names plain = [](int b) { return text_of(nm(b)); };
     for (const char* head : {"ident", "plot", "accession", "lab id", "Pflanze", "", "number", "x", "date"})
-        for (const std::vector<std::string>& first :
-             {std::vector<std::string>{"1001", "1002", "1003"}, {"10526", "10600", "10700"}, {"1", "2", "3"},
-              {"20200101", "20200102", "20200105"}, {"2020-01-01", "2020-01-02", "2020-01-03"}})
+        for (const std::vector<std::string>& first : {std::vector<std::string>{"1001", "1002", "1003"},
+                                                      {"10526", "10600", "10700"},
+                                                      {"1", "2", "3"},
+                                                      {"20200101", "20200102", "20200105"},
+                                                      {"2020-01-01", "2020-01-02", "2020-01-03"}})
             expect_spectra(rows(head, first, plain), assumed, std::string(head) + " " + first[0]);
     std::string text = rows("ident,species", {"1001,Oak", "1002,Oak", "1003,Ash"}, plain);
     expect_spectra(text, assumed, "texts beside");
@@ -199,8 +203,9 @@ TEST(LibraryTable, NumbersOfSamplesInFrontAreNotWavelengths) {
 }
 
 TEST(LibraryTable, NamesOfColumnsAreWavelengthsInManyForms) {
-    for (const char* form : {"X%s", "X%s.nm", "R%s", "refl_%s", "wl_%s", "%snm", "%s [nm]", "%s_ref", "spc.%s", "V%s",
-                             "Band_%snm", "B1_%snm", "%s_nm", "nm_%s", "scan_visnir.%s_ref", "SR_%s", "foo.%s"})
+    for (const char* form :
+         {"X%s", "X%s.nm", "R%s", "refl_%s", "wl_%s", "%snm", "%s [nm]", "%s_ref", "spc.%s", "V%s",
+          "Band_%snm", "B1_%snm", "%s_nm", "nm_%s", "scan_visnir.%s_ref", "SR_%s", "foo.%s"})
         for (const auto& first : {names, {"1001", "1002", "1003"}, {"1", "2", "3"}}) {
             const auto name = [&](int b) {
                 std::string text = form;
@@ -209,8 +214,9 @@ TEST(LibraryTable, NamesOfColumnsAreWavelengthsInManyForms) {
             const bool unit = std::string(form).find("nm") != std::string::npos;
             expect_spectra(rows("sample", first, name), unit ? "" : assumed, form + (" " + first[0]));
         }
-    expect_spectra(rows("name", names, [](int b) { return "B" + std::to_string(b + 1) + "_" + text_of(nm(b)); }),
-                   assumed, "a number of the band in front");
+    expect_spectra(
+        rows("name", names, [](int b) { return "B" + std::to_string(b + 1) + "_" + text_of(nm(b)); }),
+        assumed, "a number of the band in front");
     expect_spectra(
         rows("name", names,
              [](int b) { return "Band " + std::to_string(b + 1) + " (" + text_of(nm(b)) + " nm)"; }),
@@ -224,18 +230,22 @@ TEST(LibraryTable, NamesOfColumnsAreWavelengthsInManyForms) {
     for (const char* head : {"wavelength_nm", "x", "index"}) {
         std::string text = std::string(head) + ",GDS101,GDS102,GDS103,GDS104,GDS105,GDS106\n";
         for (int b = 0; b < bands; ++b)
-            text += (head == std::string("index") ? std::to_string(b) : text_of(nm(b))) + ",.1,.2,.3,.4,.5,.6\n";
+            text +=
+                (head == std::string("index") ? std::to_string(b) : text_of(nm(b))) + ",.1,.2,.3,.4,.5,.6\n";
         EXPECT_EQ(read(text).spectra.size(), 6U) << head;
     }
 }
 
 TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
-    for (const char* statistic : {"Std", "Stdev", "SD", "N", "Count", "Min", "Max", "Standard Deviation", "std dev"})
+    for (const char* statistic :
+         {"Std", "Stdev", "SD", "N", "Count", "Min", "Max", "Standard Deviation", "std dev"})
         expect_spectra(columns("wavelength_nm", same, statistic, "12"), "holds a statistic", statistic);
-    EXPECT_EQ(read("wavelength_nm,Std\n400,1\n500,2\n").names, std::vector<std::string>{"Std"}); // all there is
+    EXPECT_EQ(read("wavelength_nm,Std\n400,1\n500,2\n").names,
+              std::vector<std::string>{"Std"}); // all there is
     const auto lines = read(rows("name", {"oak", "Std", "N"}, [](int b) { return text_of(nm(b)) + " nm"; }));
     EXPECT_EQ(lines.names, std::vector<std::string>{"oak"});
-    expect_spectra(columns("wavelength_nm", same, "quality", "good"), "holds texts, which are left out", "texts");
+    expect_spectra(columns("wavelength_nm", same, "quality", "good"), "holds texts, which are left out",
+                   "texts");
     std::string between = rows("name", names, [](int b) { return text_of(nm(b)) + " nm"; }), out;
     for (size_t at = 0; at < between.size();) { // a column of texts in the middle
         const size_t end = between.find('\n', at);
@@ -261,8 +271,8 @@ TEST(LibraryTable, WavelengthsMayRepeat) {
 }
 
 TEST(LibraryTable, LongFormatIsRefusedWithWhatToDo) {
-    std::string by_name = "id,wavelength,reflectance\n", by_band = by_name, by_number = by_name, bare = "wl,value\n",
-                numbers = "id,band,value\n";
+    std::string by_name = "id,wavelength,reflectance\n", by_band = by_name, by_number = by_name,
+                bare = "wl,value\n", numbers = "id,band,value\n";
     for (int k = 0; k < spectra; ++k)
         for (int b = 0; b < bands; ++b) {
             const std::string& name = names[static_cast<size_t>(k)];
@@ -296,14 +306,17 @@ TEST(LibraryTable, RelabCountsItsLines) {
         EXPECT_EQ(library.wavelengths_nm.size(), size_t{bands});
         EXPECT_EQ(library.wavelengths_nm.front(), 450);
     }
-    EXPECT_NE(refusal("  25\n" + lines, "relab.asc").find("counts 25 lines, and 24 follow"), std::string::npos);
+    EXPECT_NE(refusal("  25\n" + lines, "relab.asc").find("counts 25 lines, and 24 follow"),
+              std::string::npos);
     EXPECT_EQ(read("24\nWavelength_nm oak\n" + lines, "relab.tab").names, std::vector<std::string>{"oak"});
 }
 
 TEST(LibraryTable, JcampIsRefusedByName) {
-    EXPECT_NE(refusal("##TITLE=x\n##JCAMP-DX=4.24\n##XYDATA=(X++(Y..Y))\n4000 0.1 0.2\n3900 0.2 0.3\n##END=\n", "x.jdx")
-                  .find("JCAMP-DX"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal("##TITLE=x\n##JCAMP-DX=4.24\n##XYDATA=(X++(Y..Y))\n4000 0.1 0.2\n3900 0.2 0.3\n##END=\n",
+                "x.jdx")
+            .find("JCAMP-DX"),
+        std::string::npos);
 }
 
 } // namespace

@@ -97,8 +97,8 @@ TEST(WavelengthUnit, LongerTextsStateAUnitAmongOtherWords) {
 
 TEST(WavelengthUnit, NumbersBecomeNanometres) {
     const std::tuple<double, const char*, double> cases[] = {
-        {0.5, "um", 500},        {5e-7, "m", 500},         {5e-4, "mm", 500},   {5e-5, "cm", 500},
-        {5000, "angstrom", 500}, {20000, "cm-1", 500},     {2e6, "1/m", 500},   {2, "um-1", 500},
+        {0.5, "um", 500},        {5e-7, "m", 500},          {5e-4, "mm", 500},    {5e-5, "cm", 500},
+        {5000, "angstrom", 500}, {20000, "cm-1", 500},      {2e6, "1/m", 500},    {2, "um-1", 500},
         {300, "THz", 999.308},   {299792.458, "GHz", 1000}, {2.5, "eV", 495.937}, {1, "keV", 1.23984},
     };
     for (const auto& [number, unit, nm] : cases)
@@ -127,7 +127,8 @@ TEST(WavelengthUnit, WavelengthsThatNoInstrumentMeasuresAreTold) {
     EXPECT_EQ(doubtful_wavelengths({100, 500, NAN, 1e5}), "");
     EXPECT_NE(doubtful_wavelengths({500, 4e11, 5e11}).find("band 2 is taken for 4e+11 nm (and 1 more"),
               std::string::npos);
-    EXPECT_NE(doubtful_wavelengths({0.18}, {7}).find("band 7 is taken for 0.18 nm, which"), std::string::npos);
+    EXPECT_NE(doubtful_wavelengths({0.18}, {7}).find("band 7 is taken for 0.18 nm, which"),
+              std::string::npos);
 }
 
 TEST(WavelengthUnit, HeadersOfEnviStateItInTwoFields) {
@@ -136,7 +137,8 @@ TEST(WavelengthUnit, HeadersOfEnviStateItInTwoFields) {
     };
     EXPECT_EQ(unit_of("wavelength units = Micrometers\n"), "Micrometers");
     EXPECT_EQ(unit_of("z plot titles = {Wavenumbers (cm-1), %Transmittance}\n"), "Wavenumber");
-    EXPECT_EQ(unit_of("wavelength units = Unknown\nz plot titles = {Wavelength (um), Value}\n"), "Micrometers");
+    EXPECT_EQ(unit_of("wavelength units = Unknown\nz plot titles = {Wavelength (um), Value}\n"),
+              "Micrometers");
     EXPECT_EQ(unit_of("wavelength units = nm\nz plot titles = {Wavenumbers (cm-1), Value}\n"), "nm");
     EXPECT_EQ(unit_of("z plot titles = {Raman shift (cm-1), Counts}\n"), "Raman shift (cm-1)");
     EXPECT_EQ(unit_of("z plot titles = {Wavelength, Value}\n"), "");

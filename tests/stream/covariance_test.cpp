@@ -176,9 +176,8 @@ TEST(Covariance, KnowsConstantBands) {
 }
 
 TEST(Covariance, OfConstantBandsIsZeroOnEveryLevel) {
-    for (const auto what :
-         {stream::Statistics::covariance, stream::Statistics::double_covariance, stream::Statistics::moments,
-          stream::Statistics::differences})
+    for (const auto what : {stream::Statistics::covariance, stream::Statistics::double_covariance,
+                            stream::Statistics::moments, stream::Statistics::differences})
         for (const float level : {65535.0f, 1e25f, 3e38f}) {
             Cube cube = random_scene(101, 97, 5, 7);
             const auto pixels = static_cast<size_t>(cube.shape.pixels());

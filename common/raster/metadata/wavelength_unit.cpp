@@ -81,8 +81,8 @@ const char* length_symbol(const std::string& word) {
 
 /// "thz" and "terahertz" -> "THz".
 const char* frequency_symbol(const std::string& word) {
-    constexpr std::pair<const char*, const char*> prefixes[] = {
-        {"", "Hz"}, {"k", "kHz"}, {"m", "MHz"}, {"g", "GHz"}, {"t", "THz"}, {"p", "PHz"}};
+    constexpr std::pair<const char*, const char*> prefixes[] = {{"", "Hz"},   {"k", "kHz"}, {"m", "MHz"},
+                                                                {"g", "GHz"}, {"t", "THz"}, {"p", "PHz"}};
     for (const auto& [letter, symbol] : prefixes)
         if (word == std::string(letter) + "hz" ||
             (ends_with(word, "hertz") && (*letter == '\0' ? word.size() == 5 : starts_with(word, letter))))
@@ -206,7 +206,8 @@ bool is_other_axis(const std::string& text) {
     if (wavenumber && has_word(words, {"shift", "relative", "rel", "delta", "\xce\x94", "\xce\xb4",
                                        "\xce\x94\xce\xbd", "\xce\xb4\xce\xbd"}))
         return true;
-    return has_word(words, {"frequency", "frequencies", "freq", "frequenz", "energy", "energies", "energie"}) &&
+    return has_word(words,
+                    {"frequency", "frequencies", "freq", "frequenz", "energy", "energies", "energie"}) &&
            unit_among_words(text) == nullptr;
 }
 
@@ -232,9 +233,8 @@ std::string stated_unit(const std::string& text) {
 }
 
 bool is_blank_unit(const std::string& text) {
-    return one_of(lower(bare(text)),
-                  {"", "unknown", "none", "null", "n/a", "na", "nan", "-", "unspecified", "undefined", "unit",
-                   "units", "?"});
+    return one_of(lower(bare(text)), {"", "unknown", "none", "null", "n/a", "na", "nan", "-", "unspecified",
+                                      "undefined", "unit", "units", "?"});
 }
 
 UnitChoice chosen_unit(const std::string& field, double least, double largest) {
