@@ -7,9 +7,9 @@ import os
 import subprocess
 
 import pytest
-from conftest import assert_untouched, first_error, gdal, run, succeed, write_scene
+from conftest import assert_untouched, first_error, run, succeed, write_scene
 from http_server import Server
-from test_far_away import PAGE, environment, is_of_pixels, make, spp, there, values  # noqa: F401
+from test_far_away import environment, make, spp, there, values  # noqa: F401
 
 # By raw bytes, by blocks, by chunks; by GDAL's codec; by a driver of GDAL's alone.
 KINDS = ["BSQ", "tiles", "plain pixels", "hdf5", "packbits", "PCIDSK"]
