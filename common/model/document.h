@@ -34,8 +34,8 @@ std::string dump(const Json& j);
 /// What every model begins with: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
 /// (a tool and its version) and "history" (the command line), each on a line that ends with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
-/// `text`, an object, with a last member "checksum": of all other members, whatever blanks stand between them
-/// and in whatever order they come.
+/// `text`, an object, with a last member "checksum": of all other members but "labels", which Python's
+/// estimators add, whatever blanks stand between them and in whatever order they come.
 std::string with_checksum(std::string text);
 /// The member "classes", with "weight" or without.
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
