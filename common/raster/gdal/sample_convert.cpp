@@ -572,12 +572,11 @@ void StoreRule::finish_reals(const float* values, size_t count, Real* samples) c
     if (!m_nodata.active) return;
     Real nodata;
     std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
-    const Real beside = beside_real<Real>();
-    const Range<Real> nothing = range_of<Real>(m_nodata);
+    const Real beside = beside_real<Real>(); // values near nodata stay: these may be copies
     for (size_t i = 0; i < count; ++i) {
         if (values[i] != values[i])
             samples[i] = nodata;
-        else if (nothing.holds(samples[i]))
+        else if (samples[i] == nodata)
             samples[i] = beside;
     }
 }

@@ -216,7 +216,7 @@ class RasterLabels final : public NumberedLabels {
         if (status != CE_None) throw Error("'" + m_path + "' cannot be read: " + errors.text());
         m_seen = true;
         for (size_t i = 0; i < n; ++i)
-            if ((m_nothing && m_nothing->holds(values[i])) || (m_masked && m_valid[i] == 0))
+            if ((m_nodata && m_nothing && m_nothing->holds(values[i])) || (m_masked && m_valid[i] == 0))
                 values[i] = std::numeric_limits<double>::quiet_NaN();
     }
 
