@@ -241,8 +241,15 @@ TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
          {"Std", "Stdev", "SD", "N", "Count", "Min", "Max", "Standard Deviation", "std dev"})
         expect_spectra(columns("wavelength_nm", same, statistic, "12"), "holds a statistic", statistic);
     EXPECT_EQ(read("wavelength_nm,Std\n400,1\n500,2\n").names,
-              std::vector<std::string>{"Std"}); // all there is
-    const auto lines = read(rows("name", {"oak", "Std", "N"}, [](int b) { return text_of(nm(b)) + " nm"; }));
+              std::vector<std::string>{"Std"});                                        // all there is
+    EXPECT_EQ(read("wavelength_nm,n,k\n400,1.5,2\n500,1.4,2.5\n").spectra.size(), 2U); // a refractive index
+    std::string counts =
+        rows("name", {"oak", "Std", "Max"}, [](int b) { return text_of(nm(b)) + " nm"; }) + "N";
+    for (int b = 0; b < bands; ++b)
+        counts += ",12";
+    EXPECT_EQ(read(counts + "\n").names, std::vector<std::string>{"oak"});
+    const auto lines =
+        read(rows("name", {"oak", "Std", "Count"}, [](int b) { return text_of(nm(b)) + " nm"; }));
     EXPECT_EQ(lines.names, std::vector<std::string>{"oak"});
     expect_spectra(columns("wavelength_nm", same, "quality", "good"), "holds texts, which are left out",
                    "texts");

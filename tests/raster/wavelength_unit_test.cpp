@@ -59,6 +59,9 @@ TEST(WavelengthUnit, FieldsStateOneUnit) {
         {"Index", ""},
         {"", ""},
         {"counts", ""},
+        {"W/m2/sr/um", ""},
+        {"W m-2 sr-1 nm-1", ""},
+        {"Wavelength (um)", "um"},
         {"%", ""},
     };
     for (const auto& [text, unit] : cases)

@@ -242,3 +242,25 @@ def test_units_of_wavelengths(tmp_path, fields, first, told, kind):
     found = json.loads(succeed(result).out)["wavelengths_nm"]
     assert (found[:1] == [pytest.approx(first)]) if first else not found or found == [None, None]
     assert (told in result.err) if told else "Warning" not in result.err, result.err
+
+
+@pytest.mark.parametrize("attributes, numbers, first, told", [
+    ({"units": "nm"}, [400, 500, 600], 400, ""),
+    ({}, [400, 500, 600], 400, "no unit of the wavelengths is stated: nanometres are assumed (400 to 600)"),
+    ({}, [.4, .5, .6], 400, "micrometres are assumed (0.4 to 0.6)"),
+    ({"units": "THz"}, [700, 600, 500], 299792.458 / 700, ""),
+    ({"units": "eV"}, [3, 2.5, 2], 1239.841984332 / 3, ""),
+    ({"units": "counts"}, [400, 500, 600], None, "'counts' is not a unit of wavelengths: the wavelengths are unknown"),
+])
+def test_units_of_arrays(tmp_path, attributes, numbers, first, told):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(tmp_path / "a.nc", "w") as f:
+        for name, size in (("wavelength", 3), ("y", 4), ("x", 5)):
+            f.createDimension(name, size)
+        f.createVariable("wavelength", "f8", ("wavelength",))[:] = numbers
+        f["wavelength"].setncatts(attributes)
+        f.createVariable("cube", "f4", ("wavelength", "y", "x"))[:] = np.arange(60.).reshape(3, 4, 5)
+    result = run("gdal_hsi_info", "-json", tmp_path / "a.nc")
+    found = json.loads(succeed(result).out)["wavelengths_nm"]
+    assert found[0] == pytest.approx(first) if first else not found or found[0] is None
+    assert (told in result.err) if told else "Warning" not in result.err, result.err

@@ -350,10 +350,11 @@ std::vector<std::string> cells_in(const std::vector<std::string>& row, const Run
 }
 
 /// The lines that hold statistics of the others, such as Std and N; none where all do.
-std::set<size_t> lines_of_statistics(const std::vector<std::string>& names) {
+std::set<size_t> lines_of_statistics(const std::vector<std::string>& names,
+                                     const std::vector<Column>& spectra) {
     std::set<size_t> found;
     for (size_t r = 0; r < names.size(); ++r)
-        if (says_statistic(names[r])) found.insert(r);
+        if (says_statistic(names[r], spectra[r])) found.insert(r);
     return found.size() < names.size() ? found : std::set<size_t>();
 }
 
@@ -400,7 +401,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
             library.wavelengths_nm.push_back(names[c].value);
         unit = wavelengths_to_nm(library, path, unit_of_names(table, names, run));
     }
-    const auto statistics = lines_of_statistics(lines);
+    const auto statistics = lines_of_statistics(lines, spectra);
     Column marks;
     for (size_t r = 0; r < lines.size(); ++r) {
         std::string& name = lines[r];

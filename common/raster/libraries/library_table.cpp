@@ -317,7 +317,7 @@ void leave_out_statistics(Columns& t) {
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || !t.has_number(c)) continue;
         ++spectra;
-        if (says_statistic(t.head(c))) found.push_back(c);
+        if (says_statistic(t.head(c), t.values[c])) found.push_back(c);
     }
     if (found.size() == spectra) return;
     for (const size_t c : found) {

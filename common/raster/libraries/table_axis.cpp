@@ -76,8 +76,9 @@ Said says_wavelengths(const std::string& name) {
     return unit || centre || quantity ? Said::perhaps : Said::nothing;
 }
 
-bool says_statistic(const std::string& name) {
+bool says_statistic(const std::string& name, const Column& values) {
     const auto words = words_of(name);
+    if (words.size() == 1 && words.front() == "n" && !are_whole(values)) return false;
     bool statistic = false;
     for (const auto& word : words) {
         const bool is_one = one_of(word, {"std", "stdev", "stddev", "stdv", "sd", "deviation", "variance",

@@ -24,8 +24,9 @@ bool says_number(const std::string& name);
 /// band, channel and their like are among its words.
 bool says_band(const std::string& name);
 
-/// True for names of statistics of other columns, such as Std, N, Count and Max.
-bool says_statistic(const std::string& name);
+/// True for names of statistics of other columns, such as Std, N, Count and Max; N holds whole numbers, and
+/// else is a refractive index.
+bool says_statistic(const std::string& name, const Column& values = {});
 
 /// 1: rises from line to line, -1: falls, 0: neither.
 int direction(const Column& column);

@@ -223,7 +223,13 @@ const WavelengthUnit* field_unit(const std::string& text) {
     if (one_of(field, {"m", "M"})) return unit_called("m");
     if (field == "A" || one_of(lower(field), {"ang", "aa"})) return unit_called("angstrom");
     if (const auto* const unit = inverse_length(lower(field))) return unit;
-    return text_unit(field);
+    // "W/m2/sr/um" is a unit, too, and none of wavelengths.
+    const auto words = words_of(field);
+    const bool alone = std::all_of(words.begin(), words.end(), [](const std::string& word) {
+        return word_unit(word) != nullptr || starts_with(word, "wavelen") ||
+               one_of(word, {"in", "unit", "units", "inverse", "reciprocal", "per", "inv", "air", "vacuum"});
+    });
+    return alone ? text_unit(field) : nullptr;
 }
 
 std::string stated_unit(const std::string& text) {

@@ -4,7 +4,7 @@
 #include "core/text.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
-#include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/array_facts.h"
 
@@ -215,9 +215,8 @@ void take_places(ArrayLayout& layout, const ArrayFile& file, const Array& array,
 } // namespace
 
 bool is_unit_of_wavelengths(const std::string& unit) {
-    if (in_nanometres(unit) || in_micrometres(unit)) return true;
-    const std::string u = lower(unit);
-    return starts_with(u, "angstrom") || starts_with(u, "wavenumber") || u == "cm-1" || u == "1/cm";
+    const WavelengthUnit* const found = field_unit(unit);
+    return found != nullptr && !one_of(found->symbol, {"m", "cm", "mm"}); // which are of the ground
 }
 
 std::string unit_of(const Array& array) {

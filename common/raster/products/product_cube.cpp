@@ -7,6 +7,7 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
@@ -248,8 +249,14 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     const Numbers good = lists.good();
     for (size_t b = 0; b < bands && good.size() == bands; ++b)
         product.bands[b].good = good.values[b] != 0;
-    const bool known = unit.empty() || !std::isnan(to_nanometres(1, unit, 1));
-    if (wavelengths.size() != bands || (!known && unit != "1")) return;
+    if (unit == "1") unit.clear(); // of numbers
+    const bool known = is_blank_unit(unit) || field_unit(unit) != nullptr;
+    if (wavelengths.size() != bands) return;
+    if (!known) {
+        product.notes.push_back("'" + product.path + "': " + chosen_unit(unit, 0, 0).note);
+        return;
+    }
+    if (is_blank_unit(unit)) product.wavelength_units.clear();
     auto widths = lists.widths();
     if (widths.numbers.size() != bands) widths.numbers = {};
     const std::string width_unit = widths.unit.empty() ? unit : widths.unit;

@@ -559,6 +559,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
+        check_band_lists(*s);
         choose_arrays(*s, opening);
         return state;
     }
