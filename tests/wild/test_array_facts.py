@@ -328,6 +328,7 @@ POSITIONS = {
     "other names": (dict(names=("c", "j", "i"), of_x={"standard_name": "projection_x_coordinate"},
                          of_y={"standard_name": "projection_y_coordinate"}), GRID),
     "no coordinates": (dict(x=None, y=None), None),
+    "numbers of pixels": (dict(x=np.arange(SAMPLES) * 1., y=np.arange(LINES) + 1.), None),
     "a grid without coordinates": (dict(x=None, y=None, mapping={**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}), GRID),
     "uneven": (dict(y=3999990 - 20. * np.arange(LINES)**2), None),
     "a stale grid": (dict(mapping={**UTM, "GeoTransform": "100 5 0 900 0 -5"}), GRID),
@@ -394,6 +395,22 @@ def test_pixels_without_a_label(tmp_path, none, kind, attributes):
         succeed(run("gdal_hsi_spectra", "-q", image, path, folder / "m.csv"))
         assert open(folder / "m.csv").readline().strip().split(",")[-3:] == ["Class 1", "Class 2", "Class 3"]
         assert "Class 77" not in open(folder / "m.csv").readline()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("axes", [("spectrum", "wavelength"), ("wavelength", "spectrum"), ("n", "m")])
+def test_libraries(tmp_path, format, axes):
+    """Fractional cover of a scene that is mixed of the library's spectra."""
+    spectra = np.array([[.1, .5, .2, .7], [.6, .1, .3, .2]])
+    cover = np.linspace(0, 1, LINES * SAMPLES).reshape(LINES, SAMPLES)
+    mixed = np.einsum("kls,kb->bls", np.stack([cover, 1 - cover]), spectra)
+    image = write_scene(tmp_path / "s.tif", mixed, "GTiff", "f4")
+    turned = np.ascontiguousarray(spectra if axes[0] in ("spectrum", "n") else spectra.T)
+    packed = np.round(turned * 1e4).astype("i2")
+    path = File([("wavelength", np.array(NM), {"units": "nm"})],
+                {"spectra": (axes, packed, {"scale_factor": 1e-4, "_FillValue": I2(-9999)})}).write(tmp_path, format)
+    succeed(run("gdal_hsi_unmix", "-q", image, path, tmp_path / "u.tif"))
+    np.testing.assert_allclose(read(tmp_path / "u.tif")[:2], [cover, 1 - cover], atol=2e-3)
 
 
 def test_zarr_that_gdal_does_not_open(tmp_path):

@@ -72,6 +72,10 @@ SpectralLibrary read_feature_spectra(const std::string& path, const std::string*
 bool is_matlab(const std::string& path);
 SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands);
 
+/// An array of netCDF, HDF5 or Zarr: (spectrum, band) or the other way round, by the names and coordinates of
+/// its axes, else by the scene's bands.
+SpectralLibrary read_array_library(const std::string& path, size_t scene_bands);
+
 /// Throws Error naming the file, and what formats there are.
 [[noreturn]] void refuse_library(const std::string& path, const std::string& what);
 /// 1.5, 1.5e-3, 1.5D-03; NaN when it is none.

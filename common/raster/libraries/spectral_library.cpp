@@ -13,6 +13,7 @@
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
+#include "raster/products/product.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -63,6 +64,7 @@ bool is_matlab_bytes(const std::string& bytes) {
 
 SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool bands_alone) {
     if (is_matlab(path)) return read_matlab_library(path, scene_bands);
+    if (may_hold_arrays(path)) return read_array_library(path, scene_bands);
     const std::string extension = CPLGetExtension(path.c_str());
     if (is_pipe_or_device(path) && is_of_several_files(extension)) refuse_pipe(path);
     if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
@@ -142,7 +144,8 @@ void refuse_library(const std::string& path, const std::string& what) {
     throw Error("'" + path + "': " + what,
                 "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS (splib06, "
                 "splib07) or "
-                "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in "
+                "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, an "
+                "array in netCDF, HDF5 or Zarr, or profiles in "
                 "GeoJSON or a GeoPackage.");
 }
 

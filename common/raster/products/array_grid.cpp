@@ -40,9 +40,9 @@ bool has_any(const std::string& text, std::initializer_list<const char*> words) 
                        [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
-/// 0, 1, 2 ... or 1, 2, 3 ... of an axis that counts lines or samples: numbers, not places.
+/// 0, 1, 2 ... or 1, 2, 3 ... without a unit: numbers of lines or samples, not places.
 bool counts_pixels(const std::string& name, const std::vector<double>& numbers) {
-    if (!has_any(lower(name), {"line", "row", "scan", "track", "sample", "col", "pixel"})) return false;
+    if (has_any(lower(name), {"lat", "lon", "north", "east"})) return false;
     if (numbers.front() != 0 && numbers.front() != 1) return false;
     for (size_t k = 0; k < numbers.size(); ++k)
         if (numbers[k] != numbers.front() + static_cast<double>(k)) return false;
@@ -74,10 +74,12 @@ Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_
     const Array list = coordinate_of(file, array, *axis);
     if (!list) return centres;
     Numbers numbers = unpacked_list(file, list);
-    if (numbers.size() < 2 || counts_pixels(centres.name, numbers.values)) return centres;
-    centres.at = std::move(numbers.values);
+    if (numbers.size() < 2) return centres;
     centres.unit = lower(unit_of(list));
     centres.standard = lower(attribute_text(list, "standard_name"));
+    const bool plain = (centres.unit.empty() || centres.unit == "1") && centres.standard.empty();
+    if (plain && counts_pixels(centres.name, numbers.values)) return centres;
+    centres.at = std::move(numbers.values);
     constexpr double metres = 1000;
     if (centres.unit == "km" || starts_with(centres.unit, "kilomet"))
         for (double& place : centres.at)

@@ -254,9 +254,15 @@ SceneFile find_scene(const std::string& path) {
     return scene;
 }
 
+bool may_hold_arrays(const std::string& path) {
+    const std::string file = file_of_subdataset(path);
+    if (is_pipe_or_device(file)) return false;
+    const std::string text = beginning_of_file(file, looked_at);
+    return (is_hdf5(text) || is_netcdf(text) || is_zarr(file, text)) && !all_samples(file);
+}
+
 std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples) {
-    const std::string file = file_of_subdataset(path), text = beginning_of_file(file, looked_at);
-    if (!(is_hdf5(text) || is_netcdf(text) || is_zarr(file, text)) || all_samples(file)) return nullptr;
+    if (!may_hold_arrays(path)) return nullptr;
     return shared(in_arrays(path, WantedPlane{lines, samples}));
 }
 

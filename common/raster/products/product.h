@@ -89,6 +89,10 @@ struct SceneFile {
 /// and for a header without a data file.
 SceneFile find_scene(const std::string& path);
 
+/// Whether a path leads to a file of HDF5, netCDF or Zarr, or to an array in one; not to a raw file that only
+/// begins like one.
+bool may_hold_arrays(const std::string& path);
+
 /// The array of labels, of a mask or of a lookup table that a path leads to, of several the one of the size
 /// wanted (0: any). Null where it leads to no array, or where GDAL's driver for rasters is to read it.
 std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples);

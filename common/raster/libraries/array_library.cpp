@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands.
+#include "core/error.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/products/array_file.h"
+#include "raster/products/product.h"
+
+#include <cpl_conv.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+/// All samples of a product's only array along its axes, as numbers times scale plus offset; NaN where there
+/// is no value.
+std::vector<double> values_of(const Product& product, const std::string& path) {
+    const CubePart& part = product.parts.front();
+    const auto file = ArrayFile::open(product.path);
+    const auto array = file ? file->array_of(part) : nullptr;
+    const GUInt64 start[3] = {0, 0, 0};
+    size_t count[3];
+    count[part.line_axis] = static_cast<size_t>(product.lines);
+    count[part.sample_axis] = static_cast<size_t>(product.samples);
+    count[part.band_axis] = product.bands.size();
+    const size_t all = count[0] * count[1] * count[2];
+    const int size = GDALGetDataTypeSizeBytes(part.type);
+    std::vector<char> samples(all * static_cast<size_t>(size));
+    const GdalErrors errors;
+    if (!array || !read_samples(*array, part, start, count, samples.data()) || errors.any())
+        throw Error("cannot read '" + path + "': " + errors.text());
+    std::vector<double> values(all);
+    GDALCopyWords64(samples.data(), part.type, size, values.data(), GDT_Float64, sizeof(double),
+                    static_cast<GPtrDiff_t>(all));
+    std::vector<float> marks(all);
+    to_floats(samples.data(), size, part.type, false,
+              product.nodata ? match_in_type(*product.nodata, part.type) : NodataMatch{}, marks.data(), all);
+    blank_invalid(product.invalid, samples.data(), size, part.type, false, marks.data(), all);
+    const ProductBand& band = product.bands.front();
+    for (size_t i = 0; i < all; ++i)
+        values[i] = marks[i] != marks[i] ? no_library_value
+                                         : values[i] * band.scale.value_or(1) + band.offset.value_or(0);
+    return values;
+}
+
+/// The only list of texts in the file that has one for each spectrum; empty when there is none.
+std::vector<std::string> names_of(const std::string& path, size_t count) {
+    std::vector<std::string> names;
+    const auto file = ArrayFile::open(path);
+    const GdalErrors quiet;
+    const auto root = file ? file->group("/") : nullptr;
+    if (!root) return names;
+    for (const std::string& each : root->GetMDArrayNames()) {
+        const auto list = root->OpenMDArray(each);
+        if (!list || list->GetDimensionCount() != 1 || list->GetDimensions()[0]->GetSize() != count ||
+            list->GetDataType().GetClass() != GEDTC_STRING)
+            continue;
+        if (!names.empty()) return {};
+        std::vector<char*> texts(count, nullptr);
+        const GUInt64 start = 0;
+        if (list->Read(&start, &count, nullptr, nullptr, GDALExtendedDataType::CreateString(), texts.data()))
+            for (char* const text : texts)
+                names.emplace_back(text != nullptr ? text : "");
+        for (char* const text : texts)
+            CPLFree(text);
+    }
+    return names;
+}
+
+/// Which axis of a plane has the bands of the scene: 0 its lines, 1 its samples.
+int axis_of_bands(const Product& product, size_t scene_bands, const std::string& path) {
+    const auto bands = static_cast<int64_t>(scene_bands);
+    if (bands > 0 && (product.lines == bands) != (product.samples == bands))
+        return product.lines == bands ? 0 : 1;
+    refuse_library(path, "does not tell which axis of " + product.parts.front().array + " has the bands");
+}
+
+} // namespace
+
+SpectralLibrary read_array_library(const std::string& path, size_t scene_bands) {
+    const auto product = find_scene(path).product;
+    if (!product || product->parts.size() != 1) refuse_library(path, "is no spectral library");
+    const bool told = product->bands.size() > 1;
+    if (told && product->lines > 1)
+        throw Error("'" + path + "': " + product->parts.front().array +
+                        " is a scene, and a library has two axes",
+                    "gdal_hsi_endmembers and gdal_hsi_spectra make a library of a scene.");
+    const CubePart& part = product->parts.front();
+    const int axis = told                                              ? part.band_axis
+                     : axis_of_bands(*product, scene_bands, path) == 0 ? part.line_axis
+                                                                       : part.sample_axis;
+    const int other = told || axis == part.line_axis ? part.sample_axis : part.line_axis;
+    const auto length = [&](int k) {
+        return k == part.band_axis && told ? product->bands.size()
+               : k == part.line_axis       ? static_cast<size_t>(product->lines)
+                                           : static_cast<size_t>(product->samples);
+    };
+    const size_t bands = length(axis), count = length(other);
+    const std::vector<double> values = values_of(*product, path);
+    const size_t band_step = axis < other ? count : 1, spectrum_step = axis < other ? 1 : bands;
+    const auto names = names_of(product->path, count);
+    SpectralLibrary library;
+    library.notes = product->notes;
+    for (size_t k = 0; k < count; ++k) {
+        library.names.push_back(k < names.size() && !names[k].empty() ? names[k]
+                                                                      : "Spectrum " + std::to_string(k + 1));
+        auto& spectrum = library.spectra.emplace_back();
+        for (size_t b = 0; b < bands; ++b)
+            spectrum.push_back(told && product->bands[b].good == false
+                                   ? no_library_value
+                                   : values[k * spectrum_step + b * band_step]);
+    }
+    const SceneMetadata scene = scene_of(*product);
+    for (size_t b = 0; told && b < bands; ++b) {
+        library.wavelengths_nm.push_back(scene.bands[b].wavelength_nm);
+        library.fwhm_nm.push_back(scene.bands[b].fwhm_nm);
+    }
+    for (auto* const list : {&library.wavelengths_nm, &library.fwhm_nm})
+        if (std::all_of(list->begin(), list->end(), [](double v) { return v != v; })) list->clear();
+    return library;
+}
+
+} // namespace hsi::raster
