@@ -52,7 +52,7 @@ struct NumberIn {
 
 /// The number of a name that is a wavelength or counts a band: one with a unit, else the first where the name
 /// begins with it, else the last ("B1_450").
-NumberIn number_in(const std::string& head) {
+NumberIn number_in_name(const std::string& head) {
     constexpr const char* digits = "0123456789";
     NumberIn found;
     for (size_t at = head.find_first_of(digits); at != std::string::npos;) {
@@ -102,7 +102,7 @@ BandName band_name(std::string head) {
     name.value = cell_number(head);
     name.marked = wavenumber;
     if (std::isfinite(name.value)) return name;
-    const NumberIn number = number_in(head);
+    const NumberIn number = number_in_name(head);
     if (!std::isfinite(number.value)) return name;
     if (!wavenumber) name.unit = number.unit();
     const auto& [value, before, after] = number;
