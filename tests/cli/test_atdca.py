@@ -325,7 +325,7 @@ def test_reference_table(scene, out):
     assert table[1]["target"] == int(np.argmin(angle)) + 1 and abs(table[1]["sad_degrees"] - min(angle)) < 1e-5
     assert re.search(r"^one +3 +0\.0000$", result.out, re.M) and "Average" in result.out
     # Other wavelengths: by interpolation, where they overlap.
-    (out / "half.csv").write_text("wavelength,a\n" + "".join(f"{405 + 20 * k},{k + 1}\n" for k in range(4)))
+    (out / "half.csv").write_text("wavelength_nm,a\n" + "".join(f"{405 + 20 * k},{k + 1}\n" for k in range(4)))
     succeed(atdca("-q", "-t", 3, "-reference", out / "half.csv", "-report", out / "r2.json", scene, out / "u.gpkg"))
     assert json.loads((out / "r2.json").read_text())["reference"]["bands"] == 6
     # Damage is told, not left out with the bands around it.

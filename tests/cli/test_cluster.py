@@ -215,7 +215,7 @@ def test_centres_of_empty_clusters_may_start_the_next_run(distance, tmp_path, ou
     nm = [401, 402, 403]
     path = write_scene(tmp_path / "same.img", data, wavelengths=nm)
     start = tmp_path / "start.csv"
-    start.write_text("wavelength,a,b,c\n401,1,1,9\n402,2,2,1\n403,5,5,1\n")
+    start.write_text("wavelength_nm,a,b,c\n401,1,1,9\n402,2,2,1\n403,5,5,1\n")
     result = succeed(cluster("-start", start, "-distance", distance, "-centres", out / "c.csv", "-json", path, out / "map.tif"))
     empty = np.array(json.loads(result.out)["counts"]) == 0
     assert empty.any() and "no pixel" in result.err

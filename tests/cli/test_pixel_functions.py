@@ -145,7 +145,7 @@ def shares(tmp_path):
     data[:, 4:9, 7:20] = 0
     write_scene(tmp_path / "shares.img", data, dtype="i2", nodata=0, wavelengths=WAVELENGTHS)
     rows = "".join(f"{w},{','.join(map(str, m))}\n" for w, m in zip(WAVELENGTHS, material.T))
-    (tmp_path / "three.csv").write_text("wavelength,a,b,c\n" + rows)
+    (tmp_path / "three.csv").write_text("wavelength_nm,a,b,c\n" + rows)
     return tmp_path
 
 

@@ -22,7 +22,7 @@ def resample(*args):
     return run("gdal_hsi_resample", *args)
 
 
-def table(path, rows, head="wavelength,fwhm"):
+def table(path, rows, head="wavelength_nm,fwhm"):
     path.write_text("\n".join([head] + [",".join("%.10g" % v if isinstance(v, float) else str(v) for v in r) for r in rows]) + "\n")
     return path
 
@@ -181,7 +181,7 @@ def test_vrt_has_the_same_values(files):
 def test_libraries(files, dst):
     random = np.random.default_rng(4)
     values = random.uniform(0.1, 0.9, (BANDS, 2))
-    lines = ["wavelength,fwhm,grass,soil"] + ["%g,%g,%.9g,%s" % (CENTRES[b], WIDTH, values[b, 0], "" if b == 20 else "%.9g" % values[b, 1])
+    lines = ["wavelength_nm,fwhm,grass,soil"] + ["%g,%g,%.9g,%s" % (CENTRES[b], WIDTH, values[b, 0], "" if b == 20 else "%.9g" % values[b, 1])
                                               for b in range(BANDS)]
     (files / "l.csv").write_text("\n".join(lines) + "\n")
     succeed(resample("-q", "-bands", files / "bands.csv", files / "l.csv", files / dst))
@@ -216,7 +216,7 @@ def test_libraries(files, dst):
 def test_bad_input(files, args, code, words):
     table(files / "far.csv", [(2200.0, 10.0), (2300.0, 10.0)])
     (files / "plain.csv").write_text("a,b\n0.5,0.25\n0.1,0.25\n0.7,0.2\n")
-    (files / "library.csv").write_text("wavelength,a\n400,1\n450,2\n500,1\n550,2\n")
+    (files / "library.csv").write_text("wavelength_nm,a\n400,1\n450,2\n500,1\n550,2\n")
     write_scene(files / "plain.tif", cube(5, 4, 6), driver="GTiff")
     (files / "there.tif").write_text("old")
     with assert_untouched(files):
@@ -246,8 +246,8 @@ def finer(files):
     a = random.dirichlet(np.ones(3), 12 * 9).T.reshape(3, 9, 12)
     write_scene(files / "mixed.img", np.tensordot((np.array(rows) @ matrix.T).T, a, 1).astype(np.float32), wavelengths=CENTRES,
                 fwhm=[WIDTH] * BANDS)
-    table(files / "fine.csv", [(c, 2.0, *(float(r[b]) for r in rows)) for b, c in enumerate(FINE)], "wavelength,fwhm,a,b,c")
-    table(files / "bare.csv", [(c, *(float(r[b]) for r in rows)) for b, c in enumerate(FINE)], "wavelength,a,b,c")
+    table(files / "fine.csv", [(c, 2.0, *(float(r[b]) for r in rows)) for b, c in enumerate(FINE)], "wavelength_nm,fwhm,a,b,c")
+    table(files / "bare.csv", [(c, *(float(r[b]) for r in rows)) for b, c in enumerate(FINE)], "wavelength_nm,a,b,c")
     return files, a, np.array(rows)
 
 
@@ -306,11 +306,12 @@ def test_resample_needs_a_library(finer, tool, args):
 def test_widths_that_cannot_be_right_are_told(tmp_path, rows, told):
     centres = np.linspace(2000, 2400, 30)
     write_scene(tmp_path / "s.img", cube(6, 5, 30).astype("f4"), wavelengths=centres, fwhm=[14.0] * 30)
-    (tmp_path / "t.csv").write_text("wavelength,fwhm\n" + rows)
+    name = "wavelength_um" if rows.startswith("2.") else "wavelength_nm"
+    (tmp_path / "t.csv").write_text(f"{name},fwhm\n" + rows)
     err = succeed(resample("-resample", "linear", "-bands", tmp_path / "t.csv", tmp_path / "s.img", tmp_path / "o.tif")).err
     assert (told in err) if told else ("width" not in err), err
     # As a library, and a spectrum a line.
-    lines = ["wavelength,fwhm,a"] + [row + ",0.5" for row in rows.split()]
+    lines = [f"{name},fwhm,a"] + [row + ",0.5" for row in rows.split()]
     (tmp_path / "l.csv").write_text("\n".join(lines) + "\n")
     err = run("gdal_hsi_info", tmp_path / "l.csv").err
     assert (told in err) if told else ("width" not in err), err

@@ -50,7 +50,7 @@ def tool(name, *options):
 
 def resampled(source, target, *way):
     bands = source.parent / "bands.csv"
-    bands.write_text("wavelength,fwhm\n" + "".join(f"{412 + 9 * k},14\n" for k in range(9)))
+    bands.write_text("wavelength_nm,fwhm\n" + "".join(f"{412 + 9 * k},14\n" for k in range(9)))
     succeed(run("gdal_hsi_resample", "-q", "-overwrite", "-bands", bands, *way, source, target))
 
 

@@ -377,7 +377,7 @@ def test_a_library_that_ends_before_the_scene(tmp_path, tool):
         rows = [f"{w:.4f},{a:.6f},{b:.6f}\n" for w, a, b in zip(wavelengths, *spectra)]
         if hole:
             rows = [r if abs(w - hole) > 6 else f"{w:.4f},,\n" for r, w in zip(rows, wavelengths)]
-        (tmp_path / "lib.csv").write_text("wavelength,a,b\n" + "".join(rows))
+        (tmp_path / "lib.csv").write_text("wavelength_nm,a,b\n" + "".join(rows))
         files = {"unmix": ["gdal_hsi_unmix", tmp_path / "scene.img", tmp_path / "lib.csv", tmp_path / "o.tif"],
                  "detect": ["gdal_hsi_detect", "-target", tmp_path / "lib.csv", tmp_path / "scene.img", tmp_path / "o.tif"],
                  "atdca": ["gdal_hsi_atdca", "-t", 2, "-reference", tmp_path / "lib.csv", tmp_path / "scene.img", tmp_path / "o.gpkg"]}[tool]
@@ -386,7 +386,7 @@ def test_a_library_that_ends_before_the_scene(tmp_path, tool):
 
 
 def gap_library(path, wavelengths):
-    path.write_text("wavelength,a,b\n" + "".join(f"{w},{0.1 + w / 9000:.4f},{0.5 - w / 9000:.4f}\n" for w in wavelengths))
+    path.write_text("wavelength_nm,a,b\n" + "".join(f"{w},{0.1 + w / 9000:.4f},{0.5 - w / 9000:.4f}\n" for w in wavelengths))
     return path
 
 

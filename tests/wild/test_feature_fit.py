@@ -26,7 +26,7 @@ def spectrum(features, slope=0.05):
 
 def write_library(path, spectra):
     with open(path, "w") as f:
-        f.write("wavelength," + ",".join(spectra) + "\n")
+        f.write("wavelength_nm," + ",".join(spectra) + "\n")
         for b, nm in enumerate(NM):
             f.write(",".join([f"{nm:.9g}"] + [f"{v[b]:.12g}" for v in spectra.values()]) + "\n")
 

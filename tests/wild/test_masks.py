@@ -83,7 +83,7 @@ def files(tmp_path_factory):
     write_mask(folder / "labels.tif", labels)
     write_mask(folder / "everything.tif", np.ones_like(clear))
     (folder / "library.csv").write_text(
-        "wavelength,a,b\n" + "".join(f"{w},{data[b, 3, 3]},{data[b, 44, 20]}\n" for b, w in enumerate(WAVELENGTHS)))
+        "wavelength_nm,a,b\n" + "".join(f"{w},{data[b, 3, 3]},{data[b, 44, 20]}\n" for b, w in enumerate(WAVELENGTHS)))
     return Files(folder, clear, data, labels, clear & (data[0] != -9999))
 
 

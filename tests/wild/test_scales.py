@@ -56,7 +56,7 @@ METHODS = ("sam", "sid", "mf", "cem", "ace")
 
 def library(path, spectra, names):
     rows = [f"{NM[b]:.9g}," + ",".join(f"{x[b]:.9g}" for x in spectra) for b in range(BANDS)]
-    path.write_text("wavelength," + ",".join(names) + "\n" + "\n".join(rows) + "\n")
+    path.write_text("wavelength_nm," + ",".join(names) + "\n" + "\n".join(rows) + "\n")
     return path
 
 
@@ -178,7 +178,7 @@ def test_prisma_with_a_scale_for_each_of_its_cubes(tmp_path):
             file.attrs[f"L2Scale{name}Min"], file.attrs[f"L2Scale{name}Max"] = np.float32(0), np.float32(most)
     nm = np.concatenate([np.linspace(400, 1010, 10)[::-1], np.linspace(920, 2500, 20)[::-1]])
     kept = sorted((i for i in range(bands) if i not in (9, 29)), key=lambda i: nm[i])
-    (tmp_path / "lib.csv").write_text("wavelength,t\n" + "".join(f"{nm[i]:.9g},{refl[i, 3, 3]:.9g}\n" for i in kept))
+    (tmp_path / "lib.csv").write_text("wavelength_nm,t\n" + "".join(f"{nm[i]:.9g},{refl[i, 3, 3]:.9g}\n" for i in kept))
     succeed(run("gdal_hsi_detect", "-q", "-method", "sam", "-target", tmp_path / "lib.csv", path, tmp_path / "o.tif"))
     angles = read(tmp_path / "o.tif")[0]
     x = refl[kept]

@@ -592,7 +592,7 @@ def test_detection_with_some_of_the_bands(tmp_path, lines):
     whole, _, data = lines["u2"]
     statistics(whole, "-o", tmp_path / "s.stat")
     spectrum = data[:, 10, 20]
-    (tmp_path / "t.csv").write_text("wavelength,t\n" + "".join(f"{WAVELENGTHS[b]},{spectrum[b]}\n" for b in range(BANDS - 2)))
+    (tmp_path / "t.csv").write_text("wavelength_nm,t\n" + "".join(f"{WAVELENGTHS[b]},{spectrum[b]}\n" for b in range(BANDS - 2)))
     for options, out in ((["-statistics", tmp_path / "s.stat"], "a.tif"), ([], "b.tif")):
         succeed(run("gdal_hsi_detect", "-q", "-device", "cpu", "-target", tmp_path / "t.csv", "-method", "ace", *options, whole, tmp_path / out))
     a, b = read(tmp_path / "a.tif"), read(tmp_path / "b.tif")

@@ -60,7 +60,7 @@ def files(tmp_path):
     write_scene(tmp_path / "scene.img", scene, wavelengths=NM)
     spectra = [t, t[::-1] + 0.2]
     with open(tmp_path / "targets.csv", "w") as f:
-        f.write("wavelength,odd,other\n" + "".join(f"{w},{a:.12g},{b:.12g}\n" for w, a, b in zip(NM, *spectra)))
+        f.write("wavelength_nm,odd,other\n" + "".join(f"{w},{a:.12g},{b:.12g}\n" for w, a, b in zip(NM, *spectra)))
     return tmp_path, scene, spectra
 
 
@@ -110,7 +110,7 @@ def test_what_infeasibility_tells(tmp_path):
     scene[:, 40, 50] += 0.3 * (t - scene[:, 40, 50])
     scene[:, 60, 30] += 0.3 * (t - scene[:, 60, 30]) + 0.1 * np.cos(1.7 * b)
     write_scene(tmp_path / "told.img", scene.astype(np.float32), wavelengths=NM)
-    (tmp_path / "t.csv").write_text("wavelength,odd\n" + "".join(f"{w},{v:.9g}\n" for w, v in zip(NM, t)))
+    (tmp_path / "t.csv").write_text("wavelength_nm,odd\n" + "".join(f"{w},{v:.9g}\n" for w, v in zip(NM, t)))
     succeed(mtmf("-target", tmp_path / "t.csv", "-mnf-model", tmp_path / "m.json", "-nc", BANDS, tmp_path / "told.img",
                  tmp_path / "s.tif"))
     mf, apart = read(tmp_path / "s.tif")
@@ -190,7 +190,7 @@ def test_a_target_that_is_the_mean(files):
     folder, scene, _ = files
     mean = components(scene)[0]
     with open(folder / "mean.csv", "w") as f:
-        f.write("wavelength,mean\n" + "".join(f"{w},{v:.17g}\n" for w, v in zip(NM, mean)))
+        f.write("wavelength_nm,mean\n" + "".join(f"{w},{v:.17g}\n" for w, v in zip(NM, mean)))
     with assert_untouched(folder):
         result = mtmf("-target", folder / "mean.csv", folder / "scene.img", folder / "s.tif")
     assert result.code == 1 and "target 'mean' is the mean of the scene" in first_error(result)
