@@ -127,7 +127,7 @@ def test_known_spectra_are_the_start(scene, out):
     x, valid = pixels_of(scene)
     begin = x[[5, 400, 900]] / 1000
     library = out / "start.csv"
-    rows = [",".join(["wavelength", "a", "b", "c"])]
+    rows = [",".join(["wavelength_nm", "a", "b", "c"])]
     rows += [",".join(map(repr, [float(w), *map(float, begin[:, b])])) for b, w in enumerate(WAVELENGTHS)]
     library.write_text("\n".join(rows) + "\n")
     succeed(cluster("-start", library, "-library-scale", 1000, "-centres", out / "c.csv", scene, out / "map.tif"))
