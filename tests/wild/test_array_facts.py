@@ -154,6 +154,14 @@ def test_orders_and_directions(tmp_path, format, order):
         assert told["wavelengths_nm"] == NM
 
 
+@pytest.mark.parametrize("order", ["bls", "lsb"])
+def test_attributes_of_the_file_are_kept(tmp_path, order):
+    file = scene(order)
+    file.attributes = {"title": "Flight 7", "levels": np.array([1, 2], "i4")}
+    items = check(file.write(tmp_path, "NETCDF4"), tmp_path).GetMetadata()
+    assert items["NC_GLOBAL#title"] == "Flight 7" and items["NC_GLOBAL#levels"] == "{1,2}"
+
+
 def test_windows_of_turned_arrays(tmp_path):
     path = scene("lsb", VALUES[:, ::-1, ::-1], x=X[::-1], y=Y[::-1]).write(tmp_path, "NETCDF4")
     for x, y, w, h in [(1, 2, 3, 4), (0, 0, 2, 2), (4, 5, 2, 2)]:

@@ -306,6 +306,10 @@ void complete_scene(const Product& product, SceneMetadata& scene) {
     // Without a geotransform the scene is not on a grid of any SRS: only its locations are.
     if (product.srs && product.geotransform) scene.srs = product.srs;
     if (!product.longitude.empty()) add_geolocation(product, scene);
+    if (!product.attributes.empty()) {
+        auto& items = scene.domains[""];
+        items.insert(items.end(), product.attributes.begin(), product.attributes.end());
+    }
     for (const auto& [key, time] : {std::pair("time_coverage_start", &product.time_start),
                                     std::pair("time_coverage_end", &product.time_end)})
         if (!time->empty()) scene.domains[""].push_back(std::string(key) + "=" + *time);

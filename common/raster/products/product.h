@@ -62,8 +62,9 @@ struct Product {
     int64_t samples = 0, lines = 0; ///< with parts
     std::vector<ProductBand> bands; ///< in the order of the scene
     std::string wavelength_units = "Nanometers";
-    std::string unit;                 ///< of the values
-    std::string time_start, time_end; ///< of the acquisition, as the file has them; empty: unknown
+    std::string unit;                    ///< of the values
+    std::vector<std::string> attributes; ///< of the file: "NC_GLOBAL#title=...", as GDAL's drivers have them
+    std::string time_start, time_end;    ///< of the acquisition, as the file has them; empty: unknown
     std::optional<NodataValue> nodata;
     InvalidSamples invalid; ///< what else stands for no value
     /// The array's first line is the scene's last one; its first sample likewise.

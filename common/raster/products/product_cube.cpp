@@ -295,6 +295,21 @@ void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
 
 } // namespace
 
+/// Attributes of a netCDF file as a whole, by the names of GDAL's driver for its rasters; lists in braces.
+void take_attributes(Product& product, const ArrayFile& file) {
+    if (file.driver() != "netCDF") return;
+    const GdalErrors quiet;
+    for (const auto& attribute : file.group("/")->GetAttributes()) {
+        const std::string& name = attribute->GetName();
+        if (name.empty() || name.front() == '_') continue; // the library's own
+        const CPLStringList texts(attribute->ReadAsStringArray());
+        std::string all;
+        for (int k = 0; k < texts.size(); ++k)
+            all += (k > 0 ? "," : "") + std::string(texts[k]);
+        product.attributes.push_back("NC_GLOBAL#" + name + "=" + (texts.size() > 1 ? "{" + all + "}" : all));
+    }
+}
+
 std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
                                   const std::optional<WantedPlane>& plane) {
     const FileContents contents = contents_of_file(file);
@@ -317,6 +332,7 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
     product.unit = unit_of(choice->array);
     take_grid(product, file, choice->array, layout);
     take_swath(product, file, *choice);
+    take_attributes(product, file);
     return product;
 }
 
