@@ -360,7 +360,8 @@ def test_values_too_large_for_single_precision(tmp_path, out):
         for n, args in enumerate(([], ["-threads", 2, "-tile", 16, 16, "-ws", 5])):
             report = out / f"{driver}{n}.json"
             result = succeed(spp("-q", *args, "-report", report, path, out / f"{driver}{n}.tif"))
-            assert result.err.count("Warning: ") == 1 and f"Warning: '{path}': {said}" in result.err, result.err
+            assert result.err.count("Warning: ") == 2 and f"Warning: '{path}': {said}" in result.err, result.err
+            assert "band 1 has a mean of" in result.err  # of the largest value
             assert json.loads(report.read_text())["invalid_pixels"] == 4
     path = write_scene(tmp_path / "all.img", np.full((3, 6, 7), 1e300), dtype="f8")
     result = spp("-q", path, out / "none.tif")

@@ -250,6 +250,8 @@ struct Unreadable {
 
 /// The value of a known list in braces; values that are in ENVI's manner stay as they are.
 std::string in_braces(const std::string& key, const std::string& value) {
+    if (value.find('{') == 0 && value.find('}') == std::string::npos)
+        return value; // the header ends within it
     const bool numbers = is_number_list(key), python = opens_python_list(value);
     const auto refuse_dots = [](const std::vector<std::string>& list) {
         for (const std::string& one : list)
