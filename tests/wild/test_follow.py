@@ -289,7 +289,7 @@ LIST = "{" + ", ".join(str(number) for number in WAVELENGTHS) + "}"
     ("bbl = {1,1,1,1,1,1,1,1,1}\n", "bbl = {1,1,1,1,1,1,1,1,0}\n", "'bbl' value 9 was 1 and is 0"),
     (PLACE, PLACE.replace("500000", "600000"), "'map info' value 4 was 500000 and is 600000"),
     (SYSTEM, SYSTEM.replace("33N", "34N"), "'coordinate system string' value 1 was "),
-    ("data ignore value = -9999\n", "data ignore value = 0\n", "'data ignore value' was -9999 and is 0"),
+    ("data ignore value = 9999\n", "data ignore value = 0\n", "'data ignore value' was 9999 and is 0"),
     ("reflectance scale factor = 10000\n", "reflectance scale factor = 1000\n", "'reflectance scale factor' was 10000 and is 1000"),
     ("data units = radiance\n", "data units = reflectance\n", "'data units' was radiance and is reflectance"),
     ("", "header offset = 128\n", "'header offset' was 0 and is 128"),

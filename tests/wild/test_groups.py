@@ -31,7 +31,7 @@ def striped(lines=LINES, samples=SAMPLES, bands=BANDS, seed=5):
 
 
 def write_library(path, rows, wavelengths=WAVELENGTHS):
-    lines = [",".join(["wavelength"] + ["t%d" % (k + 1) for k in range(len(rows))])]
+    lines = [",".join(["wavelength_nm"] + ["t%d" % (k + 1) for k in range(len(rows))])]
     lines += [",".join(["%g" % w] + ["%.17g" % row[b] for row in rows]) for b, w in enumerate(wavelengths)]
     path.write_text("\n".join(lines) + "\n")
     return path
