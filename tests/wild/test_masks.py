@@ -114,7 +114,7 @@ LEARNING = {
 
 def without_origin(model):
     """A model without where it comes from."""
-    model = {key: value for key, value in model.items() if key not in ("history", "source")}
+    model = {key: value for key, value in model.items() if key not in ("history", "source", "checksum")}
     if "training" in model:
         model["training"] = {key: value for key, value in model["training"].items() if key != "scene"}
     return model
