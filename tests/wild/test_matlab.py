@@ -701,4 +701,6 @@ def test_names_of_wavelengths(tmp_path, name):
         assert (f"spam (1x{BANDS} double) may be the wavelengths of the bands" in result.err) == (name == "spam"), result.err
     else:
         np.testing.assert_allclose(found, 1e7 / values if "number" in name else values)
-        assert result.err == ""
+        stated = "number" in name or "nm" in name
+        assert ("no unit of the wavelengths is stated" in result.err) == (not stated), result.err
+        assert not stated or result.err == ""

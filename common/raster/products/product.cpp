@@ -236,7 +236,8 @@ SceneFile find_scene(const std::string& path) {
         scene.header = samples->header;
     } else if (arrays) {
         scene.product = shared(product_in_arrays(path));
-        if (!scene.product && is_hdf5(text) && EQUAL(extension_of(path).c_str(), "mat"))
+        if (!(scene.product && scene.product->of_agency) && is_hdf5(text) &&
+            EQUAL(extension_of(path).c_str(), "mat"))
             scene.notes.push_back("'" + path +
                                   "' has not the beginning that MATLAB writes: it is read as any "
                                   "HDF5 file, with its axes as they lie, not as MATLAB counts them");

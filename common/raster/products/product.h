@@ -82,7 +82,7 @@ struct SceneFile {
     std::string path;                       ///< what is to be opened
     std::shared_ptr<const Product> product; ///< null: a raster like any other
     std::string header;                     ///< the ENVI header that counts; empty: whichever GDAL finds
-    std::vector<std::string> notes;         ///< what the user should know, of files that are no product
+    std::vector<std::string> notes;         ///< what the user should know, beside the product's own
 };
 
 /// The data file for an ENVI header, the image for the XML file of a product; else the path itself. Names

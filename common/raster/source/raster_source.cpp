@@ -543,10 +543,8 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         s->options.path = std::move(scene.path);
         s->options.header = std::move(scene.header);
         s->product = std::move(scene.product);
-        if (s->product)
-            s->notes = s->product->notes;
-        else
-            s->notes = std::move(scene.notes);
+        s->notes = std::move(scene.notes);
+        if (s->product) s->notes.insert(s->notes.end(), s->product->notes.begin(), s->product->notes.end());
     } else if (const auto envi = envi_file_of_header(options.path)) {
         s->options.path = envi->data;
         s->options.header = envi->header;
