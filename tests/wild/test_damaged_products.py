@@ -114,3 +114,15 @@ def test_classic_netcdf_that_ends_early(tmp_path, out, form, records):
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "again.tif"))
     path.write_bytes(whole + b"and more")
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "longer.tif"))
+
+
+@pytest.mark.parametrize("form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET"])
+def test_classic_netcdf_without_a_number_of_records(tmp_path, out, form):
+    """Its library takes other dimensions for those of a streamed file, or does not come back."""
+    path = damaged(classic_netcdf(tmp_path / "scene.nc", form, True), [(at, 0xff) for at in range(4, 8)])
+    for name in (path, f"NETCDF:{path}:cube"):
+        with assert_untouched(out):
+            result = run("gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif")
+        assert result.code == 1 and "states no number of records" in first_error(result), result.err
+    result = run("gdal_hsi_info", path)
+    assert result.code == 1 and "states no number of records" in first_error(result), result.err

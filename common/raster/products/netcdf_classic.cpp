@@ -24,7 +24,8 @@ class Header {
     /// Bytes that the file has if nothing is missing.
     uint64_t length() {
         m_records = count();
-        if (m_records == (m_version == 5 ? ~uint64_t{0} : 0xffffffffU)) m_records = 0; // being written
+        m_streamed = m_records == (m_version == 5 ? ~uint64_t{0} : 0xffffffffU);
+        if (m_streamed) m_records = 0;
         for (uint64_t left = list(); left > 0; --left) {
             skip(count());
             m_dimensions.push_back(count());
@@ -34,6 +35,9 @@ class Header {
             read_variable();
         return end();
     }
+
+    /// Whether the number of records is to be taken from the file's size.
+    bool streamed() const { return m_streamed; }
 
   private:
     struct Variable {
@@ -105,6 +109,7 @@ class Header {
     const int m_version;
     size_t m_at = 4; ///< behind the mark and the version
     uint64_t m_records = 0;
+    bool m_streamed = false;
     std::vector<uint64_t> m_dimensions;
     std::vector<Variable> m_variables;
 };
@@ -121,11 +126,17 @@ void check_netcdf_length(const std::string& path) {
     constexpr uint64_t most = uint64_t{256} << 10; // of a header
     const std::string bytes = beginning_of_file(path, static_cast<size_t>(std::min(size, most)));
     uint64_t needed = 0;
+    bool streamed = false;
     try {
-        needed = Header(bytes).length();
+        Header header(bytes);
+        needed = header.length();
+        streamed = header.streamed();
     } catch (const Ended&) {
         return; // the library says what is wrong with a header
     }
+    if (streamed) // the library takes another number of records, or does not come back
+        throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",
+                    "Write it anew with its number of records.");
     if (size < needed)
         throw Error("'" + path + "' has " + std::to_string(size) +
                         " bytes, and its netCDF header describes " + std::to_string(needed) +

@@ -13,6 +13,7 @@
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/products/matlab_scene.h"
+#include "raster/products/netcdf_classic.h"
 #include "raster/products/product_readers.h"
 
 #include <cpl_conv.h>
@@ -178,6 +179,7 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
 /// A scene; with `plane` labels and their like.
 std::optional<Product> in_arrays(const std::string& path, const std::optional<WantedPlane>& plane) {
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
+    check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
     const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
     const auto group = file ? file->group("/") : nullptr;
