@@ -81,7 +81,7 @@ class NameCheck {
         check_name(document.source.table);
         for (const auto& file : document.source.files)
             check_name(file.path);
-        check_locations(document.raster);
+        check_description(document.raster);
         if (document.source.scene) return check(*document.source.scene);
         follow(document.source.path);
         follow(document.source.table);
@@ -229,18 +229,37 @@ class NameCheck {
         }
     }
 
-    /// Arrays of longitude and latitude, which are opened when a pixel's place is wanted.
-    void check_locations(const std::string& raster) const {
+    /// What GDAL and PROJ open when they use a description: arrays of longitude and latitude, overviews, and
+    /// the files of a projection.
+    void check_description(const std::string& raster) const {
         const CPLXMLTreeCloser root(CPLParseXMLString(raster.c_str()));
         for (const CPLXMLNode* node = root ? root->psChild : nullptr; node != nullptr; node = node->psNext) {
-            if (!EQUAL(node->pszValue, "Metadata") ||
-                !EQUAL(CPLGetXMLValue(node, "domain", ""), "GEOLOCATION"))
-                continue;
-            for (const CPLXMLNode* item = node->psChild; item != nullptr; item = item->psNext)
-                if (const std::string key = CPLGetXMLValue(item, "key", "");
-                    EQUAL(key.c_str(), "X_DATASET") || EQUAL(key.c_str(), "Y_DATASET"))
+            if (EQUAL(node->pszValue, "SRS")) check_srs(CPLGetXMLValue(node, "", ""));
+            if (EQUAL(node->pszValue, "GCPList")) check_srs(CPLGetXMLValue(node, "Projection", ""));
+            if (!EQUAL(node->pszValue, "Metadata")) continue;
+            for (const CPLXMLNode* item = node->psChild; item != nullptr; item = item->psNext) {
+                const std::string key = CPLGetXMLValue(item, "key", "");
+                if (EQUAL(key.c_str(), "OVERVIEW_FILE"))
+                    fail("names overviews in another file, which no scene that is computed has",
+                         "Make it anew with the tool that has made it.");
+                if (EQUAL(CPLGetXMLValue(node, "domain", ""), "GEOLOCATION") &&
+                    (EQUAL(key.c_str(), "X_DATASET") || EQUAL(key.c_str(), "Y_DATASET")))
                     check_name(CPLGetXMLValue(item, "", ""));
+            }
         }
+    }
+
+    /// PROJ opens the files that +init and +nadgrids, +geoidgrids and +grids name. Without a folder they are
+    /// PROJ's own.
+    void check_srs(const std::string& srs) const {
+        for (const char* const key : {"init=", "grids="})
+            for (size_t at = srs.find(key); at != std::string::npos; at = srs.find(key, at + 1)) {
+                const std::string value = srs.substr(at, srs.find_first_of(" \t\r\n\"", at) - at);
+                if (value.find_first_of("/\\~") != std::string::npos)
+                    fail("has a coordinate reference system that names the file '" +
+                             value.substr(value.find('=') + 1) + "'",
+                         "Make it anew with the tool that has made it.");
+            }
     }
 
     const std::string m_document;

@@ -46,7 +46,7 @@ namespace {
 bool storage_domain(const std::string& name) {
     static const std::set<std::string> names = {
         "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
-        "VRT_SOURCES",     "NEW_VRT_SOURCES",     "XML:VRT",     "ENVI"};
+        "VRT_SOURCES",     "NEW_VRT_SOURCES",     "XML:VRT",     "ENVI",          "OVERVIEWS"};
     const std::string n = upper(name);
     return names.count(n) > 0 || starts_with(n, "LOCATIONINFO");
 }
