@@ -301,10 +301,10 @@ TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
           with("<VRTRasterBand band=\"6\" subClass=\"VRTDerivedRasterBand\"/>"),
           with("<Metadata domain=\"GEOLOCATION\"><MDI "
                "key=\"X_DATASET\">/vsicurl/http://127.0.0.1:9/x</MDI></Metadata>"),
-          with("<Metadata domain=\"OVERVIEWS\"><MDI key=\"OVERVIEW_FILE\">s.dat</MDI></Metadata>"),
+          with(R"(<Metadata domain="OVERVIEWS"><MDI key="OVERVIEW_FILE">s.dat</MDI></Metadata>)"),
           with("<SRS>+init=" + m_folder + "/s.dat:1</SRS>"),
           with("<SRS>+proj=longlat +nadgrids=" + m_folder + "/s.dat</SRS>"),
-          with("<GCPList Projection=\"+proj=utm +zone=30 +geoidgrids=@/dev/zero\"/>")}) {
+          with(R"(<GCPList Projection="+proj=utm +zone=30 +geoidgrids=@/dev/zero"/>)")}) {
         Json other = good;
         other["raster"] = text;
         EXPECT_NE(refusal(other.dump()), "") << text.substr(0, 100);
