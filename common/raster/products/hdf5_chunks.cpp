@@ -685,24 +685,14 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
     }
 }
 
-Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array) {
-    try {
-        hdf5::File file(path);
-        const auto begin = file.is_open() ? hdf5::find_begin(file) : std::nullopt;
-        if (!begin) return {};
-        hdf5::root_of(file, *begin);
-        const Hdf5Contents contents = walk_hdf5(path);
-        const auto at = std::find(contents.objects.begin(), contents.objects.end(), array);
-        if (at != contents.objects.end())
-            return hdf5::storage_at(file,
-                                    contents.headers[static_cast<size_t>(at - contents.objects.begin())]);
-    } catch (const hdf5::Damaged&) { // its library reads it
-    }
-    return {};
-}
+namespace {
 
-std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays) {
-    std::vector<Hdf5Chunks> found;
+/// What `read` finds at the headers of the arrays, one for each; empty where an array is not there, or a part
+/// of the file is damaged: its library reads it then.
+template <typename Found>
+std::vector<Found> find_at_headers(const std::string& path, const std::vector<std::string>& arrays,
+                                   Found (*read)(hdf5::File&, uint64_t)) {
+    std::vector<Found> found;
     try {
         hdf5::File file(path);
         const auto begin = file.is_open() ? hdf5::find_begin(file) : std::nullopt;
@@ -712,13 +702,23 @@ std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vec
         for (const std::string& name : arrays) {
             const auto at = std::find(contents.objects.begin(), contents.objects.end(), name);
             if (at == contents.objects.end()) return {};
-            found.push_back(
-                hdf5::chunks_at(file, contents.headers[static_cast<size_t>(at - contents.objects.begin())]));
+            found.push_back(read(file, contents.headers[static_cast<size_t>(at - contents.objects.begin())]));
         }
     } catch (const hdf5::Damaged&) {
         return {};
     }
     return found;
+}
+
+} // namespace
+
+Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array) {
+    const auto found = find_at_headers(path, {array}, hdf5::storage_at);
+    return found.empty() ? Hdf5Storage{} : found.front();
+}
+
+std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays) {
+    return find_at_headers(path, arrays, hdf5::chunks_at);
 }
 
 } // namespace hsi::raster

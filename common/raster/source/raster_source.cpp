@@ -548,8 +548,9 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     } else if (const auto envi = envi_file_of_header(options.path)) {
         s->options.path = envi->data;
         s->options.header = envi->header;
+    } else {
+        check_netcdf_length(file_of_subdataset(options.path));
     }
-    check_netcdf_length(file_of_subdataset(s->options.path));
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
         s->lines_rise = s->product->lines_rise;
