@@ -130,9 +130,9 @@ class Reader {
     /// A member that no version knows may change what another one means.
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
         if (!in.is_object()) fail("a part of it is not an object");
-        for (const auto& [key, value] : in.items())
-            if (std::none_of(known.begin(), known.end(), [&](const char* one) { return key == one; }))
-                fail("it has an unknown member '" + key + "'");
+        for (const auto& member : in.items())
+            if (std::none_of(known.begin(), known.end(), [&](const char* one) { return member.key() == one; }))
+                fail("it has an unknown member '" + member.key() + "'");
     }
     /// Null where it is absent.
     static const Json& member(const Json& in, const char* key) {
