@@ -265,10 +265,10 @@ class Values {
             stored[k] = (bounds[k] - offset.value_or(0)) / scale.value_or(1);
         if (stored[0] > stored[1]) std::swap(stored[0], stored[1]);
         if (!is_floating(m_part.type)) {
-            const auto [least, most] = ends_of(m_part.type);
+            const auto ends = ends_of(m_part.type);
             const auto fits = [&](const double(&range)[2]) {
-                return (range[0] >= least || !std::isfinite(range[0])) &&
-                       (range[1] <= most || !std::isfinite(range[1]));
+                return (range[0] >= ends.first || !std::isfinite(range[0])) &&
+                       (range[1] <= ends.second || !std::isfinite(range[1]));
             };
             const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
                                (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
