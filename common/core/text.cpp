@@ -153,6 +153,16 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
     return text;
 }
 
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](std::string_view one) { return text.substr(0, one.size()) == one; });
+}
+
 bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& names) {

@@ -3,6 +3,7 @@
 // files that do not say how they are encoded.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,12 @@ std::optional<std::vector<std::string>> listed_words(std::string_view text);
 
 /// "a, b, c" for between = ", ".
 std::string joined(const std::vector<std::string>& words, const char* between);
+
+/// True if the text contains one of the parts. Case matters.
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts);
+
+/// True if the text begins with one of the beginnings. Case matters.
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings);
 
 /// True when the two are equal but for the case of ASCII letters.
 bool equal_names(std::string_view a, std::string_view b);

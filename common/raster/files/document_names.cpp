@@ -29,16 +29,6 @@ namespace {
 constexpr int most_texts = 64; ///< texts that name one another
 constexpr uint64_t longest_text = uint64_t{256} << 20;
 
-bool any_of(const std::string& text, std::initializer_list<const char*> parts) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const char* part) { return text.find(part) != std::string::npos; });
-}
-
-bool begins_with_any(const std::string& text, std::initializer_list<const char*> beginnings) {
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](const char* one) { return text.rfind(one, 0) == 0; });
-}
-
 std::string unescaped(const std::string& text) {
     char* const plain = CPLUnescapeString(text.c_str(), nullptr, CPLES_URL);
     std::string out = plain;
@@ -50,9 +40,9 @@ std::string unescaped(const std::string& text) {
 /// this machine's count as servers.
 bool names_server(const std::string& name) {
     const std::string text = lower(name) + "\n" + lower(unescaped(name));
-    if (any_of(text,
-               {"http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "az://", "oss://", "vsicurl",
-                "vsis3", "vsigs", "vsiaz", "vsiadls", "vsioss", "vsiswift", "vsihdfs", "vsiwebhdfs"}))
+    if (contains_any(text, {"http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "az://", "oss://",
+                            "vsicurl", "vsis3", "vsigs", "vsiaz", "vsiadls", "vsioss", "vsiswift", "vsihdfs",
+                            "vsiwebhdfs"}))
         return true;
     if (begins_with_any(text, {"http:",   "https:", "ftp:",       "wms:",      "wmts:",     "wcs:", "dods:",
                                "daas:",   "eeda:",  "eedai:",     "plmosaic:", "ogcapi:",   "ngw:", "stacit:",
@@ -161,12 +151,12 @@ class NameCheck {
             if (m_way.size() > 1) follow_document(path);
             return;
         }
-        if (any_of(begin, {"<GDAL_WM", "<WMT_MS", "<WMS_", "<WMTS", "<WCS_GDAL", "<GDAL_OGCAPI", "<TileMap",
-                           "<Capabilities"}))
+        if (contains_any(begin, {"<GDAL_WM", "<WMT_MS", "<WMS_", "<WMTS", "<WCS_GDAL", "<GDAL_OGCAPI",
+                                 "<TileMap", "<Capabilities"}))
             return check_server(path);
         const size_t first = begin.find_first_not_of(" \t\r\n");
         const bool json = first != std::string::npos && begin[first] == '{';
-        if (!json && !any_of(begin, {"<VRTDataset", "<MRF_META", "<GDALTileIndexDataset"})) return;
+        if (!json && !contains_any(begin, {"<VRTDataset", "<MRF_META", "<GDALTileIndexDataset"})) return;
         if (!enter(path)) return;
         const std::string text = read_file(path, longest_text, FileHolds::bytes);
         if (json && names_server(text)) check_server(path);

@@ -131,7 +131,8 @@ class Reader {
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
         if (!in.is_object()) fail("a part of it is not an object");
         for (const auto& member : in.items())
-            if (std::none_of(known.begin(), known.end(), [&](const char* one) { return member.key() == one; }))
+            if (std::none_of(known.begin(), known.end(),
+                             [&](const char* one) { return member.key() == one; }))
                 fail("it has an unknown member '" + member.key() + "'");
     }
     /// Null where it is absent.

@@ -2,6 +2,7 @@
 #include "raster/products/array_axes.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/whole_file.h"
@@ -23,11 +24,6 @@ namespace hsi::raster {
 namespace {
 
 using Group = std::shared_ptr<GDALGroup>;
-
-bool has(const std::string& text, std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return text.find(word) != std::string::npos; });
-}
 
 bool speaks_of_bands(const std::string& name) { return axis_called(name) == Axis::bands; }
 
@@ -127,22 +123,19 @@ std::string turning(const Cube& cube, std::optional<size_t> bands) {
 
 Axis axis_called(const std::string& name) {
     const std::string n = lower(name);
-    const auto begins = [&](std::initializer_list<const char*> words) {
-        return std::any_of(words.begin(), words.end(),
-                           [&](const char* word) { return n.rfind(word, 0) == 0; });
-    };
     const auto is = [&](std::initializer_list<const char*> words) {
         return std::any_of(words.begin(), words.end(), [&](const char* word) { return n == word; });
     };
-    if (has(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"}) || n == "wl")
+    if (contains_any(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"}) || n == "wl")
         return Axis::bands;
     // "pixels_per_line" and "crosstrack" are samples, "along_track" and "scanline" lines.
-    if (has(n, {"along", "down"})) return Axis::lines;
-    if (has(n, {"across", "cross", "xtrack", "sample", "pixel", "col", "easting", "width", "x_coord"}) ||
-        begins({"lon", "rlon", "x_", "xdim"}) || is({"x", "nx", "xc", "nlon", "east"}))
+    if (contains_any(n, {"along", "down"})) return Axis::lines;
+    if (contains_any(
+            n, {"across", "cross", "xtrack", "sample", "pixel", "col", "easting", "width", "x_coord"}) ||
+        begins_with_any(n, {"lon", "rlon", "x_", "xdim"}) || is({"x", "nx", "xc", "nlon", "east"}))
         return Axis::samples;
-    if (has(n, {"line", "row", "track", "scan", "northing", "height", "y_coord"}) ||
-        begins({"lat", "rlat", "y_", "ydim"}) || is({"y", "ny", "yc", "nlat", "north"}))
+    if (contains_any(n, {"line", "row", "track", "scan", "northing", "height", "y_coord"}) ||
+        begins_with_any(n, {"lat", "rlat", "y_", "ydim"}) || is({"y", "ny", "yc", "nlat", "north"}))
         return Axis::lines;
     return Axis::unknown;
 }
@@ -152,7 +145,8 @@ bool is_made_up(const std::string& name) {
 }
 
 bool lists_wavelengths(const std::string& name) {
-    return has(lower(name), {"wavelength", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
+    return contains_any(lower(name),
+                        {"wavelength", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
 }
 
 void check_axes(GDALDataset& dataset, const std::string& name) {

@@ -35,14 +35,9 @@ bool evenly_spaced(const std::vector<double>& numbers) {
     return step != 0;
 }
 
-bool has_any(const std::string& text, std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return text.find(word) != std::string::npos; });
-}
-
 /// 0, 1, 2 ... or 1, 2, 3 ... without a unit: numbers of lines or samples, not places.
 bool counts_pixels(const std::string& name, const std::vector<double>& numbers) {
-    if (has_any(lower(name), {"lat", "lon", "north", "east"})) return false;
+    if (contains_any(lower(name), {"lat", "lon", "north", "east"})) return false;
     if (numbers.front() != 0 && numbers.front() != 1) return false;
     for (size_t k = 0; k < numbers.size(); ++k)
         if (numbers[k] != numbers.front() + static_cast<double>(k)) return false;
