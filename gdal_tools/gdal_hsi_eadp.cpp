@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "eadp/profile.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "shared/components.h"
 #include "shared/scene_statistics.h"
 #include "stream/plane_store.h"

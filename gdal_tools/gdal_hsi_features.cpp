@@ -5,7 +5,7 @@
 #include "features/features.h"
 #include "links/links.h"
 #include "math/continuum.h"
-#include "raster/sink/output_set.h"
+#include "raster/output_set.h"
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"

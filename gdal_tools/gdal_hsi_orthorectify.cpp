@@ -4,9 +4,9 @@
 // would decode its blocks again and again.
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/files/scene_document.h"
-#include "raster/sink/output_set.h"
-#include "raster/source/lookup_table.h"
+#include "raster/lookup_table.h"
+#include "raster/output_set.h"
+#include "raster/scene_document.h"
 #include "tool/definition.h"
 #include "tool/passes.h"
 #include "tool/scene.h"

@@ -3,8 +3,8 @@
 // then the projection; one pass with a saved model, forward or back.
 #include "core/error.h"
 #include "pca/pca.h"
-#include "raster/gdal/text_input.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
+#include "raster/text_input.h"
 #include "shared/components.h"
 #include "shared/scene_statistics.h"
 #include "tool/definition.h"

@@ -4,8 +4,8 @@
 // the field over the whole scene or over tiles with a halo.
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/labels/labels.h"
-#include "raster/sink/output_set.h"
+#include "raster/labels.h"
+#include "raster/output_set.h"
 #include "sahic/probabilities.h"
 #include "sahic/training_scan.h"
 #include "shared/mrf.h"

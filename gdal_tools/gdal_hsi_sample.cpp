@@ -2,7 +2,7 @@
 // gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "sample/sample.h"
 #include "shared/folds.h"
 #include "shared/neighbours.h"

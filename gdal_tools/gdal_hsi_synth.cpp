@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "math/elementary.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
 #include "tool/passes.h"

@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/text_input.h"
+#include "raster/text_input.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>

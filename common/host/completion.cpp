@@ -3,8 +3,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/drivers.h"
-#include "raster/sink/output_format.h"
+#include "raster/drivers.h"
+#include "raster/output_format.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "model/classes.h"
-#include "raster/labels/labels.h"
-#include "raster/sink/output_set.h"
+#include "raster/labels.h"
+#include "raster/output_set.h"
 #include "tool/definition.h"
 
 #include <map>

@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/sample_convert.h"
 #include "tool/resources.h"
 #include "tool/words.h"
 

@@ -2,8 +2,8 @@
 // -follow: a pass over a scene that is still being written, line by line as they come.
 #pragma once
 
-#include "raster/sink/output_set.h"
-#include "raster/source/raster_source.h"
+#include "raster/output_set.h"
+#include "raster/raster_source.h"
 #include "stream/operation.h"
 #include "stream/pipeline.h"
 #include "tool/run.h"

@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "tool/resources.h"
 
 #include <algorithm>

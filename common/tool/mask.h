@@ -2,7 +2,7 @@
 // Masks from files: which pixels of a scene count.
 #pragma once
 
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "stream/pixel_mask.h"
 #include "tool/run.h"
 
@@ -13,7 +13,7 @@ namespace hsi::tool {
 
 /// The pixels of `scene` where the raster is not 0, or that lie inside the features of the vector file:
 /// 0, nodata, NaN and what lies beside the file are not in it. Other grids and SRS as labels have them
-/// (raster/labels/labels.h). `how` is told of the file, for reports. \throws Error naming `role` ("-mask")
+/// (raster/labels.h). `how` is told of the file, for reports. \throws Error naming `role` ("-mask")
 /// and the file: as LabelSource::open(), when the mask would take more than a quarter of -memory, and when no
 /// pixel is in it.
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,

@@ -5,8 +5,8 @@
 // those of the pixels (assumed results): they have the right sizes and go into no report and no message.
 #pragma once
 
-#include "raster/sink/output_set.h"
-#include "raster/source/raster_source.h"
+#include "raster/output_set.h"
+#include "raster/raster_source.h"
 #include "stream/pipeline.h"
 #include "tool/run.h"
 

@@ -10,8 +10,8 @@
 #include "core/text_file.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
-#include "raster/files/side_files.h"
-#include "raster/gdal/drivers.h"
+#include "raster/drivers.h"
+#include "raster/side_files.h"
 #include "tool/mask.h"
 #include "tool/words.h"
 

@@ -7,9 +7,9 @@
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "raster/files/text_output.h"
-#include "raster/sink/raster_sink.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+#include "raster/text_output.h"
 #include "stream/pipeline.h"
 #include "stream/pixel_mask.h"
 
@@ -106,7 +106,7 @@ class Run {
     /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
     /// extension says the format; the type is the output's own.
     raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
-    /// An output that is text ("-csv"), for raster/files/text_output.h: one of this run's files.
+    /// An output that is text ("-csv"), for raster/text_output.h: one of this run's files.
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
     /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;

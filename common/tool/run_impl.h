@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/codec_time.h"
-#include "raster/files/run_files.h"
+#include "raster/run_files.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/execute.h"

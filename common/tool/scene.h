@@ -3,7 +3,7 @@
 // without a value, which would leave no pixel valid, are left out; what is slow to read is kept in memory.
 #pragma once
 
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "stream/pipeline.h"
 #include "stream/value_range.h"
 #include "tool/passes.h"

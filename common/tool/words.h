@@ -2,7 +2,7 @@
 // Values as people write them: numbers and lists.
 #pragma once
 
-#include "raster/source/band_choice.h"
+#include "raster/band_choice.h"
 
 #include <cstdint>
 #include <optional>

@@ -5,7 +5,7 @@
 #include "compare/measurement.h"
 #include "core/json.h"
 #include "gdal_hsi_compare/settings.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "tool/run.h"
 
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compare/measurement.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 
 #include <array>
 #include <cstdint>

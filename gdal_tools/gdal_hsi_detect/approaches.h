@@ -5,7 +5,7 @@
 #include "detect/detect.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "shared/scene_statistics.h"
 #include "tool/resources.h"
 

@@ -11,7 +11,7 @@
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
 #include "math/continuum.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "shared/spectral_bands.h"
 #include "tool/resources.h"
 #include "tool/scene.h"

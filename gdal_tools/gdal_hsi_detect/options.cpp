@@ -6,7 +6,7 @@
 #include "detect/feature_fit.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/words.h"

@@ -5,8 +5,8 @@
 
 #include "detect/detect.h"
 #include "gdal_hsi_detect/settings.h"
-#include "raster/sink/output_set.h"
-#include "raster/source/raster_source.h"
+#include "raster/output_set.h"
+#include "raster/raster_source.h"
 #include "tool/resources.h"
 
 #include <cstddef>

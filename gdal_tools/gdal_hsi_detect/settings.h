@@ -4,7 +4,7 @@
 
 #include "detect/detect.h"
 #include "detect/feature_fit.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "tool/resources.h"
 

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "detect/detect.h"
 #include "gdal_hsi_detect/settings.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "tool/mask.h"
 #include "tool/resources.h"

@@ -8,7 +8,7 @@
 #include "mnf/mnf.h"
 #include "model/classes.h"
 #include "pca/pca.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "shared/scene_statistics.h"
 #include "stream/plane_store.h"
 #include "stream/statistics_scan.h"

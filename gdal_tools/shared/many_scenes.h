@@ -2,7 +2,7 @@
 // -with: further scenes, which a search takes as one with src. They lie below it, line after line.
 #pragma once
 
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "stream/cube_source.h"
 #include "tool/definition.h"
 #include "tool/run.h"

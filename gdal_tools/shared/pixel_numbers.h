@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/pixel_numbers.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "tool/run.h"
 
 namespace hsi::tools {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/band_match.h"
-#include "raster/libraries/spectral_library.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
+#include "raster/spectral_library.h"
 #include "tool/definition.h"
 #include "tool/run.h"
 

@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "model/classes.h"
-#include "raster/gdal/text_input.h"
+#include "raster/text_input.h"
 #include "statistics/statistics.h"
 #include "tool/model_values.h"
 

@@ -2,7 +2,7 @@
 // -statistics: what gdal_hsi_statistics has found in many scenes, in the place of the first pass over one.
 #pragma once
 
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/run.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/error.h"
-#include "raster/labels/labels.h"
-#include "raster/source/raster_source.h"
+#include "raster/labels.h"
+#include "raster/raster_source.h"
 #include "tool/run.h"
 
 #include <cstdio>

@@ -4,8 +4,8 @@
 
 #include "math/continuum.h"
 #include "math/resampling.h"
-#include "raster/libraries/spectral_library.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
+#include "raster/spectral_library.h"
 #include "tool/run.h"
 
 #include <string>

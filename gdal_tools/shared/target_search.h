@@ -4,9 +4,9 @@
 #pragma once
 
 #include "atdca/atdca.h"
-#include "raster/libraries/spectral_library.h"
-#include "raster/sink/vector_sink.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
+#include "raster/spectral_library.h"
+#include "raster/vector_sink.h"
 #include "shared/many_scenes.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "model/training_set.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"
 

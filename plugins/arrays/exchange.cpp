@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/sample_convert.h"
 
 #include <algorithm>
 #include <cstdlib>

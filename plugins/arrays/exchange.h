@@ -8,8 +8,8 @@
 #include "arrays/hsi.h"
 #include "core/json.h"
 #include "core/rect.h"
-#include "raster/gdal/nodata_value.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/codec/nodata_value.h"
+#include "raster/raster_sink.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // What the rooms above common/raster, and the files of common/raster that are compiled for this library, too,
 // call of GDAL's C functions: about types, conversions and configuration, without a line of GDAL's. The
 // linker keeps these names inside of the library: another GDAL in the process has its own.
-#include "raster/gdal/sample_convert.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 #include <gdal.h>

@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "core/rect.h"
-#include "raster/gdal/sample_convert.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "raster/labels/numbered_labels.h"
+#include "raster/sample_convert.h"
 
 #include <cmath>
 #include <cstring>

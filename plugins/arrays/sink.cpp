@@ -3,10 +3,10 @@
 #include "arrays/exchange.h"
 
 #include "core/error.h"
-#include "raster/files/run_files.h"
-#include "raster/gdal/sample_convert.h"
-#include "raster/sink/nodata_choice.h"
-#include "raster/sink/raster_sink.h"
+#include "raster/output/nodata_choice.h"
+#include "raster/raster_sink.h"
+#include "raster/run_files.h"
+#include "raster/sample_convert.h"
 
 #include <algorithm>
 #include <cmath>

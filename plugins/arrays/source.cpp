@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // raster::RasterSource of an array in memory: read where it lies. Rows of floats are taken as they are; other
-// types, and values that stand for none, become floats as those of files do (raster/gdal/sample_convert.h).
+// types, and values that stand for none, become floats as those of files do (raster/sample_convert.h).
 #include "arrays/exchange.h"
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/gdal/sample_convert.h"
-#include "raster/source/pixel_size.h"
-#include "raster/source/raster_source.h"
-#include "raster/source/reader_steps.h"
+#include "raster/pixel_size.h"
+#include "raster/raster_source.h"
+#include "raster/sample_convert.h"
+#include "raster/scene/reader_steps.h"
 #include "stream/pixel_mask.h"
 #include "stream/value_parts.h"
 

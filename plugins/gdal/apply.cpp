@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "gdal/lanes.h"
 #include "parallel/threads.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>

@@ -2,8 +2,8 @@
 #include "gdal/arguments.h"
 
 #include "core/error.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/text_input.h"
+#include "raster/regular_file.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>

@@ -12,11 +12,11 @@
 #include "links/links.h"
 #include "math/simd_target.h"
 #include "parallel/threads.h"
-#include "raster/files/scene_document.h"
-#include "raster/files/side_files.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/sample_convert.h"
-#include "raster/source/raster_source.h"
+#include "raster/gdal_errors.h"
+#include "raster/raster_source.h"
+#include "raster/sample_convert.h"
+#include "raster/scene_document.h"
+#include "raster/side_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

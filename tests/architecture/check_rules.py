@@ -6,8 +6,8 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
-  source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
+  core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster the rooms in their order (RASTER), whose headers are
+  private: the public ones are in common/raster itself; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
   with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
@@ -38,18 +38,9 @@ COMMON = {  # room -> the rooms whose headers it may include
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
     "host": {"core", "parallel", "math", "raster", "tool", "host"},
 }
-# The folders of common/raster: each may include its own headers and those of the folders before it. What stands behind a
-# folder's name are its headers for everybody else; the others are private to common/raster and to tests.
-RASTER = {
-    "gdal": "drivers gdal_errors regular_file sample_convert text_input",
-    "metadata": "packed_text scene_metadata",
-    "products": "",
-    "libraries": "spectral_library",
-    "files": "run_files scene_document side_files text_output",
-    "source": "band_choice lookup_table pixel_size raster_source",
-    "sink": "library_output output_format output_set raster_sink vector_sink",
-    "labels": "labels",
-}
+# The rooms of common/raster: each includes its own headers and those of the rooms before it. A header in common/raster itself is
+# for everybody and belongs to the room of its .cpp; a header in a room is private to common/raster and to tests.
+RASTER = "gdal codec io tiff metadata hdf5 matlab products libraries files scene output labels".split()
 # plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
 ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
 RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/resources.cpp", "common/tool/run.cpp",
@@ -104,19 +95,30 @@ def check_system(path, line):
     return "%s is not POSIX's: ask core/system.h" % found.strip('"') if found else None
 
 
-def check_raster(path, name):
+def raster_room(root, name, seen=()):
+    """The room of a header of common/raster: its folder; of a public one that of its .cpp, or else the last of those it includes."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        return parts[1]
+    sources = list((root / "common/raster").glob("*/" + parts[1].removesuffix(".h") + ".cpp"))
+    if sources:
+        return sources[0].parent.name
+    lines = (root / "common" / name).read_text(encoding="utf-8").splitlines()
+    names = [m[2] for m in map(INCLUDE.match, lines) if m and m[2].startswith("raster/") and m[2] not in seen]
+    return max([raster_room(root, n, (*seen, name)) for n in names] + RASTER[:1], key=RASTER.index)
+
+
+def check_raster(root, path, name):
     """The breach of including common/raster's header `name`, or None."""
-    _, folder, header = (name.split("/") + ["", ""])[:3]
-    if folder not in RASTER:
-        return '"%s": common/raster has the folders %s' % (name, ", ".join(RASTER))
+    public = name.count("/") == 1
     if path.parts[:2] != ("common", "raster"):
-        known = header.removesuffix(".h") in RASTER[folder].split() or (
-            path.parts[:2] == ("plugins", "arrays") and header.removesuffix(".h") in ARRAYS)
-        return None if known else '"%s" is private to common/raster' % name
-    own, order = path.parts[2], list(RASTER)
+        shared = path.parts[:2] == ("plugins", "arrays") and pathlib.Path(name).stem in ARRAYS
+        return None if public or shared else '"%s" is private to common/raster' % name
+    own = raster_room(root, "/".join(path.parts[1:]))
     if own not in RASTER:
-        return "a file of common/raster lies in one of its folders: %s" % ", ".join(RASTER)
-    return None if order.index(folder) <= order.index(own) else "raster/%s may not include raster/%s" % (own, folder)
+        return "common/raster has the rooms %s" % ", ".join(RASTER)
+    room = raster_room(root, name)
+    return None if room in RASTER[:RASTER.index(own) + 1] else "raster/%s may not include raster/%s" % (own, room)
 
 
 def check_include(root, path, kind, name):
@@ -159,7 +161,7 @@ def check_include(root, path, kind, name):
     if name.startswith("parallel/") and name.split("/")[1] in {"group.h", "ranks.h"} and top == "gdal_tools":
         return '"%s" is not for tools, which ask Run::ranks()' % name
     if target == "raster" and not for_tests:
-        breach = check_raster(path, name)
+        breach = check_raster(root, path, name)
         if breach:
             return breach
     if for_tests:
@@ -420,10 +422,14 @@ def self_test():
         "tests/support/thread_ranks.h": '#pragma once\n#include "parallel/ranks.h"\n',
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
-        "common/raster/gdal/drivers.h": "#pragma once\n#include <gdal_priv.h>\n",
-        "common/raster/gdal/raw_file.h": "#pragma once\n",
-        "common/raster/source/source.cpp": '#include "raster/gdal/raw_file.h"\n#include "stream/pipeline.h"\n',
-        "common/tool/run.h": '#pragma once\n#include "raster/gdal/drivers.h"\n#include <cpl_error.h>\n',
+        "common/raster/drivers.h": "#pragma once\n#include <gdal_priv.h>\n",
+        "common/raster/io/raw_file.h": "#pragma once\n",
+        "common/raster/gdal/drivers.cpp": '#include "raster/drivers.h"\n',
+        "common/raster/scene/source.cpp": '#include "raster/io/raw_file.h"\n#include "raster/drivers.h"\n#include "stream/pipeline.h"\n',
+        "common/raster/output_set.h": '#pragma once\n#include "raster/raster_sink.h"\n',
+        "common/raster/raster_sink.h": "#pragma once\n",
+        "common/raster/output/raster_sink.cpp": '#include "raster/output_set.h"\n',
+        "common/tool/run.h": '#pragma once\n#include "raster/drivers.h"\n#include <cpl_error.h>\n',
         "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
         "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n#include <algorithm>\n',
         "gdal_tools/catalogue.h": '#pragma once\n',
@@ -447,16 +453,17 @@ def self_test():
     }
     bad = {  # each alone must be found
         "core sees stream": {"common/core/a.cpp": '#include "stream/pipeline.h"\n'},
-        "stream sees raster": {"common/stream/a.cpp": '#include "raster/gdal/drivers.h"\n'},
-        "raster sees a folder above": {"common/raster/sink/x.h": "#pragma once\n",
-                                       "common/raster/source/a.cpp": '#include "raster/sink/x.h"\n'},
-        "raster has no such folder": {"common/raster/x.h": "#pragma once\n",
-                                      "common/raster/sink/a.cpp": '#include "raster/x.h"\n'},
-        "a tool sees a private header of raster": {"gdal_tools/shared/a.cpp": '#include "raster/gdal/raw_file.h"\n'},
-        "raster sees tool": {"common/raster/sink/a.cpp": '#include "tool/run.h"\n'},
+        "stream sees raster": {"common/stream/a.cpp": '#include "raster/drivers.h"\n'},
+        "raster sees a room above": {"common/raster/output/x.h": "#pragma once\n",
+                                     "common/raster/scene/a.cpp": '#include "raster/output/x.h"\n'},
+        "raster sees a public header of a room above": {"common/raster/scene/a.cpp": '#include "raster/raster_sink.h"\n'},
+        "raster sees a header that includes one above": {"common/raster/scene/a.cpp": '#include "raster/output_set.h"\n'},
+        "raster has no such room": {"common/raster/sink/a.cpp": '#include "raster/drivers.h"\n'},
+        "a tool sees a private header of raster": {"gdal_tools/shared/a.cpp": '#include "raster/io/raw_file.h"\n'},
+        "raster sees tool": {"common/raster/output/a.cpp": '#include "tool/run.h"\n'},
         "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},
         "a tool sees host": {"gdal_tools/shared/a.cpp": '#include "host/terminal.h"\n'},
-        "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/gdal/drivers.h"\n'},
+        "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/drivers.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
         "a tool of two files": {"gdal_tools/spp_outputs.cpp": "\n"},
         "a header of the tools beside shared/": {"gdal_tools/spp_outputs.h": "#pragma once\n"},
@@ -485,7 +492,7 @@ def self_test():
         "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
         "test support in a tool": {"gdal_tools/shared/a.cpp": '#include "support/cube.h"\n'},
         "a private header of raster in the room of arrays": {
-            "plugins/arrays/a.cpp": '#include "raster/sink/raw_writer.h"\n', "common/raster/sink/raw_writer.h": "#pragma once\n"},
+            "plugins/arrays/a.cpp": '#include "raster/io/raw_writer.h"\n', "common/raster/io/raw_writer.h": "#pragma once\n"},
         "GDAL in the room of arrays": {"plugins/arrays/a.cpp": "#include <gdal.h>\n"},
         "an unknown folder of the top level": {"library/CMakeLists.txt": "\n"},
         "an unknown room": {"common/misc/a.cpp": "\n"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Blocks of compressed GeoTIFFs: bytes that are no block are told from one, and what the coder makes of any
 // samples the decoder turns back into them.
-#include "raster/gdal/block_codec.h"
+#include "raster/codec/block_codec.h"
 #include "fuzz/fuzz.h"
 
 #include <cmath>

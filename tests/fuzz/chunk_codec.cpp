@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chunks of HDF5 arrays: bytes that are no chunk are told from one, whatever filters they are said to have
 // gone through, and what a filter has made of any samples becomes them again.
-#include "raster/gdal/chunk_codec.h"
+#include "raster/codec/chunk_codec.h"
 #include "fuzz/fuzz.h"
 
 #include <libdeflate.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An HDF5 file: where the chunks of its arrays lie.
-#include "raster/products/hdf5_chunks.h"
+#include "raster/hdf5/hdf5_chunks.h"
 #include "fuzz/fuzz.h"
-#include "raster/products/hdf5_walk.h"
+#include "raster/hdf5/hdf5_walk.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An HDF5 file: its groups, and what it refers to in other files.
-#include "raster/products/hdf5_walk.h"
+#include "raster/hdf5/hdf5_walk.h"
 #include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

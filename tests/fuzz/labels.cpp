@@ -2,7 +2,7 @@
 // Class texts of label files. The first byte says which kind: the side file (.aux.xml) of a small raster with
 // its category names, colour table and attribute table; the attributes of a vector file's features, one a
 // line; a table of points.
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "core/json.h"
 #include "fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Models inside VRTs: anything is inflated or refused; what was packed comes back.
-#include "raster/metadata/packed_text.h"
+#include "raster/packed_text.h"
 #include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

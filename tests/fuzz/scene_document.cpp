@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scenes that compute: whatever the text, it is understood or refused; and what was understood is written and
 // read again as the same.
-#include "raster/files/scene_document.h"
+#include "raster/scene_document.h"
 #include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

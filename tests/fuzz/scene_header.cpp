@@ -2,7 +2,7 @@
 // An ENVI scene whose header is the input: opened, read and described as a tool does it.
 #include "fuzz/fuzz.h"
 #include "raster/metadata/scene_metadata.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/table_axis.h"
-#include "raster/sink/library_output.h"
+#include "raster/library_output.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "gdal/lanes.h"
 #include "gdal/plugin.h"
 #include "gdal/processed.h"
-#include "raster/gdal/text_input.h"
+#include "raster/text_input.h"
 #include "support/raster_fixtures.h"
 
 #include <cpl_conv.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 
 #include <cpl_vsi.h>
 #include <gdal_alg.h>

@@ -7,8 +7,8 @@
 #include "core/text_file.h"
 #include "links/links.h"
 #include "mnf/mnf.h"
-#include "raster/files/scene_document.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
+#include "raster/scene_document.h"
 #include "statistics/statistics.h"
 
 #include <gdal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/source/block_store.h"
+#include "raster/io/block_store.h"
 
 #include "core/error.h"
 #include "parallel/threads.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/sample_convert.h"
 #include "stream/value_parts.h"
 
 #include <gdal_priv.h>

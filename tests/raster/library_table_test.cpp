@@ -2,7 +2,7 @@
 // Tables of spectra as people and programs write them, read in process: how many spectra, at which
 // wavelengths, and what is told.
 #include "core/error.h"
-#include "raster/libraries/spectral_library.h"
+#include "raster/spectral_library.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/raster_fixtures.h"
 
-#include "raster/sink/ordered_blocks.h"
+#include "raster/io/ordered_blocks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every raster driver of this GDAL that can write: what gdal_translate writes and reads back right we write
 // right, or refuse; and what is written is right, whatever gdal_translate makes of it.
-#include "raster/sink/output_format.h"
+#include "raster/output_format.h"
 
 #include "support/raster_fixtures.h"
 

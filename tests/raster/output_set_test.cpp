@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/raster_fixtures.h"
 
-#include "raster/sink/output_set.h"
+#include "raster/output_set.h"
 
 namespace hsi::test {
 namespace {

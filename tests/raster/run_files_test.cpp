@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "raster/files/run_files.h"
-#include "raster/files/side_files.h"
-#include "raster/files/text_output.h"
+#include "raster/run_files.h"
+#include "raster/side_files.h"
+#include "raster/text_output.h"
 
 #include <sys/file.h>
 #include <sys/stat.h>

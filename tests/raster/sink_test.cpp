@@ -2,8 +2,8 @@
 #include "support/raster_fixtures.h"
 
 #include "raster/files/atomic_file.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/sink/output_format.h"
+#include "raster/gdal_errors.h"
+#include "raster/output_format.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>

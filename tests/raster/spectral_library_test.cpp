@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/sink/library_output.h"
+#include "raster/library_output.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/products/turned_file.h"
+#include "raster/matlab/turned_file.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 
 #include "core/error.h"
 #include "core/tile_plan.h"
-#include "raster/sink/raster_sink.h"
-#include "raster/source/raster_source.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/system.h"
-#include "raster/gdal/raw_file.h"
+#include "raster/io/raw_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

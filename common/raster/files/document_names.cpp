@@ -4,11 +4,11 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
-#include "raster/files/scene_document.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/text_input.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/regular_file.h"
+#include "raster/scene_document.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>

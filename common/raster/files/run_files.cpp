@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "raster/files/run_files.h"
+#include "raster/run_files.h"
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "raster/files/side_files.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/regular_file.h"
+#include "raster/side_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_port.h>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "raster/files/scene_document.h"
+#include "raster/scene_document.h"
 
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "raster/drivers.h"
 #include "raster/files/document_names.h"
-#include "raster/files/side_files.h"
-#include "raster/gdal/drivers.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/text_input.h"
 #include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/side_files.h"
+#include "raster/text_input.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>

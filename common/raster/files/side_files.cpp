@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-#include "raster/files/side_files.h"
+#include "raster/side_files.h"
 
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
-#include "raster/files/scene_document.h"
-#include "raster/gdal/drivers.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/libraries/spectral_library.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+#include "raster/hdf5/hdf5_references.h"
+#include "raster/matlab/matlab_file.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
-#include "raster/products/hdf5_references.h"
 #include "raster/products/hdf5_trial.h"
-#include "raster/products/matlab_file.h"
 #include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/scene_document.h"
+#include "raster/spectral_library.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>

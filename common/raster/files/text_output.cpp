@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "raster/files/text_output.h"
+#include "raster/text_output.h"
 
 #include "core/error.h"
 #include "parallel/group.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/regular_file.h"
 
 #include <cpl_vsi.h>
 

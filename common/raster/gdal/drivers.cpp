@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "raster/gdal/drivers.h"
+#include "raster/drivers.h"
 
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

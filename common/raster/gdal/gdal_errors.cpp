@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/whole_file.h"
+#include "raster/regular_file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -76,6 +75,12 @@ void register_drivers() {
     static std::mutex registration;
     const std::lock_guard lock(registration);
     if (GDALGetDriverCount() == 0) GDALAllRegister();
+}
+
+std::string without_whole_names(std::string text) {
+    for (size_t at = text.find(whole_prefix); at != std::string::npos; at = text.find(whole_prefix, at))
+        text.erase(at, std::strlen(whole_prefix));
+    return text;
 }
 
 GdalErrors::GdalErrors() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "raster/gdal/regular_file.h"
+#include "raster/regular_file.h"
 
 #include "core/file_path.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/gdal/text_input.h"
+#include "raster/text_input.h"
 
 #include "core/error.h"
 

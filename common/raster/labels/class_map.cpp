@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Outputs that hold classes: their type, names and colours.
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 
 #include "core/error.h"
 

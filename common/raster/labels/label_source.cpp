@@ -3,7 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "raster/labels/numbered_labels.h"
 
 #include <algorithm>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 
 #include "core/error.h"
-#include "raster/files/scene_document.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
 #include "raster/gdal/unknown_srs.h"
+#include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/point_table.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/scene_document.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 #include "raster/labels/numbered_labels.h"
 
 #include <ogr_spatialref.h>

@@ -3,7 +3,7 @@
 // labels in memory follow the same rules as those of files.
 #pragma once
 
-#include "raster/labels/labels.h"
+#include "raster/labels.h"
 
 #include <cstdint>
 #include <optional>

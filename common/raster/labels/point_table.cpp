@@ -3,8 +3,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/drivers.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/scene_metadata.h"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/text.h"
-#include "raster/gdal/drivers.h"
-#include "raster/labels/labels.h"
+#include "raster/drivers.h"
+#include "raster/labels.h"
 
 #include <algorithm>
 #include <memory>

@@ -2,7 +2,7 @@
 #include "raster/labels/polygon_cover.h"
 
 #include "core/error.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 
 #include <gdal.h>
 #include <ogr_api.h>

@@ -3,12 +3,12 @@
 // colour table and attribute table.
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/numbered_labels.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

@@ -2,7 +2,7 @@
 #include "raster/labels/shape_burner.h"
 
 #include "core/error.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
 #include <gdal_alg.h>

@@ -3,12 +3,12 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/point_table.h"
 #include "raster/labels/polygon_cover.h"
 #include "raster/labels/shape_burner.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands.
 #include "core/error.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 

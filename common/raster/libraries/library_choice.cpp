@@ -3,7 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/libraries/spectral_library.h"
+#include "raster/spectral_library.h"
 
 #include <algorithm>
 #include <cctype>

@@ -3,11 +3,11 @@
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "core/text.h"
-#include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

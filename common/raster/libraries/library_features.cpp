@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
 

@@ -3,7 +3,7 @@
 // that it marks itself (data ignore value, bbl) are not counted in SpectralLibrary::missing.
 #pragma once
 
-#include "raster/libraries/spectral_library.h"
+#include "raster/spectral_library.h"
 
 #include <limits>
 #include <optional>

@@ -2,12 +2,12 @@
 // Spectral libraries as tables of text: what the columns of a table are.
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/library_rows.h"
 #include "raster/libraries/table_axis.h"
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

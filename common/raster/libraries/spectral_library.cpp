@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "raster/libraries/spectral_library.h"
+#include "raster/spectral_library.h"
 
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/text_input.h"
+#include "raster/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/envi_header.h"
@@ -14,6 +12,8 @@
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
 #include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -3,7 +3,7 @@
 // mean.
 #pragma once
 
-#include "raster/libraries/spectral_library.h"
+#include "raster/spectral_library.h"
 
 #include <string>
 #include <vector>

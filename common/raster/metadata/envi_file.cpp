@@ -3,13 +3,13 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "raster/gdal/file_system.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/raw_file.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/whole_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/io/file_system.h"
+#include "raster/io/raw_file.h"
+#include "raster/io/whole_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/raw_file.h"
+#include "raster/io/raw_file.h"
 #include "raster/metadata/envi_header.h"
 
 #include <optional>

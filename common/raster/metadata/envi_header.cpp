@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

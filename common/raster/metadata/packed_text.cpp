@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/metadata/packed_text.h"
+#include "raster/packed_text.h"
 
 #include "core/error.h"
 

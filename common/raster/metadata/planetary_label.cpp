@@ -2,9 +2,9 @@
 #include "raster/metadata/planetary_label.h"
 
 #include "core/error.h"
-#include "raster/gdal/raw_file.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/io/raw_file.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/regular_file.h"
 
 #include <algorithm>
 #include <bit>

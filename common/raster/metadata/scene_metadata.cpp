@@ -2,13 +2,13 @@
 #include "raster/metadata/scene_metadata.h"
 
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/sample_convert.h"
 #include "raster/gdal/unknown_srs.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/regular_file.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "core/rect.h"
-#include "raster/gdal/nodata_value.h"
+#include "raster/codec/nodata_value.h"
 #include "raster/metadata/envi_header.h"
 
 #include <cpl_string.h>

@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/whole_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/io/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/product.h"
 

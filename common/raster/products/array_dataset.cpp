@@ -2,7 +2,7 @@
 // Arrays of netCDF, HDF5 and Zarr as datasets of GDAL's, for labels, masks and lookup tables: the same facts
 // as for scenes.
 #include "core/error.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "raster/products/array_file.h"
 
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/whole_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/io/whole_file.h"
 #include "raster/products/hdf5_trial.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -2,7 +2,7 @@
 // Where the pixels of an array lie: coordinates of its axes, and the SRS of its grid mapping (CF conventions,
 // appendix F).
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"

@@ -2,7 +2,7 @@
 // Which axes of an array are lines, samples and bands.
 #include "core/counted.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_axes.h"

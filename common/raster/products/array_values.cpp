@@ -3,13 +3,13 @@
 // valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill
 // values of the formats.
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/gdal_errors.h"
+#include "raster/hdf5/hdf5_chunks.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_facts.h"
-#include "raster/products/hdf5_chunks.h"
 #include "raster/products/product_readers.h"
+#include "raster/regular_file.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 

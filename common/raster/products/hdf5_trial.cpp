@@ -5,11 +5,11 @@
 #include "core/file_path.h"
 #include "core/trial.h"
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/product_readers.h"
+#include "raster/regular_file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>

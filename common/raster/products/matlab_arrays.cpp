@@ -2,9 +2,9 @@
 // MATLAB's version 7.3: HDF5, whose arrays have the subscripts in the reverse order, and whose attributes
 // tell MATLAB's class.
 #include "core/error.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
+#include "raster/matlab/matlab_file.h"
 #include "raster/products/array_file.h"
-#include "raster/products/matlab_file.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/products/turned_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/matlab/turned_file.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

@@ -4,11 +4,11 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
+#include "raster/matlab/turned_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_file.h"
-#include "raster/products/turned_file.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
-#include "raster/products/matlab_file.h"
+#include "raster/matlab/matlab_file.h"
+#include "raster/matlab/turned_file.h"
 #include "raster/products/product.h"
-#include "raster/products/turned_file.h"
 
 #include <cstdint>
 #include <memory>

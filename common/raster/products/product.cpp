@@ -5,16 +5,16 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
-#include "raster/gdal/drivers.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+#include "raster/hdf5/hdf5_references.h"
+#include "raster/hdf5/netcdf_classic.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/spectral_metadata.h"
-#include "raster/products/hdf5_references.h"
 #include "raster/products/matlab_scene.h"
-#include "raster/products/netcdf_classic.h"
 #include "raster/products/product_readers.h"
+#include "raster/regular_file.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/sample_convert.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/sample_convert.h"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ struct ProductBand {
     std::string description;
 };
 
-/// A geographic lookup table inside of a product (raster/source/lookup_table.h).
+/// A geographic lookup table inside of a product (raster/lookup_table.h).
 struct LookupArrays {
     std::string sample, line; ///< full names
     int64_t samples = 0, lines = 0;

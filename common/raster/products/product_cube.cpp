@@ -3,14 +3,14 @@
 // them.
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

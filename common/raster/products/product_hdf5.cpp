@@ -3,7 +3,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/product_readers.h"

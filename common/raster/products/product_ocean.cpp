@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of NASA's ocean colour group: arrays of an HDF5 or netCDF-4 file, as the sensor saw them, with a
 // longitude and a latitude for every pixel.
-#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"

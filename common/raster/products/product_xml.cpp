@@ -6,11 +6,11 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/regular_file.h"
-#include "raster/gdal/text_input.h"
+#include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/product_readers.h"
+#include "raster/regular_file.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>

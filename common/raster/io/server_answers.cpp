@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "raster/io/server_answers.h"
+
+#include "core/error.h"
+#include "raster/gdal_errors.h"
+#include "raster/io/remote_file.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <sstream>
+
+namespace hsi::raster {
+
+namespace {
+
+constexpr const char* debug_option = "CPL_DEBUG";
+constexpr const char* verbose_option = "CPL_CURL_VERBOSE";
+constexpr const char* header_out = "CURL_INFO_HEADER_OUT";
+constexpr const char* header_in = "CURL_INFO_HEADER_IN";
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+std::string trimmed(const std::string& text) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    return begin == std::string::npos ? std::string()
+                                      : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+/// An ETag without the mark of weak ones: the same file may have either, by the server's mood.
+std::string strong(const std::string& tag) { return tag.starts_with("W/") ? tag.substr(2) : tag; }
+
+bool equal(const std::string& name, const std::string& a, const std::string& b) {
+    return name == "ETag" ? strong(a) == strong(b) : a == b;
+}
+
+std::optional<std::string> thread_option(const char* name) {
+    const char* const value = CPLGetThreadLocalConfigOption(name, nullptr);
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+void set_thread_option(const char* name, const std::optional<std::string>& value) {
+    CPLSetThreadLocalConfigOption(name, value ? value->c_str() : nullptr);
+}
+
+/// False where a request may lead GDAL to ask another server for credentials.
+bool asks_for_no_credentials(const std::string& path) {
+    if (path.starts_with("/vsicurl")) return true;
+    const std::initializer_list<const char*> given = {
+        "AWS_NO_SIGN_REQUEST",     "AWS_SECRET_ACCESS_KEY",           "GS_NO_SIGN_REQUEST",
+        "GS_SECRET_ACCESS_KEY",    "AZURE_NO_SIGN_REQUEST",           "AZURE_STORAGE_ACCESS_KEY",
+        "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "OSS_SECRET_ACCESS_KEY"};
+    return std::any_of(given.begin(), given.end(), [&](const char* name) {
+        return VSIGetPathSpecificOption(path.c_str(), name, CPLGetConfigOption(name, nullptr)) != nullptr;
+    });
+}
+
+/// "bytes 0-99/1000"; the last is nothing for '*'.
+struct ContentRange {
+    uint64_t first = 0, last = 0;
+    std::optional<uint64_t> all;
+
+    static std::optional<ContentRange> parse(const std::string& text) {
+        ContentRange range;
+        std::istringstream in(lower(text));
+        std::string unit, all;
+        char dash = 0, slash = 0;
+        if (!(in >> unit >> range.first >> dash >> range.last >> slash >> all) || unit != "bytes" ||
+            dash != '-' || slash != '/' || range.last < range.first)
+            return std::nullopt;
+        if (all == "*") return range;
+        if (all.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+        range.all = std::strtoull(all.c_str(), nullptr, 10);
+        return range;
+    }
+};
+
+} // namespace
+
+ServerHeaders headers_of(const std::string& path) {
+    ServerHeaders found;
+    const GdalErrors quiet;
+    const CPLStringList all(VSIGetFileMetadata(path.c_str(), "HEADERS", nullptr));
+    for (int k = 0; k < all.size(); ++k)
+        for (const char* name :
+             {"ETag", "Last-Modified", "Content-Length", "Content-Range", "Content-Encoding"}) {
+            const size_t length = std::strlen(name);
+            if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
+        }
+    // Where a part was asked for, "bytes 0-99/1000" tells the file's size.
+    if (const auto range = found.find("Content-Range"); range != found.end()) {
+        const size_t slash = range->second.rfind('/');
+        found.erase("Content-Length");
+        if (slash != std::string::npos) found["Content-Length"] = range->second.substr(slash + 1);
+        found.erase("Content-Range");
+    }
+    return found;
+}
+
+void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now) {
+    if (now.empty())
+        throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
+                    "Try again later.");
+    for (const auto& [name, value] : before)
+        if (const auto at = now.find(name); at != now.end() && !equal(name, value, at->second))
+            throw Error("'" + path + "' has changed while it was read (" + name + " was " + value + ", is " +
+                            at->second + ")",
+                        "Run it again when nobody writes the file.");
+}
+
+void ServedFile::check_unchanged(const CancelFlag* cancel) const {
+    if (headers.empty()) return;
+    Tries tries(path);
+    ServerHeaders now = headers_of(path);
+    while (now.empty() && tries.again(cancel))
+        now = headers_of(path);
+    check_same(path, headers, now);
+}
+
+// --- Versions
+
+std::shared_ptr<ServedVersion> ServedVersion::of(const std::string& path) {
+    static std::mutex mutex;
+    static std::map<std::string, std::shared_ptr<ServedVersion>> all;
+    const std::lock_guard lock(mutex);
+    auto& one = all[path];
+    if (!one) one = std::make_shared<ServedVersion>();
+    return one;
+}
+
+void ServedVersion::begin(const std::string& path, const ServerHeaders& headers) {
+    const std::lock_guard lock(m_mutex);
+    const bool other = std::any_of(headers.begin(), headers.end(), [&](const auto& header) {
+        const auto at = m_headers.find(header.first);
+        return at != m_headers.end() && !equal(header.first, at->second, header.second);
+    });
+    if (other) (void)forget_cached(path);
+    m_headers = headers;
+    if (!headers.empty()) m_headers.emplace("Content-Encoding", "identity");
+}
+
+void ServedVersion::forget() {
+    const std::lock_guard lock(m_mutex);
+    m_headers.clear();
+}
+
+std::string ServedVersion::ask_again(const std::string& path) {
+    ServerHeaders before;
+    {
+        const std::lock_guard lock(m_mutex);
+        before = m_headers;
+    }
+    const ServerHeaders now = headers_of(path);
+    begin(path, now);
+    try {
+        if (!before.empty()) check_same(path, before, now);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
+std::string ServedVersion::difference(const ServerHeaders& answer) {
+    const std::lock_guard lock(m_mutex);
+    for (const auto& [name, value] : answer) {
+        const auto [at, added] = m_headers.emplace(name, value);
+        if (!added && !equal(name, at->second, value))
+            return "the server is to blame: its answer belongs to another version of the file (" + name +
+                   " was " + at->second + ", is " + value + ")";
+    }
+    return {};
+}
+
+// --- Answers
+
+AnswerWatch::AnswerWatch(const std::string& path)
+    : m_version(asks_for_no_credentials(path) ? ServedVersion::of(path) : nullptr),
+      m_debug(thread_option(debug_option)), m_verbose(thread_option(verbose_option)), m_prints([] {
+          const char* const value = CPLGetConfigOption(debug_option, nullptr);
+          return value != nullptr && !EQUAL(value, "OFF") && !EQUAL(value, "NO") && !EQUAL(value, "FALSE") &&
+                 !EQUAL(value, "0");
+      }()),
+      m_prints_headers(m_prints && CPLTestBool(CPLGetConfigOption(verbose_option, "NO"))) {
+    if (!m_version) return;
+    std::string shown = std::string(header_out) + "," + header_in;
+    if (m_prints) {
+        const std::string before = CPLGetConfigOption(debug_option, "");
+        const bool all = before.empty() || EQUAL(before.c_str(), "ON") || EQUAL(before.c_str(), "YES") ||
+                         EQUAL(before.c_str(), "TRUE") || before == "1";
+        shown = all ? before : before + "," + shown;
+    }
+    CPLPushErrorHandlerEx(&AnswerWatch::collect, this);
+    set_thread_option(debug_option, shown);
+    set_thread_option(verbose_option, "YES");
+}
+
+AnswerWatch::~AnswerWatch() {
+    if (!m_version) return;
+    set_thread_option(debug_option, m_debug);
+    set_thread_option(verbose_option, m_verbose);
+    CPLPopErrorHandler();
+    for (const Message& m : m_messages)
+        CPLError(m.level, m.number, "%s", m.text.c_str());
+}
+
+void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const char* message) {
+    auto* const self = static_cast<AnswerWatch*>(CPLGetErrorHandlerUserData());
+    if (level != CE_Debug) {
+        if (level == CE_Fatal)
+            CPLDefaultErrorHandler(level, number, message);
+        else
+            self->m_messages.push_back({level, number, message});
+        return;
+    }
+    const auto text_behind = [&](const char* key) -> const char* {
+        const char* const at = std::strstr(message, key);
+        return at != nullptr ? at + std::strlen(key) + std::strlen(": ") : nullptr;
+    };
+    const bool of_curl = std::strstr(message, "CURL_INFO_") != nullptr;
+    if (const char* const request = text_behind(header_out))
+        self->note_request(request);
+    else if (const char* const line = text_behind(header_in))
+        self->note_line(line);
+    if (of_curl ? self->m_prints_headers : self->m_prints) CPLDefaultErrorHandler(level, number, message);
+}
+
+void AnswerWatch::note_request(const std::string& text) {
+    m_asked.reset();
+    m_status = 0;
+    m_answer.clear();
+    if (!text.starts_with("GET ")) return;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::string header = lower(line);
+        uint64_t first = 0, last = 0;
+        char dash = 0;
+        constexpr const char* name = "range: bytes=";
+        if (!header.starts_with(name)) continue;
+        std::istringstream range(header.substr(std::strlen(name)));
+        if (range >> first >> dash >> last && dash == '-') m_asked = {first, last};
+    }
+}
+
+void AnswerWatch::note_line(std::string line) {
+    line = trimmed(line);
+    if (line.starts_with("HTTP/")) { // behind one that leads elsewhere, or says to go on
+        const size_t blank = line.find(' ');
+        m_status = blank == std::string::npos ? 0 : std::atoi(line.c_str() + blank);
+        m_answer.clear();
+    } else if (line.empty()) {
+        end_of_answer();
+    } else if (const size_t colon = line.find(':'); colon != std::string::npos) {
+        const std::string value = trimmed(line.substr(colon + 1));
+        const auto [at, added] = m_answer.emplace(lower(line.substr(0, colon)), value);
+        if (!added && at->second != value) at->second += ", " + value;
+    }
+}
+
+void AnswerWatch::end_of_answer() {
+    constexpr int ok = 200, part = 206;
+    if (!m_fault.empty() || !m_asked || (m_status != ok && m_status != part)) return;
+    const auto header = [&](const char* name) {
+        const auto at = m_answer.find(name);
+        return at != m_answer.end() ? at->second : std::string();
+    };
+    ServerHeaders told;
+    for (const char* const name : {"ETag", "Last-Modified", "Content-Encoding"})
+        if (const std::string value = header(lower(name).c_str()); !value.empty()) told[name] = value;
+    told.emplace("Content-Encoding", "identity");
+    const std::string type = header("content-type"), text = header("content-range"),
+                      length = header("content-length");
+    if (lower(type).starts_with("multipart/")) {
+        m_fault = "the server is to blame: its answer consists of several parts (Content-Type " + type + ")";
+        return;
+    }
+    if (m_status == part || !text.empty()) {
+        const auto range = ContentRange::parse(text);
+        const auto& [first, last] = *m_asked;
+        if (!range) {
+            m_fault = text.empty() ? "the server is to blame: its answer does not state which part of the "
+                                     "file it is (no Content-Range)"
+                                   : "the server is to blame: its answer does not state which part of the "
+                                     "file it is (Content-Range " +
+                                         text + ")";
+            return;
+        }
+        if (range->first != first || range->last > last) {
+            m_fault = "the server is to blame: its answer is another part of the file (Content-Range " +
+                      text + ", asked for " + std::to_string(first) + "-" + std::to_string(last) + ")";
+            return;
+        }
+        if (range->all && range->last >= *range->all) {
+            m_fault = "the server is to blame: its answer ends behind the file (Content-Range " + text + ")";
+            return;
+        }
+        if (!length.empty() && length != std::to_string(range->last - range->first + 1)) {
+            m_fault = "the server is to blame: its answer has " + length +
+                      " bytes (Content-Length) for Content-Range " + text;
+            return;
+        }
+        if (range->all) told["Content-Length"] = std::to_string(*range->all);
+    } else if (!length.empty()) {
+        told["Content-Length"] = length;
+    }
+    m_fault = m_version->difference(told);
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Geographic lookup tables (GLT): an orthorectified grid that names, for each of its pixels, the pixel of the
+// swath that belongs there. Agencies deliver them with scenes that come as the sensor saw them: EMIT inside
+// of the product (NASA JPL, EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 where there is none),
+// AVIRIS as a raster of two bands beside it (the same numbers, negative where a pixel fills a gap).
+#pragma once
+
+#include "core/rect.h"
+#include "raster/raster_source.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+class OGRSpatialReference;
+
+namespace hsi::raster {
+
+/// The pixel of the swath for one of the grid; none: there is none.
+struct SwathPixel {
+    static constexpr int64_t none = -1;
+    int64_t sample = none, line = none; ///< from 0
+};
+
+/// Reads parts of a table; one a thread.
+class LookupReader {
+  public:
+    virtual ~LookupReader() = default;
+    /// `out` becomes window.area() long, line by line. Throws Error when the file cannot be read, and for a
+    /// pixel outside of the swath.
+    virtual void read(const Rect& window, std::vector<SwathPixel>& out) = 0;
+};
+
+class LookupTable {
+  public:
+    /// From a product that holds one, or from a raster of two bands of integers: sample and line. Throws
+    /// Error naming the file that is neither, or that does not tell where its grid lies.
+    static std::shared_ptr<const LookupTable> open(const std::string& path);
+    ~LookupTable();
+
+    const std::string& path() const; ///< as it was opened
+    int64_t samples() const;         ///< of the grid
+    int64_t lines() const;
+    /// Of the swath; 0: the table does not tell.
+    int64_t swath_samples() const;
+    int64_t swath_lines() const;
+    std::unique_ptr<LookupReader> open_reader() const;
+
+    /// In the order of GDAL's geotransforms.
+    const std::array<double, 6>& geotransform() const;
+    const std::shared_ptr<const OGRSpatialReference>& srs() const; ///< null: unknown
+
+    struct Impl; ///< of this room
+
+  private:
+    explicit LookupTable(std::shared_ptr<const Impl> impl);
+    std::shared_ptr<const Impl> m;
+};
+
+/// The scene on the table's grid: each pixel has the values of the pixel of `swath` that the table names, NaN
+/// where it names none, and none that `swath` has (a part of the scene that -srcwin cut). Bands and all that
+/// belongs to them are those of `swath`, SRS and geotransform the table's. Pixels are read from `pixels`:
+/// `swath` itself, or a copy of it in memory. Throws UsageError when `swath` is not of the size that the
+/// table is for.
+std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>& swath,
+                                             const std::shared_ptr<stream::CubeSource>& pixels,
+                                             const std::shared_ptr<const LookupTable>& table);
+
+} // namespace hsi::raster

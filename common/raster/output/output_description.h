@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What an output has beside its pixels: nodata, georeference, metadata, names, legend and history.
+#pragma once
+
+#include "raster/metadata/scene_metadata.h"
+#include "raster/raster_sink.h"
+
+#include <gdal_priv.h>
+
+#include <optional>
+
+namespace hsi::raster {
+
+/// The metadata of an output that no source is like, from what its spec says: nothing when that has neither
+/// SRS nor geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so they
+/// travel to every format as those of a file. Throws UsageError for an unknown SRS.
+std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
+
+/// That of `like` with the bands of a spec that is spectral.
+SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
+
+/// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or one
+/// that is made up where pixels may have no value. Empty: it has none.
+std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
+                                         const SceneMetadata* scene, GDALDataType type);
+
+/// Writes all of it into a new dataset, whose bands have `type`.
+void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
+                     const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset);
+
+} // namespace hsi::raster

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: MIT
+// RasterSink from create() to commit(), and who writes its pixels: whoever knows where they lie in the file,
+// or GDAL. Outputs that are copied from a finished raster: staged_output.cpp; those without pixels:
+// virtual_output.cpp.
+#include "raster/raster_sink.h"
+
+#include "core/byte_pack.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/process_limits.h"
+#include "core/text_file.h"
+#include "parallel/group.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+#include "raster/output/creation_options.h"
+#include "raster/output/envi_output.h"
+#include "raster/output/format_trial.h"
+#include "raster/output/output_description.h"
+#include "raster/output/raster_sink_impl.h"
+#include "raster/output/stac_item.h"
+#include "raster/output/staged_output.h"
+#include "raster/output/written_raster.h"
+#include "raster/output_format.h"
+#include "raster/regular_file.h"
+#include "raster/run_files.h"
+#include "raster/side_files.h"
+#include "raster/text_output.h"
+#include "raster/tiff/tiff_blocks.h"
+
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <stdio_ext.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+/// scene: where the output lies; null: not known yet.
+Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
+    Target target = choose_target(options, spec, false);
+    check_place(options, target.driver);
+    if (!surely_holds(target, spec)) try_target(target, options, spec, scene);
+    return target;
+}
+
+} // namespace
+
+RasterSink::Impl::~Impl() {
+    const GdalErrors quiet; // an unfinished file is of no interest, nor are its errors
+    blocks.reset();
+    compressed.reset();
+    raw.reset();
+    dataset.reset();
+    if (!stage.empty() || !streamed.empty()) remove_stage();
+    if (shown && file) file->withdraw();
+}
+
+uint64_t RasterSink::Impl::memory() const { return options.memory ? options.memory : usable_ram() / 4; }
+
+Error RasterSink::Impl::failure(const std::string& reason, const std::string& advice) const {
+    return Error("cannot write '" + options.path + "': " + reason, advice);
+}
+
+/// The root's file, which the file system must show here, too.
+void RasterSink::Impl::open_elsewhere() {
+    constexpr int attempts = 20; // a file system of the network may show it a little later
+    for (int attempt = 1;; ++attempt) {
+        try {
+            raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule, true);
+            return;
+        } catch (const Error& e) {
+            if (attempt < attempts) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                continue;
+            }
+            throw Error("the temporary file of '" + options.path + "' (" + options.role +
+                            "), which rank 0 has made, is not to be had here: " + e.what(),
+                        "Name a destination on a file system that all ranks share.");
+        }
+    }
+}
+
+/// GDAL makes the file and says what is in it; the blocks get their places behind that.
+void RasterSink::Impl::open_tiff_writer(const Target& made, const std::string& path,
+                                        const std::optional<BlockCoding>& coding) {
+    WriteLayout layout;
+    layout.path = path;
+    layout.type = target.type;
+    layout.sample_bytes = GDALGetDataTypeSizeBytes(target.type);
+    int w = 0, h = 0;
+    dataset->GetRasterBand(1)->GetBlockSize(&w, &h);
+    const char* const interleave = dataset->GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    TiffShape shape{spec.shape.bands, spec.shape.lines, spec.shape.samples, h, w};
+    shape.tiled = made.options.FetchBool("TILED", false);
+    shape.apart = shape.bands == 1 || (interleave != nullptr && EQUAL(interleave, "BAND"));
+    const GdalErrors errors;
+    const bool closed = close_written(std::move(dataset), false);
+    check(errors);
+    if (!closed) throw failure("not all of it got to the disk");
+    try {
+        if (coding) {
+            compressed = std::make_unique<CompressedWriter>(
+                CompressedWriter::Options{path, file->scratch_path("rows"), shape, *coding, memory(),
+                                          coding_threads(target, options), parallel::group().several(),
+                                          options.cancel},
+                rule);
+            return;
+        }
+        raw_place = place_tiff_blocks(std::move(layout), shape);
+        raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule);
+    } catch (const Error& e) {
+        throw failure(e.what(), e.advice());
+    }
+}
+
+void RasterSink::Impl::open_writer() {
+    // Drivers that are known to leave the data to whoever has the layout, and only write a header at the
+    // end.
+    if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
+        {
+            const GdalErrors errors;
+            dataset->FlushCache(false);
+            check(errors);
+        }
+        const auto layout = raw_layout(*dataset);
+        const bool usable = layout && (layout->packed_rows() ||
+                                       (layout->band_step == layout->sample_bytes &&
+                                        layout->pixel_step == spec.shape.bands * layout->sample_bytes));
+        if (usable) {
+            try {
+                WriteLayout& place = raw_place.emplace(WriteLayout{*layout, {}, 0});
+                place.bytes = place.at(spec.shape.bands - 1, spec.shape.lines - 1, spec.shape.samples - 1) +
+                              place.sample_bytes;
+                raw = std::make_unique<RawWriter>(place, spec.shape.bands, rule);
+            } catch (const Error& e) {
+                throw failure(e.what());
+            }
+            return;
+        }
+    }
+    blocks = std::make_unique<BlockWriter>(*dataset, rule, memory());
+}
+
+void RasterSink::Impl::make() {
+    Target made = target;
+    std::string path = file->path();
+    if (target.copies || options.path == standard_output) {
+        stage = path = file->scratch_path("tif");
+        made.driver = GetGDALDriverManager()->GetDriverByName("GTiff");
+        made.copies = false;
+        made.options = CPLStringList();
+        made.options.SetNameValue("BIGTIFF", "YES");
+        add_geotiff_defaults(made.options, spec.shape, target.type);
+    }
+    const bool in_place = takes_blocks_in_place(made, path);
+    const auto coding = block_coding(made, path);
+    CPLStringList list = made.options;
+    if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
+    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // which GDAL would start for nothing
+    check_memory_left(made.driver);
+    const GdalErrors errors;
+    dataset.reset(made.driver->Create(path.c_str(), static_cast<int>(spec.shape.samples),
+                                      static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
+                                      list.List()));
+    if (!dataset) throw failure(errors.text());
+    describe();
+    if (copies()) prepare_stage(target, *dataset);
+    if (in_place || coding)
+        open_tiff_writer(made, path, coding);
+    else
+        open_writer();
+}
+
+uint64_t RasterSink::Impl::cache_bytes() const {
+    if (elsewhere) return elsewhere->cache_bytes;
+    if (compressed) return compressed->wanted_bytes();
+    return blocks ? blocks->wanted_bytes() : 0;
+}
+
+stream::BlockLayout RasterSink::Impl::layout() const {
+    if (elsewhere) return elsewhere->layout;
+    return blocks ? blocks->layout() : stream::BlockLayout{};
+}
+
+void RasterSink::Impl::make_together() {
+    parallel::Group& ranks = parallel::group();
+    if (!ranks.several()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        return make();
+    }
+    BytePacker out;
+    if (ranks.root()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        make();
+        out.put(cache_bytes()).put(layout()).put(raw_place.has_value());
+        if (const auto& r = raw_place)
+            out.put(std::filesystem::absolute(r->path).string())
+                .put(r->type)
+                .put(r->swapped)
+                .put(r->origin)
+                .put(r->pixel_step)
+                .put(r->line_step)
+                .put(r->band_step)
+                .put(r->sample_bytes)
+                .put(r->blocks)
+                .put(r->bytes);
+    }
+    const std::string bytes = ranks.broadcast("output " + options.role, out.take());
+    if (!ranks.root()) {
+        ByteUnpacker in(bytes);
+        elsewhere.emplace();
+        in.get(elsewhere->cache_bytes);
+        in.get(elsewhere->layout);
+        if (in.one<bool>()) {
+            WriteLayout& r = raw_place.emplace();
+            in.get(r.path);
+            in.get(r.type);
+            in.get(r.swapped);
+            in.get(r.origin);
+            in.get(r.pixel_step);
+            in.get(r.line_step);
+            in.get(r.band_step);
+            in.get(r.sample_bytes);
+            in.get(r.blocks);
+            in.get(r.bytes);
+            open_elsewhere();
+        }
+    }
+    ranks.any("output " + options.role + " is open", false); // nobody works before all have it
+}
+
+void RasterSink::Impl::describe() {
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
+}
+
+/// What the standard output does not take is nothing to the image: its error mark stays for who looks after
+/// it.
+void RasterSink::Impl::discard_unwritable_stdout() const {
+    if (std::fflush(stdout) != 0) __fpurge(stdout);
+}
+
+void RasterSink::Impl::check(const GdalErrors& errors) const {
+    if (errors.any()) throw failure(errors.text());
+    if (errors.side_file_lost()) throw failure(errors.warnings());
+}
+
+/// GDAL closes without a return value: what was written must open again as it was made.
+void RasterSink::Impl::check_written(const std::string& path) const {
+    const WrittenRaster written(path);
+    std::string fault = written.fault(spec.shape, target.type);
+    // Blocks that were left out on demand aside.
+    if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
+        fault = "blocks are missing";
+    if (!fault.empty()) throw failure("read again, " + fault);
+}
+
+/// GDAL writes its side file without looking whether it got to the disk.
+void RasterSink::Impl::check_xml(const std::string& path) const {
+    if (!is_there(path)) return;
+    const GdalErrors errors;
+    const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+    if (!tree)
+        throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text("it is empty"));
+}
+
+void RasterSink::Impl::check_side_files() const {
+    for (const std::string& path : file->made())
+        if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
+}
+
+void RasterSink::Impl::warn_of_lost_values(const StoreRule::Lost& lost) const {
+    if (!options.run) return;
+    for (const std::string& text : rule.tell(lost))
+        options.run->warn("'" + options.path + "': " + text);
+}
+
+void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
+    if (const auto made = written.number_for_nodata();
+        !nodata && options.run && made && spec.categories.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " takes " + CPLSPrintf("%.17g", made->as_double()) +
+                          " for no value, where nothing else says so: pixels with that number become "
+                          "invalid. -dstnodata names another");
+    // NaN says it itself, and 0 is no class of any map.
+    if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
+        (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
+        return;
+    options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                      " does not keep that " + CPLSPrintf("%.17g", nodata->as_double()) +
+                      " means no data: pixels without a value may be numbers in it");
+}
+
+void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
+    if (!scene || !options.run) return;
+    const std::string lost = written.lost_place(*scene);
+    if (!lost.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " does not keep " + lost);
+}
+
+DatasetHandle RasterSink::Impl::described() const {
+    DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
+        "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
+        target.type, nullptr));
+    if (!whole) throw failure("nothing can describe it");
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *whole);
+    return whole;
+}
+
+void RasterSink::Impl::keep_metadata(const std::string& path) const {
+    if (!is_local(path) && path.rfind("/vsimem/", 0) != 0) return; // an archive takes one file after another
+    VSIStatBufL facts;
+    if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode)) return; // nothing is read beside it
+    if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return;
+    const SceneMetadata wanted = read_metadata(*described());
+    std::vector<std::string> lost;
+    const std::string side = path + ".aux.xml";
+    std::string before, after;
+    {
+        const WrittenRaster written(path);
+        if (!written.fault(spec.shape, target.type).empty()) return; // who checks the file tells
+        lost = written.lost(wanted);
+        if (lost.empty()) return;
+        if (VSIStatL(side.c_str(), &facts) == 0)
+            before = read_text_file(side, largest_file::options, FileHolds::bytes);
+        after = written.with_lost(wanted, before);
+    }
+    const auto put = [&](const std::string& text) {
+        VSILFILE* const to = VSIFOpenL(side.c_str(), "wb");
+        const bool all = to && VSIFWriteL(text.data(), 1, text.size(), to) == text.size();
+        if ((to && VSIFCloseL(to) != 0) || !all)
+            throw failure("'" + name_of(side) + "': " + std::strerror(errno));
+    };
+    put(after);
+    if (WrittenRaster(path).lost(wanted) != lost) return;
+    if (before.empty()) // the driver reads nothing of it
+        VSIUnlink(side.c_str());
+    else
+        put(before);
+}
+
+void RasterSink::Impl::warn_of_lost_metadata(const WrittenRaster& written) const {
+    if (!options.run) return;
+    const auto lost = written.lost(read_metadata(*described()));
+    std::string all;
+    for (size_t k = 0; k < lost.size(); ++k)
+        all += (k == 0 ? "" : k + 1 == lost.size() ? " and " : ", ") + lost[k];
+    if (!all.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " has no place for " + all + ", which it loses");
+}
+
+void RasterSink::Impl::set_stale_files() const {
+    if (options.path != standard_output) {
+        std::vector<std::string> names = file->links(), stale; // each may have side files of its own
+        names.push_back(file->destination());
+        for (const std::string& name : names) {
+            for (std::string& side : old_side_files(name))
+                stale.push_back(std::move(side));
+            for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
+                if (const std::string side = name + suffix;
+                    std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
+                    stale.push_back(side);
+        }
+        file->set_stale(std::move(stale));
+    }
+}
+
+void RasterSink::Impl::hand_over() {
+    set_stale_files();
+    write_stac_item(file->targets());
+    if (options.run) {
+        options.run->add(std::move(file));
+        return;
+    }
+    file->publish();
+    file->conclude();
+}
+
+void RasterSink::Impl::complete_file(const GdalErrors& errors) {
+    check_memory_left(target.driver);
+    // Into an archive GDAL writes from front to back: there is no reading.
+    const bool closed =
+        !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
+    check(errors);
+    if (!closed) throw failure("not all of it got to the disk");
+    if (copies()) {
+        check_written(stage);
+        check_xml(stage + ".aux.xml");
+        copy_stage(errors);
+        check(errors);
+        remove_stage();
+    }
+    if (is(target.driver, "ENVI")) {
+        finish_envi_output(*file, options, spec, scene ? &*scene : nullptr);
+        check(errors);
+    }
+    if (options.path == standard_output) return;
+    keep_metadata(file->path());
+    check(errors);
+}
+
+void RasterSink::Impl::show() {
+    const GdalErrors errors;
+    complete_file(errors);
+    const auto pixel_bytes = static_cast<int64_t>(rule.sample_bytes()) * spec.shape.bands;
+    Shown one{file->destination(),
+              {},
+              file->scratch_path("hdr"),
+              {},
+              {},
+              file->targets(),
+              file.get(),
+              GrownLines(spec.shape.samples * pixel_bytes)};
+    std::string made;
+    for (const std::string& path : file->made())
+        if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) made = path;
+    one.header = join_path(folder_of(one.path), name_of(made));
+    const std::string text = with_final_names(read_text_file(made, largest_file::options, FileHolds::bytes));
+    const std::string key = "\nlines";
+    const size_t begin = text.find('=', text.find(key)), end = text.find('\n', begin);
+    if (text.find(key) == std::string::npos || end == std::string::npos)
+        throw failure("its header does not tell how many lines there are");
+    one.before_lines = text.substr(0, begin + 2);
+    one.after_lines = text.substr(end);
+    one.lines.add(file->path(), spec.shape.lines); // before others can write into it
+    shown = std::move(one);
+    write_shown_header(made);
+    check_written(file->path());
+    check_side_files();
+    const WrittenRaster written(file->path());
+    warn_of_lost_nodata(written);
+    warn_of_lost_place(written);
+    warn_of_lost_metadata(written);
+    set_stale_files();
+    file->watch();
+    if (options.run)
+        shown->made = &options.run->show(std::move(file));
+    else
+        file->publish();
+}
+
+/// Without a flush to the disk, which would wait for all pixels each time.
+void RasterSink::Impl::write_shown_header(const std::string& path) const {
+    const std::string text = shown->header_text(spec.shape.lines);
+    std::FILE* const to = std::fopen(path.c_str(), "we");
+    const bool written = to != nullptr && std::fwrite(text.data(), 1, text.size(), to) == text.size();
+    const int reason = errno;
+    if ((to == nullptr || std::fclose(to) == 0) && written) return;
+    throw failure("its header: " + std::string(std::strerror(written ? errno : reason)));
+}
+
+void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
+    for (const std::string& path : {shown->path, shown->header})
+        shown->made->check_name(path);
+    shown->lines.check(shown->path);
+    if (read_text_file(shown->header, largest_file::options, FileHolds::bytes) !=
+        shown->header_text(spec.shape.lines))
+        throw Error("another process has changed '" + shown->header + "' while the run wrote it",
+                    "Run it again, and let no other program write the output.");
+    check_written(shown->path);
+    write_stac_item(shown->files);
+    warn_of_lost_values(lost);
+    if (file) file->conclude(); // the run's other outputs conclude together
+}
+
+/// Described as any output is, but in a dataset that keeps all of it, whatever the format of the output
+/// keeps.
+void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
+    if (options.stac.path.empty()) return;
+    const DatasetHandle whole = described();
+    write_text_output({"-stac", options.stac.path, options.overwrite, options.run},
+                      stac_item(options, *target.driver, files, *whole, scene ? &*scene : nullptr));
+}
+
+RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
+RasterSink::~RasterSink() = default;
+
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
+    const Target target = check_all(options, spec);
+    if (options.nodata || spec.nodata) // else create() knows what no value is
+        check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
+}
+
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
+    const Target target = check_all(options, spec);
+    check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &like.metadata(), target.type));
+}
+
+bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
+    return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
+}
+
+std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
+                                               const RasterSource* like) {
+    auto impl = std::make_unique<Impl>();
+    const auto scene = like == nullptr ? metadata_of(spec)
+                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, like->metadata()))
+                                       : std::optional<SceneMetadata>(like->metadata());
+    const SceneMetadata nowhere;
+    impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
+    impl->options = options;
+    impl->spec = spec;
+    if (like != nullptr) {
+        if (same_file(like->path(), options.path))
+            throw UsageError("the destination '" + options.path + "' is the source");
+        impl->scene = scene;
+        double gt[6];
+        if (is(impl->target.driver, "ENVI") && like->geotransform(gt))
+            check_envi_geotransform(gt, "'" + like->path() + "'");
+        if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
+            throw Error("internal: an output with the bands of its source has another number of them");
+    }
+    impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
+    if (like == nullptr) {
+        impl->scene = scene;
+        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
+    }
+    impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
+    check_lerc_of_nan(impl->target, options, spec, impl->nodata);
+    impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
+    if (!spec.sample_type.empty()) impl->rule.take_parts(GDALGetDataTypeByName(spec.sample_type.c_str()));
+    impl->make_together();
+    return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
+}
+
+stream::CubeShape RasterSink::shape() const {
+    stream::CubeShape shape = m->spec.shape;
+    shape.bands *= m->rule.parts();
+    return shape;
+}
+std::optional<CubeView<float>> RasterSink::place_on(int, const Rect&) { return std::nullopt; }
+bool RasterSink::concurrent() const { return m->raw || (m->compressed && !parallel::group().several()); }
+
+void RasterSink::write(const Rect& core, const CubeView<float>& src) {
+    try {
+        if (m->raw)
+            m->raw->write(core, src);
+        else if (m->compressed)
+            m->compressed->write(core, src);
+        else if (!m->elsewhere) // the root has the same tile
+            m->blocks->write(core, src);
+    } catch (const Error& e) {
+        throw m->failure(e.what(), e.advice());
+    }
+}
+
+bool RasterSink::takes_bands() const {
+    return m->raw && !m->copies() && m->raw->bands_apart() && m->rule.parts() == 1;
+}
+
+void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    try {
+        m->raw->write_band(band, core, src);
+    } catch (const Error& e) {
+        throw m->failure(e.what());
+    }
+}
+
+uint64_t RasterSink::stored_bytes_per_pixel() const {
+    return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
+}
+
+bool RasterSink::raw_access() const { return m->raw != nullptr; }
+
+uint64_t RasterSink::cache_bytes() const { return m->cache_bytes(); }
+stream::BlockLayout RasterSink::layout() const { return m->layout(); }
+
+std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
+
+std::optional<double> RasterSink::nodata() const {
+    return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
+}
+
+void RasterSink::grow(int64_t lines) {
+    m->spec.shape.lines = lines;
+    if (!m->shown) return m->show();
+    m->shown->made->check_name(m->shown->path);
+    m->shown->lines.add(m->shown->path, lines);
+    // In one step: nobody sees half of it.
+    m->write_shown_header(m->shown->scratch);
+    m->shown->made->renew(m->shown->scratch, m->shown->header);
+}
+
+void RasterSink::commit() {
+    Impl& s = *m;
+    const GdalErrors errors;
+    const bool to_stdout = s.options.path == standard_output;
+    try {
+        if (s.blocks) s.blocks->finish();
+        if (s.compressed) s.compressed->finish();
+        // The ranks of one host share its page cache, as the threads of one process do.
+        if (s.raw) s.raw->close(parallel::group().several_hosts());
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& e) {
+        throw s.failure(e.what(), e.advice());
+    }
+    // Waits for all ranks, too: the file is complete behind it.
+    auto lost = s.rule.lost();
+    for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
+        *count = parallel::group().sum("output " + s.options.role + " is written", *count);
+    if (s.elsewhere) return;
+    s.blocks.reset();
+    s.discard_unwritable_stdout();
+    if (s.shown) return s.conclude_shown(lost);
+    s.complete_file(errors);
+    if (!to_stdout) {
+        s.check_written(s.file->path());
+        s.check_side_files();
+        const WrittenRaster written(s.file->path());
+        s.warn_of_lost_nodata(written);
+        s.warn_of_lost_place(written);
+        s.warn_of_lost_metadata(written);
+    }
+    try {
+        s.hand_over();
+        s.warn_of_lost_values(lost);
+    } catch (const Error& e) {
+        throw s.failure(e.what());
+    }
+}
+
+} // namespace hsi::raster

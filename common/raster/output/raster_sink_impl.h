@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// What the parts of RasterSink share: an output in the making.
+#pragma once
+
+#include "core/error.h"
+#include "raster/files/atomic_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/io/raw_writer.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/output/block_writer.h"
+#include "raster/output/compressed_writer.h"
+#include "raster/output/grown_lines.h"
+#include "raster/output/written_raster.h"
+#include "raster/output_format.h"
+#include "raster/raster_sink.h"
+#include "raster/sample_convert.h"
+#include "raster/scene/source_impl.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// What a rank that is not the root knows of the root's file; it has neither file nor dataset itself.
+struct OutputElsewhere {
+    uint64_t cache_bytes = 0;
+    stream::BlockLayout layout;
+};
+
+struct RasterSink::Impl {
+    OutputOptions options;
+    OutputSpec spec;
+    Target target;
+    std::optional<SceneMetadata> scene; ///< of the like source
+    StoreRule rule;
+    std::optional<NodataValue> nodata;
+    std::unique_ptr<AtomicFile> file;
+    std::string stage;    ///< the GTiff that a driver without Create copies from
+    std::string streamed; ///< the file that goes to standard output byte by byte
+    DatasetHandle dataset;
+    std::unique_ptr<RawWriter> raw;
+    std::optional<WriteLayout> raw_place; ///< of `raw`
+    std::unique_ptr<CompressedWriter> compressed;
+    std::unique_ptr<BlockWriter> blocks;
+
+    /// Of an output that grows, once it has appeared.
+    struct Shown {
+        std::string path, header, scratch;     ///< the last one: where a header is made
+        std::string before_lines, after_lines; ///< the header's text around their number
+        std::vector<std::string> files;        ///< all of it
+        AtomicFile* made = nullptr;            ///< the run's, or `file`
+        GrownLines lines;
+
+        std::string header_text(int64_t count) const {
+            return before_lines + std::to_string(count) + after_lines;
+        }
+    };
+    std::optional<Shown> shown;
+
+    std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
+
+    ~Impl();
+
+    bool copies() const { return !stage.empty(); }
+    bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
+    uint64_t memory() const; ///< that blocks in the making may take
+    Error failure(const std::string& reason, const std::string& advice = {}) const;
+
+    /// The file with all that describes it, and what writes its pixels.
+    void make();
+    /// make() on the root; on the other ranks what they need to write into its file. All together.
+    void make_together();
+    uint64_t cache_bytes() const;
+    stream::BlockLayout layout() const;
+    /// Nodata, metadata and legend of the dataset.
+    void describe();
+    void discard_unwritable_stdout() const;
+    void check(const GdalErrors& errors) const;
+    void check_written(const std::string& path) const;
+    void check_xml(const std::string& path) const;
+    void check_side_files() const;
+    /// Tells of values that were nodata by chance.
+    void warn_of_lost_values(const StoreRule::Lost& lost) const;
+    /// Warns when the file, opened again, does not say which value means no data.
+    void warn_of_lost_nodata(const WrittenRaster& written) const;
+    /// Warns when the file, opened again, does not say where it lies.
+    void warn_of_lost_place(const WrittenRaster& written) const;
+    /// Warns when the file, opened again, lacks metadata.
+    void warn_of_lost_metadata(const WrittenRaster& written) const;
+    /// A dataset without pixels that has all that describes the output.
+    DatasetHandle described() const;
+    /// What the format has no place for goes beside the file, where its driver reads that.
+    void keep_metadata(const std::string& path) const;
+    /// Closes GDAL's dataset, and makes the file what its format wants it to be. `errors`: of all that GDAL
+    /// has done in it.
+    void complete_file(const GdalErrors& errors);
+    /// Side files of an old file at the destination go when the new one comes.
+    void set_stale_files() const;
+    /// An output that grows gets its name.
+    void show();
+    /// The header of one that has it, at `path`: it says how many lines there are.
+    void write_shown_header(const std::string& path) const;
+    /// commit() of one that has it.
+    void conclude_shown(const StoreRule::Lost& lost);
+    /// What is complete and verified goes to the run, which gives all its outputs their names together;
+    /// alone, it gets its own at once.
+    void hand_over();
+    /// The STAC Item of an output that is complete, where one is wanted.
+    void write_stac_item(const std::vector<std::string>& files);
+
+    // In staged_output.cpp.
+    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    void copy_stage(const GdalErrors& errors);
+    void remove_stage();
+
+    // In virtual_output.cpp.
+    static std::unique_ptr<Impl> of_virtual(const OutputOptions& options, const OutputSpec& spec,
+                                            const RasterSource& like);
+    /// The description of the output, in a VRT in memory.
+    std::string description_xml();
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
+    void make_computed(const RasterSource& like, const stream::Link& link);
+
+  private:
+    /// made: what GDAL has made at `path`.
+    void open_tiff_writer(const Target& made, const std::string& path,
+                          const std::optional<BlockCoding>& coding);
+    void open_writer();
+    void open_elsewhere();
+    // In staged_output.cpp.
+    void add_overviews(const CPLStringList& list);
+    bool assemble_cog(const std::string& path, const CPLStringList& list);
+    void make_cog_model(const CPLStringList& list, bool big, const std::string& small,
+                        const std::string& model) const;
+    void stream(const std::string& path) const;
+    static int CPL_STDCALL go_on(double, const char*, void* sink);
+};
+
+} // namespace hsi::raster

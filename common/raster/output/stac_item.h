@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// An output raster as an Item of a SpatioTemporal Asset Catalog (STAC 1.1.0): where and when it is, its
+// bands, classes and how it was made, for catalogues that find scenes.
+// https://github.com/radiantearth/stac-spec
+#pragma once
+
+#include "raster/metadata/scene_metadata.h"
+#include "raster/raster_sink.h"
+
+#include <gdal_priv.h>
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Everything about the item of `options.stac` that can be refused before work is done: its place, a time
+/// that is none, an output that is no file, or not the only one of its kind. Throws Error or UsageError.
+void check_stac_item(const OutputOptions& options);
+
+/// The text of the item. `described` has all of the output but its pixels; `files` are its final names;
+/// `scene` (may be null) is what it was made of, and may tell when that was acquired.
+std::string stac_item(const OutputOptions& options, GDALDriver& driver, const std::vector<std::string>& files,
+                      GDALDataset& described, const SceneMetadata* scene);
+
+} // namespace hsi::raster

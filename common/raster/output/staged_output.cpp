@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include "raster/output/staged_output.h"
+
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+#include "raster/output/creation_options.h"
+#include "raster/output/output_description.h"
+#include "raster/output/raster_sink_impl.h"
+#include "raster/output/written_raster.h"
+#include "raster/sample_convert.h"
+#include "raster/tiff/cog_file.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+void prepare_stage(const Target& target, GDALDataset& stage) {
+    if (!is(target.driver, "netCDF")) return;
+    const CPLStringList items(CSLDuplicate(stage.GetMetadata()));
+    for (int i = 0; i < items.size(); ++i) // of a source that has further dimensions
+        if (STARTS_WITH(items[i], "NETCDF_DIM_"))
+            stage.SetMetadataItem(std::string(items[i]).substr(0, std::strcspn(items[i], "=")).c_str(),
+                                  nullptr);
+    const int bands = stage.GetRasterCount();
+    if (bands < 2) return;
+    // Without positions this driver takes columns for lines; these are where QGIS draws a raster that has
+    // none.
+    double gt[6] = {0, 1, 0, 0, 0, -1};
+    if (stage.GetGeoTransform(gt) != CE_None) {
+        double pixels[6] = {0, 1, 0, 0, 0, -1};
+        stage.SetGeoTransform(pixels);
+    }
+    // One variable with the bands as its third dimension. What its bands do not share would become that of
+    // all.
+    std::string numbers, lengths, units;
+    bool all = true;
+    const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
+    bool one_unit = true, one_scale = true;
+    const double scale = stage.GetRasterBand(1)->GetScale(), offset = stage.GetRasterBand(1)->GetOffset();
+    for (int b = 1; b <= bands; ++b) {
+        GDALRasterBand* band = stage.GetRasterBand(b);
+        one_scale = one_scale && band->GetScale() == scale && band->GetOffset() == offset;
+        const char* length = band->GetMetadataItem("wavelength");
+        const char* unit = band->GetMetadataItem("wavelength_units");
+        if (b == 1) units = unit ? unit : "";
+        all = all && length != nullptr && CPLGetValueType(length) != CPL_VALUE_STRING &&
+              units == (unit ? unit : "");
+        const char* comma = b == 1 ? "" : ",";
+        numbers += comma + std::to_string(b);
+        lengths += comma + std::string(length ? length : "");
+        one_unit = one_unit && unit_of_values == band->GetUnitType();
+        band->SetMetadata(nullptr);
+        band->SetDescription("");
+    }
+    for (int b = 1; b <= bands && !one_scale; ++b) {
+        stage.GetRasterBand(b)->SetScale(1);
+        stage.GetRasterBand(b)->SetOffset(0);
+    }
+    if (one_unit && !unit_of_values.empty())
+        stage.GetRasterBand(1)->SetMetadataItem("units", unit_of_values.c_str());
+    const std::string name = all ? "wavelength" : "band";
+    stage.SetMetadataItem("NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
+    // 6 and 4: netCDF's numbers for double and int.
+    stage.SetMetadataItem(("NETCDF_DIM_" + name + "_DEF").c_str(),
+                          ("{" + std::to_string(bands) + (all ? ",6}" : ",4}")).c_str());
+    stage.SetMetadataItem(("NETCDF_DIM_" + name + "_VALUES").c_str(),
+                          ("{" + (all ? lengths : numbers) + "}").c_str());
+    if (all && !units.empty()) stage.SetMetadataItem("wavelength#units", units.c_str());
+}
+
+void RasterSink::Impl::remove_stage() {
+    for (const std::string& path : {stage, streamed}) {
+        if (path.empty()) continue;
+        VSIUnlink(path.c_str());
+        VSIUnlink((path + ".aux.xml").c_str());
+    }
+}
+
+/// Sends a finished file to standard output.
+void RasterSink::Impl::stream(const std::string& path) const {
+    const auto close = [](VSILFILE* handle) { VSIFCloseL(handle); };
+    std::unique_ptr<VSILFILE, decltype(close)> from(VSIFOpenL(path.c_str(), "rb"), close);
+    std::unique_ptr<VSILFILE, decltype(close)> to(VSIFOpenL(standard_output, "wb"), close);
+    if (!from || !to) throw failure(std::strerror(errno));
+    std::vector<char> buffer(size_t{1} << 20);
+    for (;;) {
+        const size_t got = VSIFReadL(buffer.data(), 1, buffer.size(), from.get());
+        if (VSIFWriteL(buffer.data(), 1, got, to.get()) != got) throw failure(std::strerror(errno));
+        if (got < buffer.size()) break;
+    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw failure(std::strerror(errno));
+    VSIStatBufL facts;
+    if (VSIStatL(path.c_str(), &facts) != 0 ||
+        VSIFTellL(from.get()) != static_cast<vsi_l_offset>(facts.st_size))
+        throw failure("'" + path + "' could not be read back");
+}
+
+/// GDAL asks it several times a second whether to go on.
+int CPL_STDCALL RasterSink::Impl::go_on(double, const char*, void* sink) {
+    return static_cast<Impl*>(sink)->cancelled() ? 0 : 1;
+}
+
+namespace {
+
+/// By how much each of a COG's overviews is smaller, unless the driver has to find that out.
+std::vector<int> overview_levels(const CPLStringList& list, const stream::CubeShape& shape) {
+    std::vector<int> levels;
+    if (!EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "AUTO") ||
+        !EQUAL(list.FetchNameValueDef("TILING_SCHEME", "CUSTOM"), "CUSTOM"))
+        return levels;
+    const int side = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")));
+    const char* const count = list.FetchNameValue("OVERVIEW_COUNT");
+    int64_t w = shape.samples, h = shape.lines;
+    for (int level = 2;
+         count != nullptr ? static_cast<int>(levels.size()) < std::atoi(count) && (w > 1 || h > 1)
+                          : w > side || h > side;
+         level *= 2) {
+        levels.push_back(level);
+        w = (w + 1) / 2;
+        h = (h + 1) / 2;
+    }
+    return levels;
+}
+
+CPLErr build_overviews(GDALDataset& dataset, const CPLStringList& list, std::vector<int> levels,
+                       GDALProgressFunc progress = nullptr, void* of_progress = nullptr) {
+    const char* const method = list.FetchNameValueDef(
+        "OVERVIEW_RESAMPLING",
+        list.FetchNameValueDef("RESAMPLING",
+                               dataset.GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
+    return dataset.BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
+                                  progress, of_progress, nullptr);
+}
+
+DatasetHandle open_again(const std::string& path, unsigned access) {
+    return DatasetHandle(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | access, nullptr, nullptr, nullptr)));
+}
+
+} // namespace
+
+/// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
+/// they are made of all bands at once, through the block cache again and again.
+void RasterSink::Impl::add_overviews(const CPLStringList& list) {
+    const std::vector<int> levels = overview_levels(list, spec.shape);
+    if (levels.empty()) return;
+    DatasetHandle raster = open_again(stage, GDAL_OF_UPDATE);
+    if (!raster) return;
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", list.FetchNameValueDef("NUM_THREADS", "1"),
+                                        false);
+    build_overviews(*raster, list, levels, go_on, this);
+    if (!close_written(std::move(raster)) && !cancelled())
+        throw failure("not all of its overviews got to the disk");
+}
+
+namespace {
+
+/// Of a COG whose blocks need not be GDAL's: the options that say nothing else.
+bool cog_options_are_plain(const CPLStringList& list) {
+    for (int i = 0; i < list.size(); ++i) {
+        const std::string item = list[i];
+        const size_t equals = item.find('=');
+        const std::string name = item.substr(0, equals),
+                          value = equals == std::string::npos ? "" : item.substr(equals + 1);
+        if (is_any(name,
+                   "COMPRESS LEVEL PREDICTOR BLOCKSIZE BIGTIFF NUM_THREADS GEOTIFF_VERSION OVERVIEW_COUNT "
+                   "OVERVIEW_RESAMPLING RESAMPLING OVERVIEW_COMPRESS OVERVIEW_PREDICTOR"))
+            continue;
+        if (is_any(name, "OVERVIEWS") && is_any(value, "AUTO NONE")) continue;
+        if (is_any(name, "INTERLEAVE") && is_any(value, "PIXEL")) continue;
+        return false;
+    }
+    return true;
+}
+
+/// A file of GDAL's in memory, with all that GDAL puts beside it.
+class MemoryFile {
+  public:
+    explicit MemoryFile(const void* owner, const char* name)
+        : path(CPLSPrintf("/vsimem/hsi_%p_%s.tif", owner, name)) {}
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+    ~MemoryFile() {
+        for (const std::string& one : {path, path + ".aux.xml"})
+            if (VSIStatBufL facts; VSIStatL(one.c_str(), &facts) == 0) VSIUnlink(one.c_str());
+    }
+    const std::string path;
+};
+
+} // namespace
+
+/// The COG of the stage, compressed by all threads. \return false: that is the driver's business.
+bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList& list) {
+    if (!is_local(path) || !convertible(target.type) || !cog_options_are_plain(list)) return false;
+    CogFile cog{path,
+                {},
+                stage,
+                target.type,
+                std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")),
+                std::atoi(list.FetchNameValueDef("LEVEL", "0")),
+                1,
+                options.cancel};
+    const uint64_t block = static_cast<uint64_t>(cog.block_side * cog.block_side * spec.shape.bands) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
+    if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
+    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // beside the block cache, which has a quarter
+    cog.threads = static_cast<int>(
+        std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(coding_threads(target, options))));
+    const MemoryFile small(this, "small"), model(this, "model");
+    const uint64_t all = static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) *
+                         static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type)) / 3 *
+                         4; // with overviews
+    const std::string bigtiff = list.FetchNameValueDef("BIGTIFF", "IF_SAFER");
+    const bool big = is_any(bigtiff, "YES TRUE ON 1") ||
+                     (is_any(bigtiff, "IF_SAFER IF_NEEDED") && all > uint64_t{2} << 30);
+    make_cog_model(list, big, small.path, model.path);
+    vsi_l_offset size = 0;
+    const GByte* const bytes = VSIGetMemFileBuffer(model.path.c_str(), &size, FALSE);
+    if (bytes == nullptr) return false;
+    cog.model.assign(reinterpret_cast<const char*>(bytes), size);
+    try {
+        if (!write_cog(cog)) return false;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& e) {
+        throw failure(e.what(), e.advice());
+    }
+    const std::string side = model.path + ".aux.xml";
+    if (VSIStatBufL facts;
+        VSIStatL(side.c_str(), &facts) == 0 && CPLCopyFile((path + ".aux.xml").c_str(), side.c_str()) != 0)
+        throw failure("'" + name_of(path) + ".aux.xml' could not be written");
+    return true;
+}
+
+/// Makes a small COG with the output's bands, metadata and options, and with an overview where that has any.
+void RasterSink::Impl::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
+                                      const std::string& model) const {
+    constexpr int side = 128; // the least that the driver takes
+    const GdalErrors errors;
+    const auto require = [&](bool done) {
+        if (!done || errors.any()) throw failure(errors.text());
+    };
+    CPLStringList sparse;
+    for (const char* option : {"SPARSE_OK=TRUE", "TILED=YES", "INTERLEAVE=BAND"})
+        sparse.AddString(option);
+    GDALDriver* const tiff = GetGDALDriverManager()->GetDriverByName("GTiff");
+    DatasetHandle raster(tiff->Create(small.c_str(), side + 1, side + 1, static_cast<int>(spec.shape.bands),
+                                      target.type, sparse.List()));
+    require(raster != nullptr);
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *raster);
+    require(close_written(std::move(raster), false));
+    const bool reduced = !overview_levels(list, spec.shape).empty();
+    if (reduced) {
+        raster = open_again(small, GDAL_OF_UPDATE);
+        require(raster && build_overviews(*raster, list, {2}) == CE_None);
+        require(close_written(std::move(raster), false));
+    }
+    raster = open_again(small, GDAL_OF_READONLY);
+    require(raster != nullptr);
+    CPLStringList as(list);
+    for (const char* name : {"NUM_THREADS", "OVERVIEW_COUNT"})
+        as.SetNameValue(name, nullptr);
+    as.SetNameValue("SPARSE_OK", "TRUE");
+    as.SetNameValue("BLOCKSIZE", std::to_string(side).c_str());
+    as.SetNameValue("BIGTIFF", big ? "YES" : "NO");
+    if (!reduced) as.SetNameValue("OVERVIEWS", "NONE");
+    DatasetHandle copy(
+        target.driver->CreateCopy(model.c_str(), raster.get(), FALSE, as.List(), nullptr, nullptr));
+    require(copy != nullptr);
+    require(close_written(std::move(copy), false));
+}
+
+void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
+    CPLStringList list = target.options;
+    // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts end
+    // at an odd byte: the directory comes twice, and the pixels lie where nobody looks.
+    if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
+        streamed = file->scratch_path("out.tif");
+    const std::string path = streamed.empty() ? file->path() : streamed;
+    if (is(target.driver, "COG")) add_overviews(list);
+    if (cancelled()) throw Cancelled();
+    if (errors.any()) throw failure(errors.text());
+    if (is(target.driver, "COG") && assemble_cog(path, list)) {
+        if (streamed.empty()) return;
+        check_written(streamed);
+        return stream(streamed);
+    }
+    const DatasetHandle from = open_again(stage, GDAL_OF_READONLY);
+    if (!from) throw failure(errors.text());
+    DatasetHandle copy(target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), go_on, this));
+    if (cancelled()) throw Cancelled();
+    if (!copy) throw failure(errors.text());
+    const bool closed = close_written(std::move(copy), is_local(path));
+    if (errors.any() || !closed) throw failure(errors.text("not all of it got to the disk"));
+    if (streamed.empty()) return;
+    check_written(streamed);
+    stream(streamed);
+}
+
+} // namespace hsi::raster

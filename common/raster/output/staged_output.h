@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Outputs whose driver makes them of a finished raster only: a GTiff is made first, the stage.
+#pragma once
+
+#include "raster/output_format.h"
+
+#include <gdal_priv.h>
+
+namespace hsi::raster {
+
+/// Tells the driver that copies `stage` what it would not find out by itself. To be called when the stage has
+/// all its metadata.
+void prepare_stage(const Target& target, GDALDataset& stage);
+
+} // namespace hsi::raster

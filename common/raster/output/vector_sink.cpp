@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+#include "raster/vector_sink.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "parallel/group.h"
+#include "raster/drivers.h"
+#include "raster/files/atomic_file.h"
+#include "raster/gdal_errors.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/run_files.h"
+#include "raster/scene/locations.h"
+#include "raster/scene/source_impl.h"
+#include "raster/side_files.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal_priv.h>
+#include <ogr_api.h>
+#include <ogr_spatialref.h>
+#include <ogrsf_frmts.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace hsi::raster {
+namespace {
+
+bool writes_vectors(GDALDriver* driver) {
+    return has_capability(driver, GDAL_DCAP_VECTOR) && has_capability(driver, GDAL_DCAP_CREATE) &&
+           keeps_files(driver);
+}
+
+GDALDriver* choose_driver(const VectorOptions& options) {
+    check_is_file(options.path);
+    if (!options.format.empty())
+        return driver_by_name(options.format, writes_vectors, "write vector layers into files",
+                              "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
+    register_drivers();
+    const std::string extension = extension_of(options.path);
+    if (extension.empty()) return GetGDALDriverManager()->GetDriverByName("GPKG");
+    if (GDALDriver* driver = driver_by_extension(extension, writes_vectors)) return driver;
+    throw UsageError("no driver writes vector layers into files with the extension '." + extension +
+                         "' of '" + options.path + "'",
+                     "Use .gpkg, .geojson, .csv or .shp, or name a driver with -of.");
+}
+
+CPLStringList list_of(const std::vector<std::string>& items) {
+    CPLStringList list;
+    for (const auto& item : items)
+        list.AddString(item.c_str());
+    return list;
+}
+
+OGRSpatialReference spatial_reference(const std::string& wkt) {
+    OGRSpatialReference srs;
+    if (!wkt.empty()) srs.importFromWkt(wkt.c_str());
+    srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+/// Formats whose readers take every position for degrees on WGS 84, whatever was written.
+bool places_in_degrees(GDALDriver* driver) {
+    for (const char* name : {"GeoJSON", "GeoJSONSeq", "KML", "LIBKML", "GPX", "GeoRSS", "MapML"})
+        if (EQUAL(driver->GetDescription(), name)) return true;
+    return false;
+}
+
+bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
+
+/// Who asks for the older GeoJSON gets the SRS of the scene, when that has a code which the file can name.
+bool is_older_geojson(GDALDriver* driver, const CPLStringList& layer_options,
+                      const OGRSpatialReference& srs) {
+    return EQUAL(driver->GetDescription(), "GeoJSON") &&
+           !CPLTestBool(layer_options.FetchNameValueDef("RFC7946", "YES")) &&
+           srs.GetAuthorityCode(nullptr) != nullptr;
+}
+
+bool has_place(const PointLayer& layer) { return !layer.srs_wkt.empty() && layer.placed; }
+
+OGRSpatialReference wgs84() {
+    OGRSpatialReference srs;
+    srs.SetWellKnownGeogCS("WGS84");
+    srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options, const PointLayer& layer,
+          const GdalErrors& errors) {
+    const auto check = [&](bool good, const std::string& what) {
+        if (!good || errors.any())
+            throw Error(options.path + ": " + what + ": " +
+                            errors.text("GDAL tells no reason; most often the disk is full"),
+                        "Look whether there is space left, or choose another driver or path.");
+    };
+    OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
+    CPLStringList layer_options = list_of(options.layer_options);
+    if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
+        layer_options.SetNameValue("GEOMETRY", "AS_XY");
+    bool placed = true; // false: the points belong to no place on Earth
+    std::unique_ptr<OGRCoordinateTransformation> to_degrees;
+    if (places_in_degrees(driver) && !is_older_geojson(driver, layer_options, srs)) {
+        placed = has_place(layer);
+        if (!placed && !is_geojson(driver))
+            throw Error(options.path + ": " + driver->GetDescription() +
+                            " places points in degrees, and the scene has no georeference",
+                        "Write a GeoPackage (.gpkg), which takes the scene's own lines and samples.");
+        const OGRSpatialReference degrees = wgs84();
+        if (placed) to_degrees.reset(OGRCreateCoordinateTransformation(&srs, &degrees));
+        if (placed && !to_degrees)
+            throw Error(options.path + ": the scene's SRS does not lead to degrees on WGS 84, which " +
+                            driver->GetDescription() + " wants: " + errors.text(),
+                        "Write a GeoPackage (.gpkg), which takes any SRS.");
+        srs = degrees;
+        if (EQUAL(driver->GetDescription(), "GeoJSON") && placed)
+            layer_options.SetNameValue("RFC7946", "YES");
+        // Seven digits, which GDAL takes else, are a centimetre; small cameras see less.
+        if (is_geojson(driver) && layer_options.FetchNameValue("COORDINATE_PRECISION") == nullptr)
+            layer_options.SetNameValue("COORDINATE_PRECISION", "9");
+    }
+    OGRLayer* out = dataset.CreateLayer(layer.name.c_str(), layer.srs_wkt.empty() || !placed ? nullptr : &srs,
+                                        wkbPoint, layer_options.List());
+    check(out != nullptr, "the layer cannot be created");
+    for (const auto& field : layer.fields) {
+        OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
+        check(out->CreateField(&definition) == OGRERR_NONE, "the field " + field.name + " cannot be created");
+    }
+    if (!layer.text_field.empty()) {
+        OGRFieldDefn definition(layer.text_field.c_str(), OFTString);
+        check(out->CreateField(&definition) == OGRERR_NONE,
+              "the field " + layer.text_field + " cannot be created");
+    }
+    if (!options.history.empty()) {
+        // Few drivers keep layer metadata; those that cannot say so with an error that is none of ours.
+        const GdalErrors ignored;
+        out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
+    }
+    const bool transactions =
+        dataset.TestCapability(ODsCTransactions) && dataset.StartTransaction() == OGRERR_NONE;
+    for (const auto& point : layer.points) {
+        const std::unique_ptr<OGRFeature> feature(OGRFeature::CreateFeature(out->GetLayerDefn()));
+        for (size_t k = 0; k < layer.fields.size(); ++k) {
+            const int at = feature->GetFieldIndex(layer.fields[k].name.c_str());
+            if (at < 0 || std::isnan(point.values[k])) continue;
+            if (layer.fields[k].whole)
+                feature->SetField(at, static_cast<int>(std::lround(point.values[k])));
+            else
+                feature->SetField(at, point.values[k]);
+        }
+        if (const int at = layer.text_field.empty() ? -1 : feature->GetFieldIndex(layer.text_field.c_str());
+            at >= 0)
+            feature->SetField(at, point.text.c_str());
+        double x = point.x, y = point.y;
+        check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
+        if (placed) {
+            // By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not
+            // linked to libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
+            OGRGeometryH const geometry = OGR_G_CreateGeometry(wkbPoint);
+            OGR_G_SetPoint_2D(geometry, 0, x, y);
+            check(feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE,
+                  "a point cannot be written");
+        }
+        check(out->CreateFeature(feature.get()) == OGRERR_NONE, "a point cannot be written");
+    }
+    if (transactions) check(dataset.CommitTransaction() == OGRERR_NONE, "the points cannot be written");
+    check(out->SyncToDisk() == OGRERR_NONE, "the layer cannot be written");
+}
+
+} // namespace
+
+std::string layer_name(const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+void check_vector_output(const VectorOptions& options) {
+    GDALDriver* const driver = choose_driver(options);
+    const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
+    auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
+    for (const std::string& link : links_on_the_way(options.path)) // beside which links to these lie
+        for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
+            sides.push_back(std::move(side));
+    if (options.run) options.run->writes("dst", options.path, sides);
+    VSIStatBufL status;
+    if (VSIStatL(options.path.c_str(), &status) == 0) {
+        if (VSI_ISDIR(status.st_mode))
+            throw Error("'" + options.path + "' is a folder", "Give a file's name.");
+        if (!VSI_ISREG(status.st_mode)) throw Error("'" + options.path + "' exists and is no regular file");
+    }
+    std::vector<std::string> names{end};
+    names.insert(names.end(), sides.begin(), sides.end());
+    for (const std::string& name : names) {
+        const bool own = name.rfind(end + ".", 0) == 0 || name.rfind(options.path + ".", 0) == 0;
+        if (own || !is_there(name)) continue;
+        if (name != end) check_side_is_free(name, folder_of(name) == folder_of(end) ? end : options.path);
+        if (!options.overwrite)
+            throw Error("'" + name + "' is there already" +
+                            (name == end ? ""
+                                         : ", though '" + options.path +
+                                               "' is not: it is a side file of one that is gone"),
+                        name == end ? "Give -overwrite to replace it."
+                                    : "Remove it, or give -overwrite to replace it.");
+    }
+    if (!is_local(options.path)) return;
+    const std::string folder = folder_of(end);
+    if (VSIStatL(folder.c_str(), &status) != 0 || !VSI_ISDIR(status.st_mode))
+        throw Error("'" + options.path + "': there is no folder '" + folder + "'", "Make the folder first.");
+    if (access(folder.c_str(), W_OK) != 0)
+        throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written",
+                    "Choose another place.");
+}
+
+namespace {
+
+/// The values of `layer`'s fields that a feature has, of those fields that the format knows.
+int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
+    int64_t count = 0;
+    for (const auto& field : layer.fields) {
+        int at = feature.GetFieldIndex(field.name.c_str());
+        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str()); // a Shapefile's
+        if (at >= 0 && feature.IsFieldSetAndNotNull(at)) ++count;
+    }
+    return count;
+}
+
+/// Those that it should have. Some formats know no fields, or not all; a Shapefile has them all.
+int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) {
+    int64_t count = 0;
+    for (size_t k = 0; k < layer.fields.size(); ++k) {
+        if (!shapefile && found.GetLayerDefn()->GetFieldIndex(layer.fields[k].name.c_str()) < 0) continue;
+        for (const auto& point : layer.points)
+            if (!std::isnan(point.values[k])) ++count;
+    }
+    return count;
+}
+
+/// Formats are closed without an answer: what was written must open again, whole.
+void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer) {
+    const GdalErrors errors;
+    const std::unique_ptr<GDALDataset> dataset(
+        GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
+    if (!dataset || dataset->GetLayerCount() == 0)
+        throw Error("'" + options.path + "' does not open after writing: " + errors.text("it has no layer"),
+                    "Is the disk full?");
+    const bool located = dataset->GetLayer(0)->GetSpatialRef() != nullptr;
+    const bool shapefile = EQUAL(dataset->GetDriverName(), "ESRI Shapefile");
+    if (!layer.srs_wkt.empty() && shapefile && !located)
+        throw Error("'" + options.path + "' has lost its coordinate system in writing (.prj)",
+                    "Is the disk full?");
+    size_t found = 0; // GPX and its kind have layers for other things, too
+    bool whole = true;
+    for (int i = 0; i < dataset->GetLayerCount(); ++i) {
+        OGRLayer& there = *dataset->GetLayer(i);
+        size_t here = 0;
+        int64_t values = 0;
+        while (const std::unique_ptr<OGRFeature> feature{there.GetNextFeature()}) {
+            values += values_in(*feature, layer);
+            ++here;
+        }
+        if (here <= found) continue;
+        found = here;
+        whole = values >= values_wanted(there, layer, shapefile);
+    }
+    const size_t wanted = layer.points.size();
+    if (found != wanted)
+        throw Error("'" + options.path + "' holds " + std::to_string(found) + " of " +
+                        counted(wanted, "point") + " after writing" +
+                        (errors.any() ? ": " + errors.text() : ""),
+                    "Is the disk full?");
+    if (!whole)
+        throw Error("'" + options.path + "' has lost values of its points in writing", "Is the disk full?");
+}
+
+bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_OPEN); }
+
+} // namespace
+
+void write_points(const VectorOptions& options, const PointLayer& layer) {
+    check_vector_output(options);
+    if (!parallel::group().root()) return; // it is the root's file
+    GDALDriver* driver = choose_driver(options);
+    auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+    {
+        const GdalErrors errors;
+        std::unique_ptr<GDALDataset> dataset(driver->Create(file->path().c_str(), 0, 0, 0, GDT_Unknown,
+                                                            list_of(options.dataset_options).List()));
+        if (!dataset)
+            throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() +
+                            ": " + errors.text(),
+                        "Check the folder and -dsco.");
+        fill(*dataset, driver, options, layer, errors);
+        dataset.reset();
+        if (errors.any())
+            throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
+    }
+    if (opens_again(driver)) check_points(file->path(), options, layer);
+    auto stale = old_side_files(file->destination());
+    for (const std::string& link : file->links()) // which may have side files of its own
+        for (std::string& side : old_side_files(link))
+            stale.push_back(std::move(side));
+    file->set_stale(std::move(stale));
+    if (options.run) {
+        options.run->add(std::move(file));
+        return;
+    }
+    file->publish();
+    file->conclude();
+}
+
+bool keeps_places(const VectorOptions& options, const PointLayer& layer) {
+    GDALDriver* const driver = choose_driver(options);
+    return has_place(layer) || !is_geojson(driver) ||
+           is_older_geojson(driver, list_of(options.layer_options), spatial_reference(layer.srs_wkt));
+}
+
+std::string srs_of_places(const RasterSource& source) {
+    if (!locations_behind(SourceAccess::state(source))) return source.srs_wkt();
+    char* wkt = nullptr;
+    wgs84().exportToWkt(&wkt);
+    std::string text = wkt ? wkt : "";
+    CPLFree(wkt);
+    return text;
+}
+
+std::string unread_georeference(const RasterSource& source) {
+    // Of a product that is not at hand opening has told already.
+    if (source.located() || !product_of_locations(source.metadata()).empty()) return {};
+    const SceneMetadata& scene = source.metadata();
+    if (!scene.gcps.empty()) return "ground control points";
+    if (!value_of(scene.domains, "GEOLOCATION", "X_DATASET").empty()) return "arrays (GEOLOCATION)";
+    return scene.domains.count("RPC") > 0 ? "rational polynomials (RPC)" : "";
+}
+
+std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
+                                         const std::vector<std::pair<int64_t, int64_t>>& pixels) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    double gt[6] = {0, 1, 0, 0, 0, -1};
+    const bool placed = source.geotransform(gt);
+    std::unique_ptr<OGRCoordinateTransformation> to_degrees;
+    const GdalErrors errors;
+    if (placed && source.has_srs()) {
+        const OGRSpatialReference from = spatial_reference(source.srs_wkt());
+        const OGRSpatialReference degrees = wgs84();
+        to_degrees.reset(OGRCreateCoordinateTransformation(&from, &degrees));
+    }
+    std::vector<PixelPlace> places;
+    const SourceState& state = SourceAccess::state(source);
+    if (const auto locations = locations_behind(state)) { // by the product's own longitudes and latitudes
+        std::vector<std::pair<int64_t, int64_t>> of_product;
+        for (const auto& [line, sample] : pixels)
+            of_product.emplace_back(line + state.window().y + locations->line,
+                                    sample + state.window().x + locations->sample);
+        for (const auto& [lon, lat] : locations_of(*locations->product, of_product))
+            places.push_back({lon, lat, lon, lat});
+        return places;
+    }
+    for (const auto& [line, sample] : pixels) {
+        const double s = static_cast<double>(sample) + 0.5, l = static_cast<double>(line) + 0.5;
+        PixelPlace p{gt[0] + s * gt[1] + l * gt[2], gt[3] + s * gt[4] + l * gt[5], none, none};
+        double lon = p.x, lat = p.y;
+        if (to_degrees && to_degrees->Transform(1, &lon, &lat)) {
+            p.lon = lon;
+            p.lat = lat;
+        }
+        places.push_back(p);
+    }
+    return places;
+}
+
+} // namespace hsi::raster

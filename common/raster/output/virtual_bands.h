@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The text of a VRT whose bands are computed by pixel functions from the bands of a scene.
+#pragma once
+
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Throws UsageError for what a VRT cannot repeat: a source that only opens with -if.
+void check_virtual_source(const RasterSource& like);
+
+/// `text`: a VRT with as many plain bands as `bands`, all described. Returns it with derived bands that read
+/// the bands of `like`; `destination` is where it will stand. no_value: what pixels without a value get.
+std::string with_derived_bands(const std::string& text, const std::string& destination,
+                               const RasterSource& like, const std::vector<VirtualBand>& bands,
+                               std::optional<double> no_value);
+
+} // namespace hsi::raster

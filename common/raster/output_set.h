@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The rasters that one pass writes, in the order of its operation's outputs: planned, so that everything that
+// can be refused is refused before any work, and made when the work begins.
+#pragma once
+
+#include "core/error.h"
+#include "raster/raster_sink.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+class OutputSet {
+  public:
+    /// Adds an output after those that are planned; nothing is looked at yet.
+    void plan(OutputOptions options, OutputSpec spec) {
+        m_planned.emplace_back(std::move(options), std::move(spec));
+    }
+    bool empty() const { return m_planned.empty(); }
+    size_t size() const { return m_planned.size(); }
+    /// RasterSink::check() for all that is planned. Throws Error or UsageError for the first that is refused.
+    void check() const {
+        for (const auto& [options, spec] : m_planned)
+            RasterSink::check(options, spec);
+    }
+    /// The same where the source is known that create() will get.
+    void check(const RasterSource& like) const {
+        for (const auto& [options, spec] : m_planned)
+            RasterSink::check(options, spec, like);
+    }
+
+    /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
+    /// Throws Error or UsageError; what was made before is then gone again. To be called once.
+    void create(const RasterSource* like) {
+        if (!m_made.empty()) throw Error("internal: these outputs are made");
+        std::vector<std::unique_ptr<RasterSink>> made;
+        for (const auto& [options, spec] : m_planned)
+            made.push_back(RasterSink::create(options, spec, like));
+        m_made = std::move(made);
+    }
+    /// GDAL block cache that tile writing wants, all together; 0 before create().
+    uint64_t cache_bytes() const {
+        uint64_t bytes = 0;
+        for (const auto& sink : m_made)
+            bytes += sink->cache_bytes();
+        return bytes;
+    }
+    /// The blocks of the first output; one that has none before create().
+    stream::BlockLayout layout() const {
+        return m_made.empty() ? stream::BlockLayout() : m_made.front()->layout();
+    }
+    /// For run_pass(); empty before create().
+    std::vector<stream::CubeSink*> sinks() const {
+        std::vector<stream::CubeSink*> list;
+        for (const auto& sink : m_made)
+            list.push_back(sink.get());
+        return list;
+    }
+    /// RasterSink::grow() of each.
+    void grow(int64_t lines) {
+        for (const auto& sink : m_made)
+            sink->grow(lines);
+    }
+    /// commit() of each in turn. Throws Error: outputs before the one that failed are then in place, it and
+    /// those after it as they were before.
+    void commit() {
+        for (const auto& sink : m_made)
+            sink->commit();
+    }
+
+  private:
+    std::vector<std::pair<OutputOptions, OutputSpec>> m_planned;
+    std::vector<std::unique_ptr<RasterSink>> m_made;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// A georeferenced output raster as a stream::CubeSink. The file is written under a temporary name beside its
+// destination and renamed by commit(): the destination appears complete or not at all, and an old one stays
+// as it was until then. Without commit() the destructor removes every file it made. Signals are safe: the
+// tool unwinds.
+#pragma once
+
+#include "core/cancel.h"
+#include "raster/raster_source.h"
+#include "stream/band_writer.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::stream {
+struct Link;
+}
+
+namespace hsi::raster {
+
+class RunFiles;
+
+/// A STAC Item that is written with an output and tells of it.
+struct StacOptions {
+    std::string path;     ///< -stac; empty: none
+    std::string datetime; ///< -stac-datetime: when the scene was acquired, where its metadata do not tell
+    std::string version;  ///< of this software
+};
+
+struct OutputOptions {
+    std::string path;
+    std::string format;                        ///< -of; empty: from the extension, GTiff when there is none
+    std::vector<std::string> creation_options; ///< -co; GTiff adds TILED=YES, BIGTIFF=IF_SAFER when not given
+    std::string type;                          ///< -ot; empty: OutputSpec::type
+    std::optional<double> nodata;              ///< -dstnodata
+    bool overwrite = false;
+    /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
+    /// are gone. 0: a quarter of the machine's.
+    uint64_t memory = 0;
+    int threads = 1;          ///< that may compress at once, unless -co NUM_THREADS says otherwise
+    std::string history;      ///< the command line, for the metadata item HSI_HISTORY
+    std::string role = "dst"; ///< the option that names it, for messages
+    /// With it: registered there, and renamed by its commit(), not by the sink's.
+    std::shared_ptr<RunFiles> run;
+    /// It gets its name when it is complete, not with the run's other outputs.
+    bool at_once = false;
+    /// Not null: an .hsi goes there and into no file; `path` is what messages call it.
+    std::shared_ptr<SceneDocument> document = {};
+    /// Lines are added while others read the file (RasterSink::grow()): raw ENVI alone, BIL where nobody says
+    /// BIP.
+    bool grows = false;
+    StacOptions stac = {};
+    const CancelFlag* cancel =
+        nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
+};
+
+struct BandSpec {
+    std::string description;                     ///< "PC1", "Alunite"
+    std::map<std::string, std::string> metadata; ///< band metadata items
+    /// The band (0-based) of the like source that this one is, value for value: its metadata travel, before
+    /// what is said here. -1: none.
+    int like_band = -1;
+    /// number * scale + offset is what the number means; empty: nothing is said.
+    std::optional<double> scale = {}, offset = {};
+    std::string unit = {};
+};
+
+struct OutputSpec {
+    stream::CubeShape shape;
+    std::string type = "Float32";
+    bool same_bands = false;     ///< the bands are those of the like source: all their metadata travel
+    std::vector<BandSpec> bands; ///< for derived bands (same_bands = false); may be empty
+    /// Spectra at bands that `bands` describes, one each, beside a like source: their items wavelength,
+    /// wavelength_units and fwhm reach every format in its own form. A band with a like_band has all that
+    /// belongs to that one, but for scale, offset and unit, which are those said here.
+    bool spectral = false;
+    bool holes = false; ///< some pixels have no value: a nodata tag is set even when the source has none
+    std::map<std::string, std::string> metadata; ///< further dataset metadata items
+    std::vector<std::string> categories;         ///< class names of band 1
+    std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
+
+    std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
+    /// Tiles hold the bits of samples of this type instead of values (RasterSource::in_samples()), so that
+    /// copies are exact: two or three bands for each of the output. Empty: values.
+    std::string sample_type;
+    bool keep_nan = false; ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
+
+    // For an output without a like source; left out of account when there is one. `bands` may then, too, hold
+    // the items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
+    std::string srs; ///< "EPSG:32633", WKT, PROJ: what GDAL's tools take for -a_srs
+    std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
+    std::map<std::string, std::string>
+        envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
+};
+
+/// A band whose values GDAL computes when they are read, by a pixel function of the plugin gdal_HSI.
+struct VirtualBand {
+    std::string function; ///< "hsi_project"
+    /// Its own arguments. Those about values that do not count (nodata, masks, dst_nodata) are added.
+    std::vector<std::pair<std::string, std::string>> arguments;
+    std::vector<int> bands; ///< of the like source (0-based) that it computes from; empty: all
+    std::string further;    ///< a raster of the output's size whose only band is the last source; empty: none
+};
+
+/// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
+bool is_geographic(const std::string& srs);
+
+/// With several ranks (parallel/ranks.h) the root makes the file, all write their tiles into it where its
+/// layout is known, and the root commits it.
+class RasterSink final : public stream::SharedSink, public stream::BandTaker {
+  public:
+    /// Everything that can be refused before work is done: an existing destination without overwrite, an
+    /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a
+    /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
+    /// UsageError.
+    static void check(const OutputOptions& options, const OutputSpec& spec);
+    /// The same where the source is known that create() will get, and with it what stands for no value.
+    static void check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+    /// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
+    static bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
+
+    /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
+    static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
+                                              const RasterSource* like);
+    ~RasterSink() override;
+
+    /// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has
+    /// no pixels: write_virtual() makes it, check() and create() refuse it.
+    static bool is_virtual(const OutputOptions& options);
+    /// How the file of an output will be compressed, in the words of -co COMPRESS; empty: not, or nobody
+    /// tells. Throws UsageError for a driver that there is not.
+    static std::string compression(const OutputOptions& options);
+    /// True of a scene that computes.
+    static bool is_computed(const OutputOptions& options);
+    /// "a VRT" or "an .hsi", for messages.
+    static const char* virtual_kind(const OutputOptions& options);
+    /// As check(), for an output without pixels. Refuses creation options too, and of a VRT what it cannot
+    /// say about its source (-if).
+    static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+    /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
+    /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
+    /// Sources on the local file system are named relative to the VRT. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const std::vector<VirtualBand>& bands);
+    /// Writes the scene that computes `link` of `like`, in the same way. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const stream::Link& link);
+
+    stream::CubeShape shape() const override; ///< of the tiles that it takes
+    /// Of an array on that device; none for files.
+    std::optional<CubeView<float>> place_on(int device, const Rect& core) override;
+    bool concurrent() const override;
+    stream::BlockLayout layout() const override;
+    void write(const Rect& core, const CubeView<float>& src) override;
+    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands.
+    bool takes_bands() const override;
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
+    uint64_t stored_bytes_per_pixel() const override;
+
+    /// Of an output that grows (OutputOptions::grows): its first `lines` lines have been written. It appears
+    /// under its name, and its header tells of them; whoever reads it sees whole lines. Lines may be written
+    /// beyond those that it was created with. commit() leaves it as it is then. Throws Error.
+    void grow(int64_t lines);
+
+    bool raw_access() const;      ///< pwrite instead of RasterIO
+    uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
+    std::string driver() const;
+    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for
+    /// floats, the lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats
+    /// NaN.
+    std::optional<double> nodata() const;
+
+    /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Formats that
+    /// GDAL makes of a finished raster only (COG, PNG) are made here. Throws Error, and Cancelled when
+    /// options.cancel was set; the destination is then untouched.
+    void commit();
+
+  private:
+    struct Impl;
+    explicit RasterSink(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> m;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// From decoded blocks to rows of a tile.
+#pragma once
+
+#include "raster/scene/source_impl.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Pixels that are converted in one go: of all bands they stay in the cache.
+inline constexpr int64_t pixels_at_once = 128;
+
+/// A band of a block that goes to a band of the tile.
+struct WantedBand {
+    int64_t index = 0; ///< in the file
+    int target = 0;    ///< kept band of the source
+};
+
+/// By index.
+inline void sort_bands_of(std::vector<WantedBand>& wanted) {
+    std::stable_sort(wanted.begin(), wanted.end(),
+                     [](const WantedBand& a, const WantedBand& b) { return a.index < b.index; });
+}
+
+/// Pixels whose bands stand together, turned into a row for each wanted band. One for each thread.
+class BandRows {
+  public:
+    explicit BandRows(const SourceState& source) : m_source(source) {}
+
+    /// True where turning all `bands` around pays, of which so many are wanted.
+    bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
+        return m_source.parts.empty() && !m_source.invalid && exact_in_float(type) && wanted * 4 >= bands;
+    }
+
+    /// `pixels` (pixels_at_once at most) of `bands` samples each, of which the first is of band `first`;
+    /// [low, high) are wanted, sorted, and go to row(WantedBand).
+    template <class Wanted, class Row>
+    void turn(const char* samples, GDALDataType type, bool swapped, int64_t bands, size_t pixels,
+              int64_t first, Wanted low, Wanted high, const Row& row) {
+        const auto* floats = reinterpret_cast<const float*>(samples);
+        const auto step = static_cast<size_t>(bands);
+        if (type != GDT_Float32 || swapped) {
+            m_floats.resize(step * static_cast<size_t>(pixels_at_once));
+            to_floats(samples, GDALGetDataTypeSizeBytes(type), type, swapped, NodataMatch{}, m_floats.data(),
+                      step * pixels);
+            floats = m_floats.data();
+        }
+        while (low != high) {
+            m_rows.clear();
+            auto next = low;
+            for (; next != high && next->index == low->index + (next - low); ++next)
+                m_rows.push_back(row(*next));
+            pixels_to_rows(floats + (low->index - first), step, m_rows.size(), pixels, m_rows.data());
+            for (; low != next; ++low) {
+                blank(row(*low), pixels, m_source.nodata[static_cast<size_t>(low->target)], type);
+            }
+        }
+    }
+
+  private:
+    const SourceState& m_source;
+    std::vector<float> m_floats;
+    std::vector<float*> m_rows;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The arrays of a product in HDF5 whose chunks are read and decoded by whoever needs them.
+#pragma once
+
+#include "core/host_memory.h"
+#include "raster/codec/chunk_codec.h"
+#include "raster/hdf5/hdf5_chunks.h"
+#include "raster/io/block_store.h"
+#include "raster/io/raw_file.h"
+#include "raster/io/remote_file.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+class ChunkArrays {
+  public:
+    /// `names`: of the arrays, for messages. `remote`: not null for a server's file. Throws Error when the
+    /// file cannot be opened.
+    ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays,
+                std::shared_ptr<RemoteFile> remote);
+
+    const Hdf5Chunks& array(size_t part) const { return m_arrays[part]; }
+    size_t size() const { return m_arrays.size(); }
+    uint64_t largest_chunk() const { return m_largest; }
+    /// Of the lists of places.
+    uint64_t list_bytes() const;
+    /// What hands hold.
+    uint64_t hands_bytes() const { return m_hands; }
+
+    /// Chunk `number` (Hdf5Chunks::number()) of a part.
+    BlockStore::Block block(size_t part, size_t number) const {
+        return {static_cast<uint64_t>(part) << 32 | number, m_arrays[part].chunk_bytes()};
+    }
+    /// Of one that is written.
+    RemoteFile::Extent place(size_t part, size_t number) const;
+    RemoteFile* remote() const { return m_remote.get(); }
+    /// They must not outlive the arrays.
+    std::unique_ptr<BlockHands> make_hands() const;
+
+    /// Shared by all readers.
+    BlockStore& store() const { return *m_store; }
+
+  private:
+    class Hands;
+    const FileHandle& file() const { return m_remote ? m_remote->local() : m_file; }
+
+    const std::string m_path;
+    const std::vector<std::string> m_names;
+    const std::vector<Hdf5Chunks> m_arrays;
+    uint64_t m_largest = 0, m_hands = 0, m_file_bytes = 0;
+    const std::shared_ptr<RemoteFile> m_remote;
+    FileHandle m_file;                   ///< where it is local
+    std::unique_ptr<BlockStore> m_store; ///< its helpers use what is above
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A scene that computes (raster/scene_document.h), opened: the scene behind it, the operation between,
+// and readers that deliver what a file of its values would.
+#pragma once
+
+#include "raster/sample_convert.h"
+#include "raster/scene/source_impl.h"
+#include "raster/scene_document.h"
+#include "stream/computed_source.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct ComputedScene {
+    std::shared_ptr<const RasterSource> behind;
+    std::shared_ptr<stream::CubeSource> cube;         ///< all bands, whole lines
+    std::shared_ptr<stream::ComputedSource> computed; ///< the same; null: the grid of a lookup table
+    StoreRule rule;                                   ///< of the file that it takes the place of
+    stream::Link link;
+    SourceWatch watch; ///< of the files behind it
+};
+
+/// Opens what is behind the document called `name`, all files of which must be as they were, and makes its
+/// operation. Throws Error, also for a scene that is computed from itself.
+std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name);
+
+/// All but the pixels, as a dataset. Throws Error where it has not the pixels and bands of `cube`.
+DatasetHandle open_description(const SceneDocument& document, const stream::CubeShape& cube,
+                               const std::string& name);
+
+/// For a source with SourceState::computed.
+std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
+/// The device that it computes on, where its values are those of the chain as they come; else -1.
+int computed_on(const SourceState& source);
+/// CubeSource::window_bytes() of such a source.
+uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines);
+
+/// What a document says of the scene `like`, as it was opened: where it is, and what was chosen of it.
+/// Throws UsageError for what no document says (a mask, or pixels that come from elsewhere).
+DocumentSource document_source(const RasterSource& like);
+
+} // namespace hsi::raster

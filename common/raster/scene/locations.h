@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Longitude and latitude of every pixel of a scene without a geotransform: from the arrays of the product
+// that it is, or of the product that it was made from, which its GEOLOCATION domain names.
+#pragma once
+
+#include "raster/products/product.h"
+#include "raster/scene/source_impl.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Pixel (line, sample) of the file is pixel (line + this line, sample + this sample) of the product.
+struct Locations {
+    std::shared_ptr<const Product> product; ///< with arrays of longitude and latitude
+    int64_t line = 0, sample = 0;
+};
+
+/// None for a scene with a geotransform, or when the product is not where the domain says. Domains of other
+/// origin than ours, which need not mean centres of pixels, are left to GDAL.
+std::optional<Locations> locations_behind(const SourceState& state);
+
+/// The product that the GEOLOCATION domain of a scene without a geotransform names; empty: none, or a domain
+/// that is not of our making.
+std::string product_of_locations(const SceneMetadata& scene);
+
+/// Where the first pixel of a part of a scene was (sample, line): its GEOLOCATION domain moves along with
+/// -srcwin.
+std::optional<std::pair<int64_t, int64_t>> first_pixel(const SceneMetadata& scene);
+
+} // namespace hsi::raster

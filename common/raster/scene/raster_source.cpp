@@ -1,0 +1,983 @@
+// SPDX-License-Identifier: MIT
+#include "raster/raster_source.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/host_memory.h"
+#include "core/process_limits.h"
+#include "core/text.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+#include "raster/hdf5/hdf5_chunks.h"
+#include "raster/hdf5/hdf5_references.h"
+#include "raster/hdf5/netcdf_classic.h"
+#include "raster/io/block_store.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/planetary_label.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
+#include "raster/products/array_axes.h"
+#include "raster/products/hdf5_trial.h"
+#include "raster/products/matlab_scene.h"
+#include "raster/products/product.h"
+#include "raster/regular_file.h"
+#include "raster/scene/chunk_arrays.h"
+#include "raster/scene/computed_scene.h"
+#include "raster/scene/growing_file.h"
+#include "raster/scene/locations.h"
+#include "raster/scene/source_checks.h"
+#include "raster/scene/source_impl.h"
+#include "raster/side_files.h"
+#include "raster/spectral_library.h"
+#include "raster/tiff/tiff_decoder.h"
+#include "stream/value_parts.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+namespace hsi::raster {
+namespace {
+
+/// "'a.nc' has no raster bands", with the subdatasets that may be meant.
+[[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
+    std::string advice;
+    const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
+    for (int i = 1; i <= 8; ++i) {
+        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
+        if (sub == nullptr) break;
+        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + without_whole_names(sub);
+    }
+    throw Error(name + " has no raster bands", advice);
+}
+
+void choose_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    if (!s.options.bands.empty()) {
+        for (const int b : s.options.bands)
+            if (b < 1 || b > count)
+                throw UsageError("-b " + std::to_string(b) + ": " + s.name() + " has bands 1 to " +
+                                 std::to_string(count));
+        s.bands = s.options.bands;
+        return;
+    }
+    if (!s.options.choices.empty()) {
+        std::vector<BandAt> all;
+        for (const BandMetadata& b : s.scene.bands)
+            all.push_back({b.file_band, b.wavelength_nm,
+                           !(s.options.use_bbl && b.bad()) && b.interpretation != GCI_AlphaBand});
+        s.bands = bands_of(s.options.choices, all, s.name());
+        return;
+    }
+    for (const BandMetadata& b : s.scene.bands) {
+        // An alpha band says where the others are valid; it is no part of the spectrum.
+        if (count > 1 && b.interpretation == GCI_AlphaBand) {
+            // GDAL gives any four bands of bytes these meanings when nobody says otherwise.
+            if (count == 4)
+                s.notes.push_back(
+                    "band " + std::to_string(b.file_band) + " of " + s.name() +
+                    " is called alpha: it tells where the others are valid and is no band of the "
+                    "scene (-b 1-4 takes it for one)");
+            continue;
+        }
+        if (s.options.use_bbl && b.bad())
+            s.bad.push_back(b.file_band);
+        else
+            s.bands.push_back(b.file_band);
+    }
+    if (s.bands.empty())
+        throw Error("the bad-band list of " + s.name() + " marks every band as bad",
+                    "Use -bbl ignore, or -b.");
+}
+
+/// Leaves out what -exclude-range names; bands without a wavelength stay.
+void exclude_bands(SourceState& s) {
+    if (s.options.excluded.empty()) return;
+    const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
+    if (std::all_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return std::isnan(b.wavelength_nm); }))
+        throw Error("-exclude-range " + s.options.excluded.front().text + ": " + s.name() +
+                        " has no wavelengths",
+                    "Choose bands by number with -b.");
+    for (const BandChoice& range : s.options.excluded)
+        if (std::none_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
+            s.notes.push_back("-exclude-range " + range.text + ": no band of " + s.name() + " lies there");
+    s.bands.erase(std::remove_if(s.bands.begin(), s.bands.end(),
+                                 [&](int b) { return range_around(s.options.excluded, nm(b)) != nullptr; }),
+                  s.bands.end());
+    if (s.bands.empty()) throw Error("-exclude-range leaves no band of " + s.name());
+}
+
+void keep_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    for (const BandMetadata& b : s.scene.bands)
+        if (count > 1 && b.interpretation == GCI_AlphaBand &&
+            std::find(s.bands.begin(), s.bands.end(), b.file_band) == s.bands.end())
+            s.alpha = b.file_band;
+    std::vector<BandMetadata> kept;
+    for (const int b : s.bands)
+        kept.push_back(s.scene.bands[static_cast<size_t>(b - 1)]);
+    s.scene.bands = std::move(kept);
+}
+
+void choose_window(SourceState& s) {
+    if (!s.options.window) return;
+    const Rect w = *s.options.window, file = s.scene.window;
+    if (w.empty() || !file.contains(w))
+        throw UsageError("-srcwin " + std::to_string(w.x) + " " + std::to_string(w.y) + " " +
+                         std::to_string(w.w) + " " + std::to_string(w.h) + " does not lie inside " +
+                         s.name() + ", which has " + size_text(file.w, file.h) + " pixels");
+    s.scene.window = w;
+}
+
+void find_mask(SourceState& s, GDALDataset& dataset) {
+    bool same = true;
+    int first = 0;
+    // Named with -b, it is a band like any other and no mask.
+    const bool alpha_is_a_band =
+        std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
+    for (size_t k = 0; k < s.bands.size(); ++k) {
+        const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
+        // Nodata values of single bands are compared by the readers; a tuple of them for all bands is a mask.
+        int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
+        if ((kind & GMF_ALPHA) && alpha_is_a_band) kind = GMF_ALL_VALID;
+        const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
+        if ((kind & GMF_ALL_VALID) || nodata_alone || overridden)
+            kind = 0;
+        else
+            kind = (flags & GMF_PER_DATASET) ? 2 : 1;
+        if (k == 0) first = kind;
+        same &= kind == first;
+        if (kind != 0) s.mask = MaskKind::band;
+    }
+    if (s.mask == MaskKind::band && same && first == 2) s.mask = MaskKind::dataset;
+    // GDAL takes an alpha band for a mask in files of two or four bands alone.
+    if (s.mask == MaskKind::none && s.alpha > 0)
+        s.mask = MaskKind::dataset;
+    else
+        s.alpha = 0;
+    s.scene.masked = s.mask != MaskKind::none;
+}
+
+void match_nodata(SourceState& s) {
+    s.nodata.clear();
+    for (BandMetadata& b : s.scene.bands) {
+        if (s.options.nodata) {
+            NodataValue v;
+            v.real = *s.options.nodata;
+            b.nodata = v;
+        }
+        s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
+    }
+    for (size_t k = 0; k < s.nodata.size(); ++k) {
+        const BandMetadata& b = s.scene.bands[k];
+        // Readers look for NaN in any case.
+        if (!b.nodata || s.nodata[k].active || std::isnan(b.nodata->as_double())) continue;
+        s.notes.push_back((s.options.nodata ? "-srcnodata " : "the nodata value ") +
+                          number_text(b.nodata->as_double()) +
+                          (s.options.nodata ? " is ignored: " : " of " + s.name() + " is ignored: ") +
+                          GDALGetDataTypeName(b.type) + " cannot hold it");
+        return;
+    }
+}
+
+/// Scene, window, bands and types; the rest hangs on how pixels are read.
+void choose_scene(SourceState& s, SceneMetadata scene) {
+    s.scene = std::move(scene);
+    s.own_scales = has_own_scales(s.scene);
+    s.file_samples = s.scene.window.w;
+    s.file_lines = s.scene.window.h;
+    if (s.file_samples <= 0 || s.file_lines <= 0)
+        throw Error(s.name() + " has no pixels: its size is " + size_text(s.file_samples, s.file_lines));
+}
+
+void choose_parts(SourceState& s, GDALDataset* dataset) {
+    choose_window(s);
+    choose_bands(s);
+    exclude_bands(s);
+    keep_bands(s);
+    check_types(s, dataset);
+    if (dataset != nullptr) check_planetary_label(*dataset);
+    match_nodata(s);
+}
+
+/// A scene that computes.
+void choose_computed(SourceState& s) {
+    const SceneDocument document =
+        s.options.document ? *s.options.document : read_scene_document(s.options.path);
+    const auto computed = open_computed(document, s.options.path);
+    const DatasetHandle description = open_description(document, computed->cube->shape(), s.options.path);
+    choose_scene(s, read_metadata(*description));
+    s.scene.driver = "HSI";
+    const BandMetadata& first = s.scene.bands.front();
+    computed->rule = StoreRule(first.type, document.keep_nan ? std::nullopt : first.nodata);
+    if (const auto moved = computed->rule.move(); moved && computed->computed)
+        computed->computed->replace(moved->from, moved->to);
+    s.computed = computed;
+    choose_parts(s, description.get());
+    check_band_lists(s);
+    const stream::BlockLayout layout = computed->cube->layout();
+    s.block_samples = layout.block_samples;
+    s.block_lines = layout.block_lines;
+}
+
+/// Signed samples may stand for unsigned ones (_Unsigned).
+GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
+    const bool turned =
+        (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
+        (meant == GDT_UInt32 && array.type == GDT_Int32) || (meant == GDT_UInt64 && array.type == GDT_Int64);
+    return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
+}
+
+/// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
+std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
+    if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
+    std::vector<std::string> names;
+    for (const CubePart& part : s.product->parts) {
+        if (!part.view.empty()) return nullptr;
+        names.push_back(part.array);
+    }
+    auto arrays = find_hdf5_chunks(s.product->path, names);
+    if (arrays.empty()) return nullptr;
+    for (size_t p = 0; p < arrays.size(); ++p)
+        arrays[p].type = meant_type(arrays[p], s.product->parts[p].type);
+    for (size_t p = 0; p < arrays.size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
+        // Chunks are told by the same file in another way, or not at all.
+        if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
+            size(part.sample_axis) != s.product->samples ||
+            (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
+            return nullptr;
+        for (const ProductBand& band : s.product->bands)
+            if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
+    }
+    auto remote = RemoteFile::open(s.product->path, opening);
+    if (!remote && !is_local(s.product->path)) return nullptr;
+    return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays),
+                                         std::move(remote));
+}
+
+/// A row of the chunks that hold the kept bands, over all samples of the window.
+BlockRow chunk_row(const SourceState& s) {
+    BlockRow row;
+    for (size_t p = 0; p < s.chunks->size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const Hdf5Chunks& array = s.chunks->array(p);
+        const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
+        std::set<int64_t> along_bands;
+        for (const int b : s.bands)
+            if (const ProductBand& band = s.product->bands[static_cast<size_t>(b - 1)];
+                static_cast<size_t>(band.part) == p)
+                along_bands.insert(band.index / chunk(part.band_axis));
+        if (along_bands.empty()) continue;
+        const Rect w = s.file_window();
+        const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
+        const uint64_t chunks = static_cast<uint64_t>(across) * along_bands.size();
+        row.bytes += chunks * array.chunk_bytes();
+        row.blocks += chunks;
+        row.lines = row.lines == 0 ? chunk(part.line_axis) : std::min(row.lines, chunk(part.line_axis));
+        row.largest = std::max(row.largest, array.chunk_bytes());
+    }
+    return row;
+}
+
+/// The same of a GeoTIFF's blocks.
+BlockRow block_row(const SourceState& s) {
+    const Rect w = s.window();
+    const int64_t across = (w.right() - 1) / s.block_samples - w.x / s.block_samples + 1;
+    const std::set<int> bands(s.bands.begin(), s.bands.end());
+    const uint64_t blocks = static_cast<uint64_t>(across) * (s.band_interleaved_blocks ? bands.size() : 1);
+    return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.block_lines};
+}
+
+/// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
+void choose_arrays(SourceState& s, RemoteOpening& opening) {
+    const CubePart& part = s.product->parts.front();
+    s.chunks = chunk_arrays_of(s, opening);
+    s.block_samples = part.chunk_samples(s.file_samples);
+    s.block_lines = part.chunk_lines();
+    if (s.chunks) { // GDAL does not always tell
+        const auto& chunk = s.chunks->array(0).chunk;
+        s.block_samples = chunk[static_cast<size_t>(part.sample_axis)];
+        s.block_lines = chunk[static_cast<size_t>(part.line_axis)];
+    }
+    if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    if (s.chunks) return;
+    uint64_t largest = 0;
+    for (const CubePart& each : s.product->parts)
+        largest = std::max(largest, each.chunk_bytes());
+    if (largest > 0) keep_buffers_of(largest);
+    constexpr uint64_t small_chunk = 64 << 10;
+    if (s.product->driver == "HDF5" && largest > 0 && largest < small_chunk) share_one_heap();
+}
+
+void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening) {
+    GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
+    s.half = std::any_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return is_half(dataset.GetRasterBand(b)->GetRasterDataType()); });
+    int bx = 0, by = 0;
+    band->GetBlockSize(&bx, &by);
+    s.block_samples = bx;
+    s.block_lines = std::max(1, by);
+    const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE")) s.codec = codec;
+    // Only of a GTiff is it known that blocks which are not compressed are read in place.
+    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.codec.empty();
+    // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
+    const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
+    if (s.scene.driver == "GTiff" && !s.half && !masks_itself &&
+        (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
+        s.coding = tiff_coding(dataset);
+    if (s.coding && !is_local(s.options.path)) {
+        s.remote = RemoteFile::open(s.options.path, opening);
+        if (!s.remote) s.coding.reset();
+    }
+    if (s.coding) s.blocks = std::make_shared<BlockStore>();
+    if (s.mask != MaskKind::none || s.coding) return;
+    s.raw = raw_layout(dataset);
+    if (!s.raw) return;
+    if (is_local(s.raw->path)) {
+        FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
+        s.file = std::make_shared<const FileHandle>(std::move(file));
+    } else if ((s.remote = RemoteFile::open(s.raw->path, opening))) {
+        s.file = {s.remote, &s.remote->local()};
+    }
+    if (!s.file || !lies_as_told(s, dataset)) {
+        s.raw.reset();
+        s.file.reset();
+        s.remote.reset();
+        return;
+    }
+    s.block_samples = 0;
+    s.block_lines = 1;
+    check_raw_span(s);
+    if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
+}
+
+/// What a path leads to that is no raster, and what to do with it; empty: unknown.
+std::pair<std::string, std::string> other_kind(const std::string& path) {
+    VSIStatBufL info{};
+    if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
+        VSI_ISDIR(info.st_mode))
+        return {"a folder", "Give a file in it."};
+    if (!is_regular_file(path)) return {};
+    constexpr size_t enough = 200;
+    const std::string begin = beginning_of_file(path, enough), mark = R"("format": "gdal_hsi_)";
+    if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
+        return {"a model of this suite's",
+                "Models stand behind -apply; options.md's \"Models\" tells which tool takes which."};
+    if (is_scene_document(path))
+        return {"a scene that computes (.hsi)",
+                "GDAL opens it by the plugin gdal_HSI (GDAL_DRIVER_PATH); else write it as a raster first."};
+    const GdalErrors quiet;
+    const DatasetHandle vector = open_in_gdal({path, {}, GDAL_OF_VECTOR, {}, {}});
+    if (!vector || vector->GetLayerCount() == 0) return {};
+    const std::string driver = vector->GetDriver() ? vector->GetDriver()->GetDescription() : "vector";
+    return {driver == "CSV" ? "a table of text (CSV)" : "a vector file (" + driver + ")",
+            "src is a raster; labels, points and masks may be vector files."};
+}
+
+/// A file that is still being written, once its first line is there.
+std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
+    auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
+    if (file->wait(0) == 0) {
+        const std::string rest = file->rest();
+        throw Error(rest.empty() ? "no line of '" + options.path + "' has come" : rest,
+                    "-follow SECONDS is how long a line may take.");
+    }
+    file->show(1);
+    return file;
+}
+
+} // namespace
+
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack) {
+    register_drivers();
+    for (const std::string& name : options.drivers)
+        if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
+            throw UsageError("-if " + name + ": GDAL has no such driver",
+                             "gdalinfo --formats lists the drivers.");
+    if (options.drivers.empty() && stack.empty() && may_lead_to_matlab(options.path))
+        if (DatasetHandle matlab = open_matlab(options.path)) {
+            if (!options.open_options.empty())
+                throw UsageError("-oo " + options.open_options.front() +
+                                 ": files of MATLAB's have no options");
+            return matlab;
+        }
+    if (leads_to_hdf5(options.path)) try_hdf5(options.path);
+    GdalErrors errors;
+    const auto open = [&] {
+        return open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,
+                             options.drivers, options.open_options});
+    };
+    DatasetHandle dataset = open();
+    // What cannot be read of a directory is left out by drivers, with a warning, or they give up.
+    const auto lacks_bytes = [&] {
+        const std::string failures = errors.text(std::string());
+        return errors.warnings().find("IO error") != std::string::npos ||
+               failures.find("read ") != std::string::npos || failures.find("Read ") != std::string::npos;
+    };
+    const std::string file = file_of_subdataset(options.path);
+    constexpr int most_tries = 4; // a file may be cut, too
+    Tries tries(file, most_tries);
+    while (lacks_bytes() && forget_cached(file) && tries.again()) {
+        errors.clear();
+        dataset = open();
+    }
+    if (lacks_bytes() && !VSIIsLocal(file.c_str()))
+        throw Error("cannot open '" + options.path + "': " + errors.text(errors.warnings()),
+                    "Try again later.");
+    if (dataset) return dataset;
+    if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
+        throw Error(
+            "'" + options.path + "' is a spectral library (" +
+                counted(library->spectra.size(), "spectrum", "spectra") + " of " +
+                counted(library->bands(), "band") + "), and no raster",
+            "gdal_hsi_unmix, gdal_hsi_detect -target and gdal_hsi_atdca -reference take libraries, and "
+            "gdal_hsi_info lists one.");
+    if (const auto [kind, advice] = stack.empty() && options.drivers.empty()
+                                        ? other_kind(options.path)
+                                        : std::pair<std::string, std::string>();
+        !kind.empty())
+        throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
+    if (const std::string header = unreadable_header(options.path); !header.empty())
+        throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
+    throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
+}
+
+DatasetHandle DatasetPool::take() {
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_idle.empty()) {
+            DatasetHandle dataset = std::move(m_idle.back());
+            m_idle.pop_back();
+            return dataset;
+        }
+    }
+    return open_dataset(m_options, m_stack);
+}
+
+void DatasetPool::give(DatasetHandle dataset) {
+    const std::lock_guard lock(m_mutex);
+    m_idle.push_back(std::move(dataset));
+}
+
+uint64_t SourceState::block_bytes() const {
+    const auto block = static_cast<uint64_t>(block_samples * block_lines);
+    int largest = 0; // of one sample; of all bands of the file where they share blocks
+    for (const BandMetadata& b : scene.bands)
+        largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
+    return block * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
+}
+
+bool SourceState::wide() const {
+    if (!parts.empty()) return true;
+    for (size_t k = 0; k < bands.size(); ++k)
+        if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
+    return false;
+}
+
+BlockStore* SourceState::store() const { return chunks ? &chunks->store() : blocks.get(); }
+
+RemoteFile* SourceState::server_file() const { return chunks ? chunks->remote() : remote.get(); }
+
+uint64_t SourceState::reader_bytes() const {
+    const uint64_t block = block_bytes();
+    if (coding) return 2 * block; // as stored and decoded
+    uint64_t bytes = compressed ? 2 * block : block;
+    if (wide())
+        bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
+    else if (band_interleaved_blocks && block_samples * block_lines <= largest_block)
+        bytes += block;
+    return bytes;
+}
+
+struct RasterSource::Impl : SourceState {
+    Impl() = default;
+    explicit Impl(SourceState state) : SourceState(std::move(state)) {}
+};
+
+const SourceState& SourceAccess::state(const RasterSource& source) { return *source.m; }
+std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
+    auto impl = std::make_shared<const RasterSource::Impl>(std::move(state));
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(impl)));
+}
+
+RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
+RasterSource::~RasterSource() = default;
+
+namespace {
+
+SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
+    SourceState state;
+    SourceState* const s = &state;
+    s->options = options;
+    s->asked = opening.file();
+    // A driver or an open option that is asked for says how the file is to be seen.
+    if (options.document ||
+        (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
+        choose_computed(*s);
+        return state;
+    }
+    if (options.follow) {
+        s->growing = begin_to_follow(options);
+        s->options.path = s->growing->file().data;
+        s->options.header = s->growing->shown_header();
+    } else if (options.drivers.empty() && options.open_options.empty()) {
+        SceneFile scene = find_scene(options.path);
+        s->options.path = std::move(scene.path);
+        s->options.header = std::move(scene.header);
+        s->product = std::move(scene.product);
+        s->notes = std::move(scene.notes);
+        if (s->product) s->notes.insert(s->notes.end(), s->product->notes.begin(), s->product->notes.end());
+    } else if (const auto envi = envi_file_of_header(options.path)) {
+        s->options.path = envi->data;
+        s->options.header = envi->header;
+    } else {
+        check_netcdf_length(file_of_subdataset(options.path));
+    }
+    if (s->product && !s->product->parts.empty()) {
+        s->in_arrays = true;
+        s->lines_rise = s->product->lines_rise;
+        s->samples_fall = s->product->samples_fall;
+        if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
+        choose_scene(*s, scene_of(*s->product));
+        choose_parts(*s, nullptr);
+        check_band_lists(*s);
+        choose_arrays(*s, opening);
+        return state;
+    }
+    const std::string stack = s->product ? s->product->stack : std::string();
+    DatasetHandle dataset = open_dataset(s->options, stack);
+    const GdalErrors errors;
+    if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
+    choose_scene(*s, read_metadata(*dataset));
+    if (s->product) complete_scene(*s->product, s->scene);
+    check_envi_header(*s);
+    check_sources_of_vrt(*s, *dataset);
+    if (reads_hdf5(s->scene.driver)) {
+        check_axes(*dataset, s->name());
+        check_values_are_there(*dataset);
+    }
+    if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);
+    if (!s->scene.geotransform) note_lost_locations(*s);
+    choose_parts(*s, dataset.get());
+    check_band_lists(*s);
+    find_mask(*s, *dataset);
+    choose_access(*s, *dataset, opening);
+    if (s->growing && !s->raw)
+        throw Error("-follow: " + s->name() + " is not read as a raw file",
+                    "Leave -follow out when it is complete.");
+    s->pool = std::make_shared<DatasetPool>(s->options, stack);
+    // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
+    if (!s->raw) s->pool->give(std::move(dataset));
+    return state;
+}
+
+} // namespace
+
+std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+    const std::string file = file_of_subdataset(options.path);
+    RemoteOpening opening(file);
+    const auto open_once = [&] {
+        std::shared_ptr<RasterSource> source;
+        Losses().check_after([&] { source = SourceAccess::make(opened(options, opening)); });
+        return source;
+    };
+    try {
+        return open_once();
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& error) {
+        if (VSIIsLocal(file.c_str())) throw;
+        // What a server does not give looks like a file that is damaged, or empty, or of another kind.
+        const std::string trouble = trouble_with(file);
+        if (trouble.empty()) return open_once();
+        throw Error("cannot open '" + options.path + "': " + trouble + " (" + error.what() + ")",
+                    "Try again later.");
+    }
+}
+
+std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    std::vector<int> others;
+    for (int k = 0; k < static_cast<int>(m->bands.size()); ++k)
+        if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
+    if (others.empty())
+        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
+    return with_bands(others);
+}
+
+std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
+    if (m->pixels || !m->parts.empty())
+        throw std::logic_error("bands of pixels that come from elsewhere, or in parts, are not to be chosen");
+    auto s = std::make_shared<Impl>(*m);
+    s->bands.clear();
+    s->scene.bands.clear();
+    s->nodata.clear();
+    for (const int index : indices) {
+        const auto k = static_cast<size_t>(index);
+        s->bands.push_back(m->bands[k]);
+        s->scene.bands.push_back(m->scene.bands[k]);
+        s->nodata.push_back(m->nodata[k]);
+    }
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
+                                                    const std::vector<SamplePart>& parts, GDALDataType as) {
+    const SourceState& from = state(source);
+    if (from.pixels || from.scaled)
+        throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
+    SourceState s = from;
+    s.type = as;
+    s.bands.clear();
+    s.scene.bands.clear();
+    s.nodata.clear();
+    for (size_t k = 0; k < from.bands.size(); ++k)
+        for (const SamplePart part : parts) {
+            s.bands.push_back(from.bands[k]);
+            s.scene.bands.push_back(from.scene.bands[k]);
+            s.nodata.push_back(from.nodata[k]);
+            s.parts.push_back(part);
+        }
+    return make(std::move(s));
+}
+
+bool RasterSource::grows() const { return m->growing != nullptr; }
+int64_t RasterSource::wait_for_lines(int64_t lines) const { return m->growing->wait(lines); }
+std::optional<int64_t> RasterSource::promised_lines() const { return m->growing->promised(); }
+std::string RasterSource::lost_header() const {
+    return m->growing ? m->growing->header_fault() : std::string();
+}
+bool RasterSource::ends_with_zeros(int64_t lines) const {
+    return m->growing && m->growing->ends_with_zeros(lines);
+}
+std::vector<std::string> RasterSource::late_fields() const {
+    return m->growing ? m->growing->late_fields() : std::vector<std::string>();
+}
+std::string RasterSource::incomplete_line() const { return m->growing ? m->growing->rest() : std::string(); }
+
+std::vector<std::string> RasterSource::growing_files() const {
+    if (!m->growing) return {};
+    return {m->growing->file().data, m->growing->file().header};
+}
+
+std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t lines) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->scene.window.h = s->file_lines = lines;
+    s->growing->show(lines);
+    s->pool = std::make_shared<DatasetPool>(s->options); // its handles know of one line
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+bool RasterSource::exact_in_float() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return raster::exact_in_float(b.type); });
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_sums() const {
+    static_assert(stream::value_parts == 3);
+    return SourceAccess::divided(*this, {SamplePart::value, SamplePart::remainder, SamplePart::rest},
+                                 m->type);
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_samples() const {
+    for (const BandMetadata& b : m->scene.bands)
+        if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
+            throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
+                            " beside others, and no type holds the values of all",
+                        "Choose bands of one type with -b.");
+    return SourceAccess::divided(*this, all_bits(m->type), m->type);
+}
+
+stream::CubeShape RasterSource::shape() const {
+    return {m->scene.window.w, m->scene.window.h, static_cast<int>(m->bands.size())};
+}
+
+int RasterSource::device() const { return -1; }
+int RasterSource::computes_on() const {
+    return m->computed && !m->counted && !m->scaled ? computed_on(*m) : -1;
+}
+uint64_t RasterSource::device_bytes(int64_t samples, int64_t lines) const {
+    return m->computed ? m->computed->cube->device_bytes(samples, lines) : 0;
+}
+void RasterSource::keep_on(const CudaDevice&, int) const {}
+void RasterSource::compute_links_on(const std::vector<CudaDevice>& devices) const {
+    if (!m->computed) return;
+    m->computed->behind->compute_links_on(devices);
+    if (m->computed->computed) m->computed->computed->compute_on(devices);
+}
+stream::BlockLayout RasterSource::layout() const {
+    if (m->pixels) return m->pixels->layout();
+    stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
+    if (m->computed) layout.kept_lines = m->computed->cube->layout().kept_lines;
+    if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
+    layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
+    return layout;
+}
+
+std::shared_ptr<RasterSource> RasterSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->counted = std::move(mask);
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+bool RasterSource::has_mask() const { return m->counted != nullptr; }
+
+std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
+    auto reader = m->pixels ? m->pixels->open_reader()
+                            : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
+                                                    : m->computed  ? make_computed_reader(m)
+                                                    : m->in_arrays ? whole_reader(make_product_reader, m)
+                                                    : m->raw       ? make_raw_reader(m)
+                                                                   : whole_reader(make_gdal_reader, m),
+                                                    m),
+                                            m);
+    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
+}
+
+uint64_t RasterSource::stored_bytes_per_pixel() const {
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
+        if (m->parts.empty() || m->parts[k] == m->parts[0])
+            bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
+    return bytes;
+}
+
+std::string RasterSource::compression() const {
+    if (!m->chunks || m->chunks->size() == 0) return m->codec;
+    using Filter = ChunkCoding::Filter;
+    for (const Filter filter : m->chunks->array(0).coding.filters)
+        if (filter == Filter::deflate || filter == Filter::lzf || filter == Filter::zstd)
+            return filter == Filter::deflate ? "DEFLATE" : filter == Filter::lzf ? "LZF" : "ZSTD";
+    return {};
+}
+
+uint64_t RasterSource::reader_bytes() const {
+    const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
+    if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->computed) return m->computed->cube->reader_bytes() + masking;
+    if (m->chunks) return chunk_reader_bytes(*m->chunks) + masking;
+    if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
+    return (m->raw ? 0 : m->reader_bytes()) + masking;
+}
+
+uint64_t RasterSource::window_bytes(int64_t samples, int64_t lines) const {
+    if (m->pixels) return m->pixels->window_bytes(samples, lines);
+    return m->computed ? computed_window_bytes(*m, samples, lines) : 0;
+}
+
+const std::string& RasterSource::path() const { return m->options.path; }
+std::string RasterSource::product() const { return m->product ? m->product->name : std::string(); }
+const std::string& RasterSource::driver() const { return m->scene.driver; }
+std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
+bool RasterSource::raw_access() const { return m->raw.has_value(); }
+bool RasterSource::decodes_chunks() const { return m->chunks != nullptr; }
+bool RasterSource::is_remote() const { return m->server_file() != nullptr; }
+void RasterSource::end_with(const CancelFlag* cancel) const {
+    if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
+}
+void RasterSource::check_unchanged() const {
+    m->losses.check();
+    if (m->computed) {
+        m->computed->watch.check();
+        m->computed->behind->check_unchanged();
+    }
+    if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
+    m->asked.check_unchanged(nullptr);
+}
+const char* RasterSource::access() const {
+    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";
+}
+
+std::vector<RasterSource::ChainLink> RasterSource::chain() const {
+    if (!m->computed) return {};
+    auto links = m->computed->behind->chain();
+    const auto* const computed = m->computed->computed.get();
+    const char* const kept = computed != nullptr ? computed->kept() : nullptr;
+    links.push_back({m->computed->link.operation, computed != nullptr ? computed->halo() : 0,
+                     kept != nullptr ? kept : std::string(), computed != nullptr && computed->on_devices(),
+                     m->computed->behind->shape().bands, m->computed->cube->shape().bands});
+    return links;
+}
+
+std::string RasterSource::chain_source() const {
+    return m->computed ? m->computed->behind->chain_source() : path();
+}
+
+bool RasterSource::held_by_system() const {
+    constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
+    return m->raw && !m->remote && m->file->held_by_system(probes);
+}
+
+uint64_t RasterSource::shared_block_bytes() const {
+    if (m->computed) return m->computed->behind->shared_block_bytes();
+    return m->raw || m->in_arrays || m->pixels || m->coding || m->band_interleaved_blocks ? 0
+                                                                                          : m->block_bytes();
+}
+
+uint64_t RasterSource::cache_bytes() const {
+    constexpr uint64_t least = uint64_t{8} << 20;
+    if (m->computed) return m->computed->behind->cache_bytes();
+    if (m->raw || m->in_arrays || m->pixels || m->coding) return least;
+    // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
+    // file.
+    const Rect w = m->scene.window;
+    const auto blocks_across =
+        static_cast<uint64_t>((w.right() - 1) / m->block_samples - w.x / m->block_samples + 1);
+    const auto block_pixels = static_cast<uint64_t>(m->block_samples * m->block_lines);
+    const uint64_t size =
+        m->band_interleaved_blocks
+            ? stored_bytes_per_pixel()
+            : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
+    const uint64_t wanted = 2 * blocks_across * block_pixels * size;
+    return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
+}
+
+uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
+    if (m->computed) {
+        const auto& computed = m->computed->computed;
+        const uint64_t own = computed ? computed->take_memory(most, folder_of_scratch()) : 0;
+        return own + m->computed->behind->take_memory(most - own, lanes);
+    }
+    BlockStore* const store = m->store();
+    const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
+    if (list >= most) return list;
+    most -= list;
+    RemoteFile* const remote = m->server_file();
+    const auto samples = static_cast<uint64_t>(m->scene.window.area()) * stored_bytes_per_pixel();
+    uint64_t fetched = 0;
+    if (remote != nullptr) { // what is stored is no more than the samples, as a rule
+        fetched = remote->share_memory(most / (store != nullptr ? 2 : 1), samples);
+        most -= std::min(fetched, most);
+    }
+    if (store == nullptr) return fetched;
+    const Rect w = m->file_window();
+    const uint64_t kept = store->share_memory(most, m->chunks ? chunk_row(*m) : block_row(*m), w.y,
+                                              w.bottom(), lanes),
+                   ahead = remote != nullptr ? store->share_ahead(most - std::min(kept, most), samples) : 0;
+    return list + fetched + kept + ahead;
+}
+
+const std::vector<int>& RasterSource::bands() const { return m->bands; }
+std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+
+std::vector<int> RasterSource::marked_bands() const {
+    std::set<int> marked(m->bad.begin(), m->bad.end());
+    for (const BandMetadata& b : m->scene.bands)
+        if (b.bad()) marked.insert(b.file_band);
+    return {marked.begin(), marked.end()};
+}
+int RasterSource::file_bands() const { return m->scene.file_bands; }
+
+bool RasterSource::tells_band_numbers() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return b.source_band > 0; });
+}
+
+std::vector<int> RasterSource::band_numbers() const {
+    if (!tells_band_numbers()) return m->bands;
+    std::vector<int> numbers;
+    for (const BandMetadata& b : m->scene.bands)
+        numbers.push_back(b.source_band);
+    return numbers;
+}
+
+std::vector<std::string> RasterSource::band_names() const {
+    std::vector<std::string> names;
+    for (const BandMetadata& b : m->scene.bands)
+        names.push_back(b.description.empty() ? "Band " + std::to_string(b.file_band) : b.description);
+    return names;
+}
+
+std::vector<double> RasterSource::wavelengths_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.wavelength_nm);
+        any |= !std::isnan(b.wavelength_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::vector<double> RasterSource::fwhm_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.fwhm_nm);
+        any |= !std::isnan(b.fwhm_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::vector<std::string> RasterSource::notes() const {
+    std::vector<std::string> out = m->notes;
+    for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
+                            "data reflectance gain values", "data reflectance offset values"}) {
+        if (!is_wrong_band_list(m->scene, key)) continue;
+        out.push_back(m->name() + ": the list '" + key + "' has " +
+                      counted(envi_list(*m->scene.envi.find(key)).size(), "value") + " for " +
+                      counted(m->scene.file_bands, "band") + ", and is left out");
+    }
+    return out;
+}
+
+std::optional<double> RasterSource::nodata() const {
+    const auto& nodata = m->scene.bands.front().nodata;
+    return nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+}
+
+bool RasterSource::has_srs() const { return m->scene.srs != nullptr; }
+
+std::string RasterSource::srs_wkt() const {
+    if (!m->scene.srs) return {};
+    char* wkt = nullptr;
+    const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
+    m->scene.srs->exportToWkt(&wkt, options);
+    std::string out = wkt ? wkt : "";
+    CPLFree(wkt);
+    return out;
+}
+
+std::string RasterSource::srs_name() const {
+    const char* const name = m->scene.srs ? m->scene.srs->GetName() : nullptr;
+    return name != nullptr ? utf8_text(name) : "";
+}
+
+int RasterSource::epsg() const {
+    if (!m->scene.srs) return 0;
+    const std::string code = code_of_srs(*m->scene.srs);
+    constexpr const char* authority = "EPSG:";
+    return starts_with(code, authority) ? std::atoi(code.c_str() + std::strlen(authority)) : 0;
+}
+
+bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
+
+bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
+const SceneMetadata& RasterSource::metadata() const { return m->scene; }
+
+std::vector<std::string> RasterSource::band_items(const char* name) const {
+    std::vector<std::string> items;
+    for (const BandMetadata& b : m->scene.bands)
+        items.push_back(value_of(b.domains, "", name));
+    return items;
+}
+
+} // namespace hsi::raster

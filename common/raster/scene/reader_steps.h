@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What becomes of a scene's numbers after they were read, wherever they lie: their meaning, and a look for
+// those that single precision does not hold. Asks GDAL nothing.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "stream/cube_source.h"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace hsi::raster {
+
+/// A reader of number * scale + offset of a reader's numbers, where there are scales. A pixel whose numbers
+/// are all 0 is invalid and becomes NaN.
+std::unique_ptr<stream::CubeReader> reader_of_meanings(std::unique_ptr<stream::CubeReader> reader,
+                                                       BandValues values);
+
+/// A reader that sets `infinity` where it meets an infinite value in a band of `doubles` (one a band);
+/// `reader` itself when there are no such bands.
+std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::CubeReader> reader,
+                                                        std::vector<bool> doubles,
+                                                        std::shared_ptr<std::atomic<bool>> infinity);
+
+/// RasterSource::coarse_bands() of a source whose bands are the bits of doubles (sample_convert.h), three for
+/// each of `numbers`.
+std::vector<RasterSource::CoarseBand> coarse_among(const stream::CubeSource& bits,
+                                                   const std::vector<int>& numbers);
+
+} // namespace hsi::raster

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+#include "raster/scene/source_checks.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "raster/hdf5/hdf5_references.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
+#include "raster/regular_file.h"
+#include "raster/scene/locations.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+namespace {
+
+/// "data ignore value = none": GDAL takes it for 0, and pixels that are 0 would vanish.
+void leave_out_word_for_nodata(SourceState& s) {
+    const std::string* const text = s.scene.envi.find("data ignore value");
+    if (text == nullptr) return;
+    char* end = nullptr;
+    CPLStrtod(text->c_str(), &end); // NaN is one, too
+    if (end != text->c_str() && *end == '\0') return;
+    for (BandMetadata& b : s.scene.bands)
+        b.nodata.reset();
+    s.notes.push_back(s.name() + ": data ignore value = " + *text + " is no number, and is left out");
+}
+
+/// GDAL takes what it can from the beginning of a text, and counts in 32 bits.
+void check_whole_number(const std::string& text, const std::string& what) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits) throw Error(what + ", which is no whole number", "Write digits alone.");
+    constexpr size_t longest = 10; // of digits
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    if (text.size() > longest || std::stoll(text) > most)
+        throw Error(what + ", and GDAL reads numbers up to " + std::to_string(most) + " there",
+                    "Cut the file into pieces that have less.");
+}
+
+/// Drivers that hand over a file's samples in the file's order.
+bool keeps_order(const std::string& driver) {
+    static const std::set<std::string> names = {"EHdr",  "ENVI",    "GTiff",   "GenBin", "ISCE",
+                                                "ISIS2", "ISIS3",   "MFF",     "PAux",   "PDS",
+                                                "PDS4",  "RRASTER", "ROI_PAC", "VICAR",  "VRT"};
+    return names.count(driver) > 0;
+}
+
+using Sample = std::array<char, 8>; ///< of any type, the rest 0
+
+/// Compares single samples, as a layout says and as RasterIO reads.
+class LayoutTrial {
+  public:
+    LayoutTrial(const SourceState& s, GDALDataset& dataset) : m_s(s), m_dataset(dataset) {}
+
+    /// Band from 1, the rest from 0; false where the two differ, or one cannot be read.
+    bool agrees(int band, int64_t line, int64_t sample) const {
+        Sample told{}, read{};
+        if (!raw(band, line, sample, told)) return false;
+        const CPLErr result =
+            m_dataset.GetRasterBand(band)->RasterIO(GF_Read, static_cast<int>(sample), static_cast<int>(line),
+                                                    1, 1, read.data(), 1, 1, m_s.raw->type, 0, 0, nullptr);
+        return result == CE_None && told == read;
+    }
+
+    /// What the layout finds there is not what it finds at the other place.
+    bool differ(int band, int64_t line, int64_t sample, int other_band, int64_t other_line,
+                int64_t other_sample) const {
+        Sample a{}, b{};
+        return raw(band, line, sample, a) && raw(other_band, other_line, other_sample, b) && a != b;
+    }
+
+  private:
+    bool raw(int band, int64_t line, int64_t sample, Sample& value) const {
+        const RawLayout& at = *m_s.raw;
+        const auto size = static_cast<size_t>(at.sample_bytes);
+        if (::pread(m_s.file->get(), value.data(), size, at.at(band - 1, line, sample)) != at.sample_bytes)
+            return false;
+        if (at.swapped) swap_bytes(value.data(), at.type, 1);
+        return true;
+    }
+
+    const SourceState& m_s;
+    GDALDataset& m_dataset;
+};
+
+bool is_signed_byte(GDALDataset& dataset, int band) {
+    const char* const kind = dataset.GetRasterBand(band)->GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE");
+    return kind != nullptr && EQUAL(kind, "SIGNEDBYTE") &&
+           dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
+}
+
+/// Gains of the bands beside a factor or other gains for all: the bands' own count, and no mixture of both.
+void note_two_scales(SourceState& s) {
+    const std::string* const factor = s.scene.envi.find("reflectance scale factor");
+    const double divisor = factor ? envi_number(*factor).value_or(0) : 0;
+    const bool other = s.scene.envi.find("data reflectance gain values") != nullptr;
+    const bool same = !other && std::all_of(s.scene.bands.begin(), s.scene.bands.end(), [&](const auto& b) {
+        const double told = b.scale.value_or(1) * divisor;
+        return b.offset.value_or(0) == 0 && std::fabs(told - 1) < 1e-6;
+    });
+    if (!s.own_scales || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
+    s.notes.push_back(s.name() + ": its bands have gains or offsets of their own, and its header tells '" +
+                      (other ? "data reflectance gain values" : "reflectance scale factor") +
+                      "' beside them: the bands' own alone count, for all bands");
+}
+
+} // namespace
+
+void check_envi_header(SourceState& s) {
+    const EnviHeader& header = s.scene.envi;
+    if (s.scene.driver != "ENVI" || header.fields().empty()) return;
+    const std::string name = "the ENVI header of " + s.name();
+    const bool several = s.scene.file_bands > 1,
+               wide = GDALGetDataTypeSizeBytes(s.scene.bands.front().type) > 1;
+    std::string missing;
+    for (const auto& [key, needed] : {std::pair{"samples", true},
+                                      {"lines", true},
+                                      {"bands", true},
+                                      {"data type", true},
+                                      {"interleave", several}}) {
+        if (needed && header.find(key) == nullptr)
+            missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
+    }
+    const std::string advice = "The header was cut short, or written by hand: complete it.";
+    if (const std::string* word = header.find("interleave");
+        several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
+        !equal_names(*word, "bip"))
+        throw Error(name + " has interleave = " + *word + ", which is none", "Write bsq, bil or bip.");
+    if (!missing.empty()) throw Error(name + " does not tell " + missing, advice);
+    for (const char* key : {"samples", "lines", "bands", "data type", "header offset"})
+        if (const std::string* text = header.find(key))
+            check_whole_number(*text, name + " has " + key + " = " + *text);
+    if (const std::string* order = header.find("byte order"); wide && order == nullptr)
+        s.notes.push_back(name +
+                          " does not tell 'byte order': taken for 0, the least significant byte first");
+    else if (wide && *order != "0" && *order != "1")
+        throw Error(name + " has byte order = " + *order + ", which is none",
+                    "Write 0 where the least significant byte comes first, or 1.");
+    leave_out_word_for_nodata(s);
+    if (is_split_map_info(header)) {
+        s.notes.push_back(name + " has map info = " + *header.find("map info") +
+                          ", whose numbers are parted by commas within them: the scene has no position");
+        s.scene.geotransform.reset();
+        s.scene.srs.reset();
+    }
+    for (const std::string& list : header.unreadable())
+        s.notes.push_back("a list of " + name + " is ignored: " + list);
+    for (const std::string& key : header.repeated())
+        s.notes.push_back(name + " tells '" + key + "' more than once: the last counts");
+    for (const EnviField& field : header.fields())
+        if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)
+            throw Error(name + " ends within '" + field.key + "'", advice);
+}
+
+namespace {
+
+/// Widths that a format keeps elsewhere than in a list of a header, and of any format wavelengths and widths
+/// that are of another size than those of instruments.
+void note_widths(SourceState& s) {
+    std::vector<double> nm, widths;
+    std::vector<int> numbers;
+    const bool listed = s.scene.envi.find("fwhm") != nullptr;
+    int first = 0;
+    std::string below;
+    size_t count = 0;
+    for (BandMetadata& b : s.scene.bands) {
+        if (CPLAtof(b.fwhm.c_str()) < 0) {
+            if (count++ == 0) {
+                first = b.file_band;
+                below = b.fwhm;
+            }
+            b.fwhm.clear(); // in outputs, too
+        }
+        nm.push_back(b.wavelength_nm);
+        widths.push_back(b.fwhm_nm);
+        numbers.push_back(b.file_band);
+    }
+    if (count > 0 && !listed) s.notes.push_back(s.name() + ": " + no_widths(first, below, count));
+    for (const std::string& told : {doubtful_wavelengths(nm, numbers), doubtful_widths(nm, widths, numbers)})
+        if (!told.empty()) s.notes.push_back(s.name() + ": " + told);
+}
+
+} // namespace
+
+void check_band_lists(SourceState& s) {
+    for (const std::string& note : unit_notes(s.scene))
+        s.notes.push_back(s.name() + ": " + note);
+    const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
+        if (key == "wavelength") // a unit may stand beside it
+            return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;
+        const auto number = envi_number(entry);
+        if (key == "fwhm") return number && *number >= 0;
+        if (key == "bbl" && !number)
+            return EQUAL(entry.c_str(), "true") || EQUAL(entry.c_str(), "false") ||
+                   EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
+        return number && (*number != 0 || key.find("gain") == std::string::npos);
+    };
+    // The first entry of a kept band that cannot be what it should, and how many there are.
+    const auto unknown = [&](const char* key) {
+        std::pair<std::string, size_t> found;
+        const std::string* const text = s.scene.envi.find(key);
+        const auto list = text ? envi_list(*text) : std::vector<std::string>();
+        if (list.size() != static_cast<size_t>(s.scene.file_bands)) return found;
+        for (const BandMetadata& b : s.scene.bands) {
+            const std::string& entry = list[static_cast<size_t>(b.file_band - 1)];
+            if (known(key, entry, b)) continue;
+            if (found.second++ == 0)
+                found.first = "the list '" + std::string(key) + "' has '" + entry + "' for band " +
+                              std::to_string(b.file_band);
+        }
+        if (found.second > 1) found.first += " (and " + counted(found.second - 1, "more such value") + ")";
+        return found;
+    };
+    for (const char* key : {"wavelength", "fwhm", "bbl"})
+        if (const auto [what, count] = unknown(key); count > 0)
+            s.notes.push_back(s.name() + ": " + what + ", which is no number" +
+                              (key == std::string("bbl") ? ": " : " above 0: ") +
+                              (key == std::string("bbl") ? "the band is taken for good" : "unknown there"));
+    note_widths(s);
+    for (const auto& [gains, offsets] :
+         {std::pair{"data gain values", "data offset values"},
+          {"data reflectance gain values", "data reflectance offset values"}}) {
+        auto what = unknown(gains).first;
+        if (what.empty()) what = unknown(offsets).first;
+        if (what.empty()) continue;
+        s.notes.push_back(s.name() + ": " + what + ", which is no scale: gains and offsets are left out");
+        s.scene.envi.erase(gains);
+        s.scene.envi.erase(offsets);
+        if (s.scene.driver != "ENVI" || gains != std::string("data gain values")) continue;
+        for (BandMetadata& b : s.scene.bands) {
+            b.scale.reset();
+            b.offset.reset();
+        }
+        s.own_scales = false;
+    }
+    if (const std::string* text = s.scene.envi.find("reflectance scale factor");
+        text != nullptr && envi_number(*text).value_or(0) <= 0) {
+        s.notes.push_back(s.name() + ": reflectance scale factor = " + *text + " is none, and is left out");
+        s.scene.envi.erase("reflectance scale factor");
+    }
+    note_two_scales(s);
+}
+
+void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset) {
+    if (s.scene.driver != "VRT") return;
+    const CPLStringList files(dataset.GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        if (files[i] != s.options.path && !gdal_sees_pixels(files[i], {}, false))
+            throw Error(s.name() + " shows '" + files[i] +
+                            "', whose header GDAL does not read as it is meant",
+                        "Name that file itself. GDAL knows no line of 10,000 characters, no comment within "
+                        "braces and "
+                        "no byte-order mark.");
+}
+
+void check_types(SourceState& s, GDALDataset* dataset) {
+    for (const BandMetadata& b : s.scene.bands) {
+        if (dataset != nullptr && is_signed_byte(*dataset, b.file_band))
+            throw Error(
+                "band " + std::to_string(b.file_band) + " of " + s.name() +
+                    " has signed bytes, which this GDAL reads as 0 to 255",
+                "gdal_calc.py -A FILE --allBands A --calc A --type Int16 --outfile NEW makes a file with "
+                "their values; GDAL 3.7 and newer have a type for them.");
+        if (GDALDataTypeIsComplex(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " is complex (" +
+                            GDALGetDataTypeName(b.type) + "); real values are needed",
+                        "gdal_translate -ot Float32 keeps the real part.");
+        if (!convertible(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " has the type " +
+                        GDALGetDataTypeName(b.type) + ", which is not supported");
+        s.type = s.type == GDT_Unknown ? b.type : GDALDataTypeUnion(s.type, b.type);
+    }
+}
+
+bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
+    constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
+    const bool known = keeps_order(s.scene.driver);
+    if (known) check_raw_span(s); // GDAL reads 0 past the end
+    if (s.remote) return known;   // each look would be a request
+    const int64_t block = std::max<int64_t>(s.block_samples, 1) * s.block_lines * s.raw->sample_bytes;
+    if ((s.band_interleaved_blocks ? block : block * s.scene.file_bands) > most) return known;
+    // An order is proved by samples that differ from those in their mirror images: by some of the whole file,
+    // much of which may be empty.
+    const Rect area = known ? s.window() : Rect{0, 0, s.file_samples, s.file_lines};
+    const int last_band = s.scene.file_bands;
+    const int64_t last_line = area.bottom() - 1, last_sample = area.right() - 1;
+    std::set<int> bands = {s.bands.front(), s.bands.back()};
+    std::set<int64_t> lines = {area.y, last_line};
+    if (!known) {
+        bands.insert({1, last_band});
+        for (const int64_t part : {1, 2, 3})
+            lines.insert({last_line * part / 8, last_line - last_line * part / 8});
+    }
+    const LayoutTrial trial(s, dataset);
+    bool line_order = last_line == 0, band_order = last_band == 1, sample_order = last_sample == 0;
+    for (const int64_t line : lines)
+        for (const int band : bands)
+            for (const int64_t sample : std::set<int64_t>{area.x, area.x + area.w / 2, last_sample}) {
+                if (!trial.agrees(band, line, sample)) return false;
+                if (known) continue;
+                line_order = line_order || trial.differ(band, line, sample, band, last_line - line, sample);
+                sample_order =
+                    sample_order || trial.differ(band, line, sample, band, line, last_sample - sample);
+                band_order =
+                    band_order || trial.differ(band, line, sample, last_band + 1 - band, line, sample);
+            }
+    return known || (line_order && band_order && sample_order);
+}
+
+void note_lost_locations(SourceState& s) {
+    const std::string product = product_of_locations(s.scene);
+    if (!product.empty() && !is_there(product))
+        s.notes.push_back(s.name() + " was made from '" + product +
+                          "', which is not there: its pixels have no longitude and latitude");
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// What a RasterSource and its readers share.
+#pragma once
+
+#include "raster/codec/block_codec.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/io/raw_file.h"
+#include "raster/io/remote_file.h"
+#include "raster/io/whole_file.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/raster_source.h"
+#include "raster/sample_convert.h"
+#include "stream/pixel_mask.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Opens for reading; throws Error naming the file and what GDAL says. `stack`, where it is not empty: what
+/// GDAL opens in place of the path (Product::stack).
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack = {});
+
+/// Handles of one file: one thread uses a handle at a time, and opening is not paid again in every pass.
+class DatasetPool {
+  public:
+    explicit DatasetPool(OpenOptions options, std::string stack = {})
+        : m_options(std::move(options)), m_stack(std::move(stack)) {}
+    DatasetHandle take();
+    void give(DatasetHandle dataset);
+
+  private:
+    const OpenOptions m_options;
+    const std::string m_stack;
+    std::mutex m_mutex;
+    std::vector<DatasetHandle> m_idle;
+};
+
+/// Scratch for values that must be compared before they become floats, where blocks are not larger.
+inline constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
+
+/// Samples of a block that is read past the block cache; larger ones (a whole band in one block) go through
+/// RasterIO.
+inline constexpr int64_t largest_block = int64_t{4} << 20;
+
+/// How pixels that the file masks out are found.
+enum class MaskKind { none, dataset, band };
+
+struct ComputedScene;
+class GrowingFile;
+struct Product;
+class ChunkArrays;
+class BlockStore;
+
+struct SourceState {
+    OpenOptions options;                    ///< path: what is opened, which is not always what the user named
+    std::shared_ptr<const Product> product; ///< null: none that is known
+    bool in_arrays = false;                 ///< the product's cube is read by make_product_reader()
+    std::shared_ptr<ChunkArrays> chunks;    ///< not null: by make_chunk_reader()
+    SceneMetadata scene;                    ///< its bands are the kept ones
+    std::vector<int> bands;                 ///< file bands behind them
+    std::vector<int> bad;
+    std::vector<std::string> notes;        ///< what the user should know
+    GDALDataType type = GDT_Unknown;       ///< that holds the values of all kept bands
+    std::vector<NodataMatch> nodata;       ///< a kept band each, in that band's own type
+    std::optional<InvalidSamples> invalid; ///< of all bands; with a value: nodata is not all
+    bool own_scales = false;       ///< a band of the file has a scale: lists of its ENVI header do not count
+    bool scaled = false;           ///< readers deliver number * scale + offset
+    std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
+    MaskKind mask = MaskKind::none;
+    std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
+    int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
+    int64_t block_samples = 0, block_lines = 1;    ///< of the file
+    bool band_interleaved_blocks = true;           ///< false: decoding a block yields all bands of the file
+    std::shared_ptr<const ComputedScene> computed; ///< not null: by make_computed_reader()
+    std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
+    std::shared_ptr<const RasterSource> swath;        ///< not null: this is what orthorectified() makes of it
+    std::string table;                                ///< with which lookup table
+    std::optional<BlockCoding> coding;                ///< of a GeoTIFF whose blocks are decoded past GDAL,
+    std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers
+    /// Of decoded blocks, or of chunks; null: there is none.
+    BlockStore* store() const;
+    /// That readers of the source fetch; null: it is local, or GDAL's.
+    RemoteFile* server_file() const;
+    std::shared_ptr<GrowingFile> growing; ///< not null: the file is still being written
+    std::optional<RawLayout> raw;
+    std::shared_ptr<const FileHandle> file; ///< with raw
+    std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
+    Losses losses;                          ///< since it was opened
+    ServedFile asked;                       ///< by the user
+    std::shared_ptr<DatasetPool> pool;
+
+    int64_t file_samples = 0, file_lines = 0;
+    bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
+    /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
+    std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
+
+    bool half = false; ///< blocks hold half-precision floats, which only RasterIO turns into the scene's type
+
+    std::string codec; ///< GDAL's word for the compression of the blocks; empty: none, or nobody tells
+
+    bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
+
+    /// The mask of file band `band`, with MaskKind::dataset or band.
+    GDALRasterBand& mask_of(GDALDataset& dataset, int band) const {
+        GDALRasterBand* const own = dataset.GetRasterBand(alpha > 0 ? alpha : band);
+        return alpha > 0 ? *own : *own->GetMaskBand();
+    }
+
+    Rect window() const { return scene.window; }
+    /// A window of the scene as one of the file, whose first line may be the scene's last one.
+    Rect in_file(const Rect& r) const {
+        Rect in{r.x + scene.window.x, r.y + scene.window.y, r.w, r.h};
+        if (lines_rise) in.y = file_lines - in.bottom();
+        if (samples_fall) in.x = file_samples - in.right();
+        return in;
+    }
+    Rect file_window() const { return in_file({0, 0, scene.window.w, scene.window.h}); }
+    /// The tile with its lines in the order of the file; and afterwards its samples in that of the scene.
+    CubeView<float> lines_in_file(const CubeView<float>& tile) const {
+        CubeView<float> turned = tile;
+        if (!lines_rise) return turned;
+        turned.data = tile.row(0, tile.lines - 1);
+        turned.line_stride = -tile.line_stride;
+        return turned;
+    }
+    void turn_samples(const CubeView<float>& tile) const {
+        if (!samples_fall) return;
+        for (int k = 0; k < tile.bands; ++k)
+            for (int64_t line = 0; line < tile.lines; ++line)
+                std::reverse(tile.row(k, line), tile.row(k, line) + tile.samples);
+    }
+    /// Bytes of one block of the file: of all bands where they are stored together.
+    uint64_t block_bytes() const;
+    /// Some values must be compared with nodata before they become floats, or are read in parts.
+    bool wide() const;
+    /// Samples of kept band k, `stride` bytes apart, as its reader delivers them; sample_convert.h tells the
+    /// rest.
+    void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
+                 size_t count) const {
+        to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, stored, swapped, nodata[k], type,
+                dst, count);
+        if (invalid) blank_invalid(*invalid, src, stride, stored, swapped, dst, count);
+    }
+    /// With GDAL: what a reader and its handle hold.
+    uint64_t reader_bytes() const;
+    std::string name() const { return "'" + options.path + "'"; }
+};
+
+std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
+std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
+/// For a source in arrays.
+std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
+using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
+/// What one of these two makes, failing where a server has not given GDAL all; the reader itself for a file
+/// of this machine, or one that is fetched past GDAL.
+std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
+uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
+/// For a source with chunks.
+std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
+uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
+
+/// A window of the file as a reader of a server's file announces it.
+inline RemoteFile::Key key_of(const Rect& window) { return {window.x, window.y, window.w, window.h}; }
+
+/// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
+std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
+                                            std::shared_ptr<const SourceState> source);
+
+/// A reader that delivers what the numbers of `reader` mean, where the source is one that does; else
+/// `reader`.
+std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
+                                                  const std::shared_ptr<const SourceState>& source);
+
+/// For the rest of this room.
+struct SourceAccess {
+    static const SourceState& state(const RasterSource& source);
+    static std::shared_ptr<RasterSource> make(SourceState state);
+    /// The same pixels, every band in these parts; bits are those of samples of type `as`.
+    static std::shared_ptr<RasterSource> divided(const RasterSource& source,
+                                                 const std::vector<SamplePart>& parts, GDALDataType as);
+};
+
+/// Throws Error unless every sample of the kept bands and the window lies inside the file.
+void check_raw_span(const SourceState& source);
+/// For a header in a file of its own: throws Error when the data go on for a line or more after what the
+/// header describes, which then is not the header of these data.
+void check_raw_end(const SourceState& source);
+
+} // namespace hsi::raster

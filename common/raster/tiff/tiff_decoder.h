@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Blocks of a compressed GeoTIFF, decoded past GDAL.
+#pragma once
+
+#include "raster/codec/block_codec.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/io/block_store.h"
+#include "raster/io/raw_file.h"
+#include "raster/io/remote_file.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// How a dataset's blocks are compressed; nothing where GDAL alone reads them: other codecs and formats,
+/// files that are neither local nor a server's, LERC in the other byte order, or samples of odd numbers of
+/// bits.
+std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
+
+/// Blocks are numbered (band * down + row) * across + column, from 0; those of all bands together have band
+/// 0.
+class TiffDecoder final : public BlockHands {
+  public:
+    /// `dataset`: of the caller's thread, and stays. `together`: all bands in each block. `name`: for
+    /// messages. `remote`: not null for a server's file.
+    TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name,
+                std::shared_ptr<RemoteFile> remote);
+
+    int64_t across() const { return m_across; }
+    int64_t down() const { return m_down; }
+    int64_t block_samples() const { return m_form.line_samples / m_form.step; }
+    int64_t block_lines() const { return m_form.lines; }
+    int64_t bands_in_block() const { return m_form.step; }
+    int64_t sample_bytes() const { return m_form.sample_bytes; }
+    BlockStore::Block block(int band, int64_t column, int64_t row) const {
+        return {static_cast<uint64_t>((band * m_down + row) * m_across + column),
+                static_cast<uint64_t>(m_form.bytes())};
+    }
+
+    /// Where it lies in the file; empty when it was never written.
+    RemoteFile::Extent place(uint64_t block) const;
+    /// Line after line, the bands of a pixel together where they share a block. A block that was never
+    /// written, and whatever else is out of the ordinary, is GDAL's. Throws Error for one that is damaged.
+    void decode(uint64_t block, char* samples) override;
+
+  private:
+    bool decode_here(uint64_t block, int band, int64_t column, int64_t row, char* samples);
+    void decode_there(int band, int64_t column, int64_t row, char* samples);
+
+    GDALDataset& m_dataset;
+    const std::string m_name;
+    const std::shared_ptr<RemoteFile> m_remote;
+    FileHandle m_file; ///< where it is local
+    BlockForm m_form;
+    int64_t m_across = 0, m_down = 0;
+    const bool m_lzw;
+    BlockDecoder m_decoder;
+    std::vector<char> m_bytes;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// A layer of points, written by whatever vector driver the extension names. The file appears under its name
+// when it is complete, or not at all.
+#pragma once
+
+#include "raster/raster_source.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+class RunFiles;
+
+struct VectorOptions {
+    std::string path;
+    std::string format;                       ///< -of; empty: from the extension, GPKG when there is none
+    std::vector<std::string> dataset_options; ///< -dsco NAME=VALUE
+    std::vector<std::string> layer_options;   ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY when not given
+    bool overwrite = false;
+    std::string
+        history; ///< the command line, for the layer's metadata item HSI_HISTORY where the driver keeps it
+    std::shared_ptr<RunFiles> run; ///< with it: registered there, and renamed by its commit()
+};
+
+struct PointField {
+    std::string name;
+    bool whole = false; ///< integers (a raster's lines and samples fit 31 bits); else doubles
+};
+
+struct Point {
+    double x = 0, y = 0;
+    std::vector<double> values; ///< a field each; NaN: unset
+    std::string text = {};      ///< of PointLayer::text_field
+};
+
+struct PointLayer {
+    std::string name;
+    std::string srs_wkt; ///< empty: none
+    bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
+    std::vector<PointField> fields;
+    std::string text_field = {}; ///< the name of a further field, of texts; empty: there is none
+    std::vector<Point> points;
+};
+
+/// Everything that can be refused before work is done: an existing file without overwrite, an unknown
+/// extension or driver, a driver that cannot write vectors, a folder that does not exist or cannot be
+/// written. Throws Error or UsageError.
+void check_vector_output(const VectorOptions& options);
+
+/// Writes the layer. Formats whose readers take degrees for granted (GeoJSON and its kin, KML, GPX) get WGS
+/// 84; without georeference GeoJSON gets points without a place, as RFC 7946 has it, and the others are
+/// refused. Throws Error with the driver's words; an old file is then untouched.
+void write_points(const VectorOptions& options, const PointLayer& layer);
+
+/// Whether the points keep their places: false for GeoJSON of a layer without georeference.
+bool keeps_places(const VectorOptions& options, const PointLayer& layer);
+
+/// Where the centre of a pixel of the source (its window's line and sample, from 0) lies.
+struct PixelPlace {
+    double x = 0, y = 0;     ///< in the scene's SRS; without a place: sample + 0.5, -(line + 0.5)
+    double lon = 0, lat = 0; ///< degrees, WGS 84; NaN when the scene has no SRS or no geotransform
+};
+
+/// A place for each (line, sample): by the geotransform, or by the arrays of longitude and latitude of the
+/// product that the scene is or was made from. Any other scene lies where QGIS draws it: one unit a pixel,
+/// lines downwards from 0.
+std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
+                                         const std::vector<std::pair<int64_t, int64_t>>& pixels);
+
+/// The SRS of x and y of these places, as WKT; empty: none.
+std::string srs_of_places(const RasterSource& source);
+
+/// "ground control points": what places the scene, but none of its points. Empty for a scene that has a place
+/// for each pixel, or none at all.
+std::string unread_georeference(const RasterSource& source);
+
+/// "targets" for "/tmp/targets.gpkg": the usual name of a file's only layer.
+std::string layer_name(const std::string& path);
+
+} // namespace hsi::raster
