@@ -8,6 +8,7 @@
 
 #include <cpl_vsi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -263,6 +264,70 @@ TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
         at = end + 1;
     }
     expect_spectra(out, "", "texts between");
+}
+
+TEST(LibraryTable, ColumnsInFrontThatCountAreNotSpectra) {
+    for (const char* head : {"Sample", "sample no.", "Point", "Scan", "ID", "Measurement", "Obs",
+                             "Data point", "seq", "#", "Row", "Point #", "ramp"})
+        for (const int first : {0, 1}) {
+            std::string text = std::string(head) + ",Wavelength (nm),oak,grass,soil\n", two = "Site," + text;
+            for (int b = 0; b < bands; ++b) {
+                const std::string line = std::to_string(b + first) + "," + text_of(nm(b)) + "," +
+                                         value(0, b) + "," + value(1, b) + "," + value(2, b) + "\n";
+                text += line;
+                two += "7," + line; // one site
+            }
+            expect_spectra(text, "counts the lines", head);
+            expect_spectra(two, "holds numbers of samples", head + std::string(" and a site"));
+        }
+}
+
+TEST(LibraryTable, StatisticsOfASpectrumAreNotSpectra) {
+    for (const char* name :
+         {"soil Std", "soil_sd", "sd_soil", "soil (std)", "soilStd", "soil.SE", "SE", "Std of soil",
+          "soil variance", "CI95", "oak error", "soil max", "std. error of the mean"})
+        expect_spectra(columns("wavelength_nm", same, name, "0.012"), "holds a statistic", name);
+    for (const char* name : {"N", "soil N", "soil_n", "n soil"})
+        expect_spectra(columns("wavelength_nm", same, name, "12"), "holds a statistic", name);
+    // Of no spectrum here, of the element, and a refractive index.
+    for (const char* name : {"clay Std", "Se", "soil n"})
+        EXPECT_EQ(read(columns("wavelength_nm", same, name, "0.012")).names.back(), name);
+    const auto pair =
+        read("wavelength_nm,soil mean,soil std,oak mean,oak std\n400,.1,.01,.2,.02\n500,.3,.01,.4,.02\n");
+    EXPECT_EQ(pair.names, (std::vector<std::string>{"soil mean", "oak mean"}));
+    const auto lines =
+        read(rows("name", {"soil", "soil_sd", "oak"}, [](int b) { return text_of(nm(b)) + " nm"; }));
+    EXPECT_EQ(lines.names, (std::vector<std::string>{"soil", "oak"}));
+}
+
+TEST(LibraryTable, BlanksBetweenTabsAreOfNamesAndNumbers) {
+    for (const char* blank : {" ", "\xc2\xa0", "\xe2\x80\xaf"})
+        for (const char* point : {".", ","})
+            for (const char separator : {'\t', ';'}) {
+                std::string text = "wavelength (nm)\tOak leaf\tDry grass\tBare soil\n";
+                for (int b = 0; b < bands; ++b) {
+                    const int hundreds = static_cast<int>(nm(b)) % 1000,
+                              thousands = static_cast<int>(nm(b)) / 1000;
+                    char wavelength[32];
+                    std::snprintf(wavelength, sizeof wavelength,
+                                  thousands > 0 ? "%d%s%03d%s%d" : "%.0d%.0s%d%s%d", thousands, blank,
+                                  hundreds, point, b % 2 == 0 ? 0 : 5);
+                    text += wavelength;
+                    for (int k = 0; k < spectra; ++k)
+                        text += "\t1" + std::string(blank) + std::to_string(100 + 7 * b + k);
+                    text += "\n";
+                }
+                std::replace(text.begin(), text.end(), '\t', separator);
+                expect_spectra(text, "", text.substr(40, 60), "table.tsv");
+                const auto library = read(text, "table.tsv");
+                EXPECT_EQ(library.names, (std::vector<std::string>{"Oak leaf", "Dry grass", "Bare soil"}));
+                EXPECT_EQ(library.spectra[2][3], 1123) << text.substr(40, 60);
+            }
+    const auto between = read("wl oak grass\n450 \t0.1 0.2\n460 \t0.1 0.3\n470 \t0.1 0.4\n", "table.tsv");
+    EXPECT_EQ(between.names, (std::vector<std::string>{"oak", "grass"}));
+    const auto decimal = read("450 100,250 200,125\n460 100,350 200,225\n470 100,450 200,325\n", "table.txt");
+    ASSERT_EQ(decimal.spectra.size(), 2U);
+    EXPECT_EQ(decimal.spectra[0][0], 100.25);
 }
 
 TEST(LibraryTable, WavelengthsMayRepeat) {

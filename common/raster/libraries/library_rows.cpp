@@ -84,17 +84,6 @@ bool is_word_for_band(const std::string& word) {
     return one_of(word, {"b", "band", "bands", "ch", "channel"});
 }
 
-/// What names of samples begin with.
-bool is_word_for_sample(const std::string& word) {
-    return one_of(word, {"sample",   "samples", "spectrum",   "plot",      "site",     "point",     "pixel",
-                         "id",       "ident",   "identifier", "accession", "lab",      "barcode",   "code",
-                         "specimen", "tree",    "leaf",       "target",    "class",    "roi",       "no",
-                         "nr",       "num",     "number",     "file",      "fid",      "oid",       "uid",
-                         "row",      "line",    "n",          "date",      "year",     "month",     "day",
-                         "doy",      "time",    "label",      "name",      "title",    "replicate", "rep",
-                         "plant",    "lat",     "lon",        "latitude",  "longitude"});
-}
-
 BandName band_name(std::string head) {
     BandName name;
     const bool wavenumber = take_wavenumber_unit(head);
@@ -349,15 +338,6 @@ std::vector<std::string> cells_in(const std::vector<std::string>& row, const Run
     return cells;
 }
 
-/// The lines that hold statistics of the others, such as Std and N; none where all do.
-std::set<size_t> lines_of_statistics(const std::vector<std::string>& names,
-                                     const std::vector<Column>& spectra) {
-    std::set<size_t> found;
-    for (size_t r = 0; r < names.size(); ++r)
-        if (says_statistic(names[r], spectra[r])) found.insert(r);
-    return found.size() < names.size() ? found : std::set<size_t>();
-}
-
 } // namespace
 
 std::string stated_unit_of_column(const TextTable& table, size_t c) {
@@ -401,13 +381,13 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
             library.wavelengths_nm.push_back(names[c].value);
         unit = wavelengths_to_nm(library, path, unit_of_names(table, names, run));
     }
-    const auto statistics = lines_of_statistics(lines, spectra);
+    const auto statistics = statistics_among(lines, spectra);
     Column marks;
     for (size_t r = 0; r < lines.size(); ++r) {
         std::string& name = lines[r];
         if (!library.wavelengths_nm.empty() && take_line_beside(path, name, spectra[r], library, marks, unit))
             continue;
-        if (statistics.count(r) > 0) {
+        if (statistics[r]) {
             note(library, path, "the line '" + name + "' holds a statistic; it is left out");
             continue;
         }

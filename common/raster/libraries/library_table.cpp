@@ -201,19 +201,27 @@ void refuse_pairs(const Columns& t) {
     if (other > 0 && (t.values.size() - *t.axis) % 2 == 0) refuse_axes(t, other);
 }
 
-/// Numbers of bands behind the wavelengths.
+/// Columns of numbers that count lines or tell samples apart: in front of the wavelengths under any name,
+/// behind them where the name says so.
 void leave_out_numbers(Columns& t) {
     if (!t.axis) return;
-    for (size_t c = *t.axis + 1; c < t.values.size(); ++c) {
-        const bool named = !t.table.head.empty() && !t.head(c).empty();
+    for (size_t c = 0; c < t.values.size(); ++c) {
+        const Column& column = t.values[c];
         constexpr size_t enough = 3;
-        if (!t.used[c] && t.values[c].size() >= enough && counts_lines(t.values[c]) &&
-            (!named || says_number(t.head(c)))) {
-            t.used[c] = true;
-            note(t.library, t.path,
-                 "column " + std::to_string(c + 1) + ", " + t.named(c) +
-                     ", counts the lines; it is left out");
-        }
+        if (t.used[c] || column.size() < enough || !t.all_numbers(c) || !are_whole(column)) continue;
+        const bool named = !t.table.head.empty() && !t.head(c).empty(), in_front = c < *t.axis;
+        const bool called = !named || says_number(t.head(c)) || says_sample(t.head(c));
+        const bool counts = counts_lines(column);
+        const bool one = std::count(column.begin(), column.end(), column.front()) ==
+                         static_cast<std::ptrdiff_t>(column.size());
+        if (counts ? !in_front && !called
+                   : !in_front || !named || !called || (direction(column) == 0 && !one))
+            continue;
+        t.used[c] = true;
+        note(t.library, t.path,
+             "column " + std::to_string(c + 1) + ", " + t.named(c) +
+                 (counts ? ", counts the lines; it is left out"
+                         : ", holds numbers of samples; it is left out"));
     }
 }
 
@@ -309,20 +317,23 @@ void refuse_long_format(const Columns& t) {
                     "', columns='" + names + "', values='" + value + "').to_csv('wide.csv').");
 }
 
-/// Columns of statistics, such as Std and N, where other spectra are left.
+/// Columns of statistics, such as Std, N and "soil Std", where other spectra are left.
 void leave_out_statistics(Columns& t) {
     if (t.own() || t.table.head.empty()) return;
-    std::vector<size_t> found;
-    size_t spectra = 0;
+    std::vector<size_t> spectra;
+    std::vector<std::string> names;
+    std::vector<Column> values;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || !t.has_number(c)) continue;
-        ++spectra;
-        if (says_statistic(t.head(c), t.values[c])) found.push_back(c);
+        spectra.push_back(c);
+        names.push_back(t.head(c));
+        values.push_back(t.values[c]);
     }
-    if (found.size() == spectra) return;
-    for (const size_t c : found) {
-        t.used[c] = true;
-        note(t.library, t.path, "the column " + t.named(c) + " holds a statistic; it is left out");
+    const auto found = statistics_among(names, values);
+    for (size_t k = 0; k < found.size(); ++k) {
+        if (!found[k]) continue;
+        t.used[spectra[k]] = true;
+        note(t.library, t.path, "the column " + t.named(spectra[k]) + " holds a statistic; it is left out");
     }
 }
 

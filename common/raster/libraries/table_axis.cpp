@@ -5,6 +5,7 @@
 #include "raster/metadata/scene_metadata.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace hsi::raster {
@@ -36,6 +37,50 @@ bool overlaps(const Column& column) {
     }
     constexpr size_t enough = 20;
     return column.size() >= enough && 10 * std::max(up, down) >= 9 * (column.size() - 1);
+}
+
+/// What the words of a name say.
+struct Statistic {
+    bool is_one = false; ///< a word of it is of a statistic
+    std::string subject; ///< the words that are left, with a blank behind each: of what spectrum
+};
+
+/// "soilStd" as "soil Std".
+std::string with_words_parted(const std::string& name) {
+    std::string text;
+    for (size_t k = 0; k < name.size(); ++k) {
+        if (k > 0 && std::islower(static_cast<unsigned char>(name[k - 1])) != 0 &&
+            std::isupper(static_cast<unsigned char>(name[k])) != 0)
+            text += ' ';
+        text += name[k];
+    }
+    return text;
+}
+
+Statistic statistic_in(const std::string& name, const Column& values) {
+    Statistic told;
+    const auto words = words_of(with_words_parted(name));
+    const bool interval = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return one_of(word, {"ci", "confidence"});
+    });
+    bool number = false, other = false;
+    for (const std::string& word : words) {
+        const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
+        number |= word == "n";
+        if (one_of(word,
+                   {"std",     "stdev",   "stddev",   "stdv",        "sd",         "deviation", "sem",
+                    "stderr",  "var",     "variance", "error",       "err",        "se",        "sigma",
+                    "rms",     "rmse",    "cv",       "uncertainty", "iqr",        "min",       "max",
+                    "minimum", "maximum", "ci",       "count",       "confidence", "counts",    "variation"}))
+            other = true;
+        else if (word != "n" && !(interval && digits) &&
+                 !one_of(word, {"standard", "dev", "of", "the", "samples", "spectra", "measurements", "value",
+                                "values", "coefficient", "interval", "mean", "avg", "average", "median"}))
+            told.subject += word + " ";
+    }
+    // Not selenium, and not a refractive index.
+    told.is_one = (other && name != "Se") || (number && are_whole(values));
+    return told;
 }
 
 } // namespace
@@ -77,19 +122,43 @@ Said says_wavelengths(const std::string& name) {
 }
 
 bool says_statistic(const std::string& name, const Column& values) {
+    const Statistic told = statistic_in(name, values);
+    return told.is_one && told.subject.empty();
+}
+
+std::vector<bool> statistics_among(const std::vector<std::string>& names, const std::vector<Column>& values) {
+    std::vector<Statistic> told;
+    for (size_t k = 0; k < names.size(); ++k)
+        told.push_back(statistic_in(names[k], values[k]));
+    std::vector<bool> found;
+    for (const Statistic& one : told)
+        found.push_back(one.is_one && (one.subject.empty() ||
+                                       std::any_of(told.begin(), told.end(), [&](const Statistic& other) {
+                                           return !other.is_one && other.subject == one.subject;
+                                       })));
+    if (std::count(found.begin(), found.end(), false) == 0) found.assign(found.size(), false);
+    return found;
+}
+
+bool is_word_for_sample(const std::string& word) {
+    return one_of(word, {"sample",   "samples", "spectrum",   "plot",      "site",     "point",     "pixel",
+                         "id",       "ident",   "identifier", "accession", "lab",      "barcode",   "code",
+                         "specimen", "tree",    "leaf",       "target",    "class",    "roi",       "no",
+                         "nr",       "num",     "number",     "file",      "fid",      "oid",       "uid",
+                         "row",      "line",    "n",          "date",      "year",     "month",     "day",
+                         "doy",      "time",    "label",      "name",      "title",    "replicate", "rep",
+                         "plant",    "lat",     "lon",        "latitude",  "longitude"});
+}
+
+bool says_sample(const std::string& name) {
     const auto words = words_of(name);
-    if (words.size() == 1 && words.front() == "n" && !are_whole(values)) return false;
-    bool statistic = false;
-    for (const auto& word : words) {
-        const bool is_one = one_of(word, {"std", "stdev", "stddev", "stdv", "sd", "deviation", "variance",
-                                          "sem", "stderr", "error", "uncertainty", "sigma", "n", "count",
-                                          "counts", "min", "minimum", "max", "maximum"});
-        if (!is_one &&
-            !one_of(word, {"standard", "dev", "of", "samples", "spectra", "measurements", "value"}))
-            return false;
-        statistic |= is_one;
-    }
-    return statistic;
+    return !words.empty() && std::all_of(words.begin(), words.end(), [](const std::string& word) {
+        return is_word_for_sample(word) ||
+               one_of(word, {"scan",         "scans",   "points",      "pixels",  "record", "measurement",
+                             "measurements", "obs",     "observation", "reading", "step",   "seq",
+                             "sequence",     "counter", "data",        "spectra", "index",  "idx",
+                             "position",     "pos",     "run",         "shot"});
+    });
 }
 
 bool says_number(const std::string& name) {

@@ -24,9 +24,17 @@ bool says_number(const std::string& name);
 /// band, channel and their like are among its words.
 bool says_band(const std::string& name);
 
+/// What names of samples begin with: sample, plot, id, date ...
+bool is_word_for_sample(const std::string& word);
+/// Names of columns that tell samples or measurements apart: Sample, "sample no.", Point, Scan ID.
+bool says_sample(const std::string& name);
+
 /// True for names of statistics of other columns, such as Std, N, Count and Max; N holds whole numbers, and
 /// else is a refractive index.
 bool says_statistic(const std::string& name, const Column& values = {});
+/// Which of the names are of statistics: all of their words say so, or the others are the name of a spectrum
+/// ("soil Std", "sd_soil" next to "soil" or "soil mean"). None where all would be. `values`: one for each.
+std::vector<bool> statistics_among(const std::vector<std::string>& names, const std::vector<Column>& values);
 
 /// 1: rises from line to line, -1: falls, 0: neither.
 int direction(const Column& column);

@@ -100,6 +100,27 @@ Cells cells_of(const std::string& line, char separator) {
     }
 }
 
+/// "1030.5" for "1 030.5", whose blank may be a no-break space; empty where a cell is written in another way.
+std::string without_blanks_of_thousands(const std::string& cell) {
+    std::string text = cell, digits;
+    for (const char* const blank : {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"})
+        for (size_t at; (at = text.find(blank)) != std::string::npos;)
+            text.replace(at, std::char_traits<char>::length(blank), " ");
+    const size_t end = std::min(text.find_first_of(".,"), text.size());
+    size_t group = 0; // digits since the last blank, or the beginning
+    bool parted = false;
+    for (size_t at = text.find_first_of("+-") == 0 ? 1 : 0; at < end; ++at) {
+        const bool digit = text[at] >= '0' && text[at] <= '9';
+        if (!digit && (text[at] != ' ' || group == 0 || (parted && group != 3))) return {};
+        parted |= !digit;
+        group = digit ? group + 1 : 0;
+        if (group > 3) return {};
+    }
+    if (!parted || group != 3) return {};
+    std::erase(text, ' ');
+    return text;
+}
+
 bool is_number_or_empty(const std::string& cell) {
     return is_empty_cell(cell) || std::isfinite(cell_number(cell));
 }
@@ -132,7 +153,11 @@ char separator_of(const std::string& first, const std::string& last) {
         const size_t heads = cells_of(first, separator).size();
         if (cells.size() < 2 || (heads != cells.size() && heads + 1 != cells.size())) continue;
         // "400,5 0,12": the commas are decimal ones, and blanks are between the numbers.
-        if (separator != ' ' && spaced && !all_numbers(cells)) continue;
+        const bool parted =
+            separator == ',' && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+                return cell.find(' ') != std::string::npos;
+            });
+        if (separator != ' ' && spaced && (parted || !all_numbers(cells))) continue;
         if (separator == ' ' && !spaced && !all_numbers({words.begin() + 1, words.end()})) continue;
         return separator;
     }
@@ -290,7 +315,12 @@ void align(const std::string& path, const std::vector<size_t>& lines, TextTable&
 
 } // namespace
 
-double cell_number(const std::string& cell) { return number_with_comma(cell); }
+double cell_number(const std::string& cell) {
+    const double number = number_with_comma(cell);
+    if (!std::isnan(number)) return number;
+    const std::string whole = without_blanks_of_thousands(cell);
+    return whole.empty() ? no_library_value : number_with_comma(whole);
+}
 
 double percent_number(const std::string& cell) {
     if (cell.empty() || cell.back() != '%') return no_library_value;

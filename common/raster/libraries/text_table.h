@@ -33,7 +33,8 @@ SpectrumTable spectrum_table(const std::string& path, const std::string& text,
                              const std::vector<std::string>& needed,
                              const std::vector<std::string>& optional);
 
-/// The number in a cell, with a decimal point or comma, 1.5e-3 or Fortran's 1.5D-03; NaN when it is none.
+/// The number in a cell, with a decimal point or comma, 1.5e-3 or Fortran's 1.5D-03, also with blanks between
+/// thousands (1 030.5); NaN for other texts.
 double cell_number(const std::string& cell);
 /// 0.1 for "10 %" and "10%"; NaN for what has no such sign.
 double percent_number(const std::string& cell);
