@@ -249,7 +249,7 @@ tool::Work work_of(const stream::CubeShape& scene) {
     tool::Work work;
     work.cpu_reads = 3 * bytes;
     work.device_reads = bytes;
-    work.add(tool::cost::target_search, bytes);
+    work.add(atdca::cost::search, bytes);
     return work;
 }
 

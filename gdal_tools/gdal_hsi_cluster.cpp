@@ -233,8 +233,8 @@ std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const s
     tool::Work work;
     work.cpu_reads = work.device_reads = values * 4;
     work.writes_after = static_cast<double>(shape.pixels());
-    work.add(tool::cost::cluster_distance, values * clusters * iterations);
-    work.add(tool::cost::cluster_sums, values);
+    work.add(cluster::cost::distance, values * clusters * iterations);
+    work.add(cluster::cost::sums, values);
     return tool::choose_devices(run, "cluster", work, 1);
 }
 

@@ -39,16 +39,16 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
     work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
     if (s.local()) {
         const detect::Ring ring{s.window[0], s.window[1], nullptr};
-        work.add(tool::cost::local_score, passes * pixels * detect::local_cost(scene.bands, ring),
+        work.add(detect::cost::local, passes * pixels * detect::local_cost(scene.bands, ring),
                  passes * pixels * detect::local_products(scene.bands, ring));
         return work;
     }
     const double values = passes * pixels * b;
-    work.add(tool::cost::score, values * scores);
-    if (s.method == Method::sid) work.add(tool::cost::score_logarithms, values);
-    if (s.method == Method::ace || s.method == Method::rx) work.add(tool::cost::score_matrix, values * b);
+    work.add(detect::cost::score, values * scores);
+    if (s.method == Method::sid) work.add(detect::cost::logarithms, values);
+    if (s.method == Method::ace || s.method == Method::rx) work.add(detect::cost::matrix, values * b);
     if (detect::has_background(s.method)) {
-        const double background = tool::cost::background.core * pixels * b * b;
+        const double background = detect::cost::background.core * pixels * b * b;
         work.cpu_reads += bytes;
         work.device_reads += bytes;
         work.core_seconds += background;

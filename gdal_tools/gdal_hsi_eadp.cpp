@@ -265,9 +265,8 @@ class Profiling {
             sweeps += stage.degree;
         work.writes_after = values * (1 + m_settings.eadp.copies()) * 4;
         tool::Work diffusion;
-        diffusion.add(tool::cost::eadp_value, values);
-        diffusion.add(tool::cost::eadp_sweep, values * sweeps * (1 + m_settings.eadp.copies()),
-                      values * sweeps);
+        diffusion.add(eadp::cost::value, values);
+        diffusion.add(eadp::cost::sweep, values * sweeps * (1 + m_settings.eadp.copies()), values * sweeps);
         work.core_seconds += diffusion.core_seconds;
         work.device_seconds += diffusion.device_seconds;
         if (writes_beside()) work.seconds_beside = diffusion.core_seconds;

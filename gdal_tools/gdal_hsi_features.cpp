@@ -206,7 +206,7 @@ tool::Work work_of(const Settings& s, const Plan& plan, const raster::RasterSour
                   (s.output == features::Output::removed
                        ? static_cast<double>(plan.bands.size())
                        : static_cast<double>(features::measures * plan.ranges.size()));
-    work.add(tool::cost::continuum, pixels * values);
+    work.add(features::cost::continuum, pixels * values);
     return work;
 }
 

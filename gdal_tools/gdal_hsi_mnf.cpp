@@ -108,7 +108,7 @@ void run_mnf(tool::Run& run, const Settings& settings) {
     const int made = settings.inverse ? model.band_count() : settings.components;
     const auto work = tools::projection_work(source->shape(), made,
                                              settings.apply_file.empty() && settings.statistics.empty(),
-                                             tool::cost::noise_and_signal);
+                                             mnf::cost::noise_and_signal);
     tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
                                   pca::make_cpu_backend);
     if (settings.apply_file.empty())

@@ -143,7 +143,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) + 2 * scene_bytes;
     work.writes = static_cast<double>(shape.float_bytes());
-    work.add(tool::cost::mrf, turns);
+    work.add(sahic::cost::mrf, turns);
     return work;
 }
 

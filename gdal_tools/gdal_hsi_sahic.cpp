@@ -165,8 +165,8 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = trained ? 2 * bytes : bytes;
     work.writes = static_cast<double>(scene.pixels());
-    work.add(tool::cost::mrf, turns);
-    work.add(tool::cost::classifier, values * scene.bands);
+    work.add(sahic::cost::mrf, turns);
+    work.add(sahic::cost::classifier, values * scene.bands);
     return work;
 }
 

@@ -136,9 +136,9 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
     work.cpu_reads = work.device_reads = 2 * bytes;
     work.writes = options.cube ? bytes : 0;
     const double values = static_cast<double>(shape.pixels()) * shape.bands;
-    work.add(tool::cost::spp_value, values);
-    work.add(tool::cost::spp_angle, values * (area - 1) / 2); // each value takes part in so many
-    work.add(tool::cost::spp_window, bytes * area);
+    work.add(spp::cost::value, values);
+    work.add(spp::cost::angle, values * (area - 1) / 2); // each value takes part in so many
+    work.add(spp::cost::window, bytes * area);
     return work;
 }
 

@@ -61,7 +61,7 @@ tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = static_cast<double>(shape.pixels());
-    work.add(tool::cost::svm_kernel, products);
+    work.add(svm::cost::kernel, products);
     return work;
 }
 

@@ -155,8 +155,8 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = pixels * 4 * (p + (s.unmix.rmse ? 1 : 0));
-    work.add(tool::cost::unmix_product, products);
-    work.add(tool::cost::unmix_round, pixels * rounds * p * p);
+    work.add(unmix::cost::product, products);
+    work.add(unmix::cost::round, pixels * rounds * p * p);
     return work;
 }
 
@@ -404,11 +404,11 @@ tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpec
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) * (noise ? 2 : 1);
     work.writes = pixels * 4 * static_cast<double>(classes * (s.deviation.empty() ? 1 : 2));
-    work.add(tool::cost::draw_product,
+    work.add(unmix::cost::draw_product,
              noise ? values * draws * p : values * static_cast<double>(library.names.size()),
              values * draws * p);
-    if (noise) work.add(tool::cost::draw_noise, values * draws);
-    work.add(tool::cost::draw_round, pixels * draws * p * p * p);
+    if (noise) work.add(unmix::cost::draw_noise, values * draws);
+    work.add(unmix::cost::draw_round, pixels * draws * p * p * p);
     return work;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/rect.h"
 #include "raster/band_choice.h"
@@ -99,7 +100,7 @@ class RasterSource final : public stream::CubeSource {
         int64_t halo = 0;
         std::string kept;        ///< stream::ComputedSource::kept(); empty: computed anew by every reader
         bool on_devices = false; ///< by compute_links_on()
-        int bands_before = 0, bands = 0; ///< of what it is computed from, and of itself
+        Cost per_pixel;          ///< stream::LinkWork::per_pixel
     };
     std::vector<ChainLink> chain() const;
     /// While no reader is open: the links of the chain that have code for devices compute on these from now

@@ -4,6 +4,7 @@
 // halo around it, so that the halos of a chain add up.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/json.h"
 #include "stream/kept_lines.h"
@@ -32,6 +33,7 @@ struct LinkWork {
     /// with these as a further, last output, and one that makes its first output of the bands behind and of
     /// these numbers as further bands, without a neighbourhood. Null: there are none.
     std::shared_ptr<Operation> finding, repeating;
+    Cost per_pixel; ///< what computing a pixel takes
     /// A value takes far longer to compute than to be written to a file and read again.
     bool dear = false;
     /// Makes the same operation of devices, from its module; empty: there is none of these. Throws Error
@@ -77,6 +79,7 @@ class ComputedSource final : public CubeSource {
 
     /// Of this link alone, while its numbers are not there.
     int64_t halo() const { return m_work.operation->halo(); }
+    const Cost& per_pixel() const { return m_work.per_pixel; }
 
     /// Before any reader is opened, once: of `most` bytes, what this link takes to keep what it computes from
     /// now on. It keeps a pixel's few numbers where it has such, and with a store all values: in memory, or,

@@ -172,31 +172,9 @@ void add_links(const Run& run, Work& work) {
         const auto chain = source->chain();
         const auto bytes = static_cast<double>(source->shape().float_bytes());
         const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
-        for (const auto& link : chain) {
-            const double values = static_cast<double>(source->shape().pixels()) * link.bands_before;
-            const auto each_pass = [&](const Cost& cost, double units) {
-                work.add(cost, units * on_core, units * on_device);
-            };
-            if (link.operation == "spp") {
-                const auto side = static_cast<double>(2 * link.halo + 1), area = side * side;
-                each_pass(cost::spp_value, values);
-                each_pass(cost::spp_angle, values * (area - 1) / 2);
-                each_pass(cost::spp_window, 4 * values * area);
-            } else if (link.operation == "svm") {
-                constexpr double vectors = 200; // of an ordinary model
-                each_pass(cost::svm_kernel, values * vectors);
-            } else if (link.operation == "unmix") {
-                each_pass(cost::unmix_product, values * link.bands);
-            } else if (link.operation == "features") {
-                each_pass(cost::continuum, values);
-            } else if (link.operation == "resample") {
-                constexpr double weights = 6; // of an ordinary band
-                each_pass(cost::projection,
-                          weights * static_cast<double>(source->shape().pixels()) * link.bands);
-            } else {
-                each_pass(cost::projection, values * link.bands);
-            }
-        }
+        const auto pixels = static_cast<double>(source->shape().pixels());
+        for (const auto& link : chain)
+            work.add(link.per_pixel, pixels * on_core, pixels * on_device);
         if (!chain.empty()) return; // the scene; others are read once
     }
 }

@@ -6,6 +6,7 @@
 // own.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/process_owner.h"
@@ -93,41 +94,6 @@ void set_device_memory(stream::PassOptions& pass, uint64_t bytes);
 
 // What algorithms cost
 // ----------------------------------------------------------------------------------------------------------
-
-/// Seconds that a unit of work takes: one core, one device. Measured with AVX2 at 2.4 GHz and on an NVIDIA
-/// H200 (docs/measurements_runs.md). A value is a number of the scene, or of a component.
-struct Cost {
-    double core, device;
-};
-namespace cost {
-inline constexpr Cost covariance{2.3e-11, 8e-14};       ///< PCA: a pixel and pair of bands
-inline constexpr Cost noise_and_signal{6e-11, 2.9e-13}; ///< MNF: a pixel and pair of bands
-inline constexpr Cost projection{1e-10, 3e-13};         ///< a value and a component
-inline constexpr Cost spp_value{1.8e-9, 0};             ///< a value
-inline constexpr Cost spp_angle{0.09e-9, 0};            ///< a value and an angle that it takes part in
-inline constexpr Cost spp_window{0, 2.5e-14};           ///< a byte of the scene and a pixel of the window
-inline constexpr Cost score{2e-10, 1.3e-12};            ///< detection: a value and a target
-inline constexpr Cost score_logarithms{2.3e-9, 3e-11};  ///< a value, SID
-inline constexpr Cost score_matrix{1.3e-11, 3e-13};     ///< a value and a band, ACE and RX
-inline constexpr Cost local_score{6.7e-11, 3.2e-13};    ///< a unit of detect::local_cost(), local_products()
-inline constexpr Cost background{2.7e-11, 0};           ///< a pixel and pair of bands, by the CPU throughout
-inline constexpr Cost eadp_value{5e-8, 3e-10};          ///< a value
-inline constexpr Cost eadp_sweep{4e-10, 2e-12};         ///< a value and a sweep over it
-inline constexpr Cost svm_kernel{1.9e-10, 1.5e-13};     ///< a value and a support vector
-inline constexpr Cost unmix_product{4.5e-10, 3e-13};    ///< a value and an endmember
-inline constexpr Cost unmix_round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
-inline constexpr Cost draw_product{7e-11, 3e-13};       ///< unmixing with draws: a value and a spectrum
-inline constexpr Cost draw_noise{2.7e-9, 5e-12};        ///< a value and a draw
-inline constexpr Cost draw_round{7e-10, 1e-11};         ///< a pixel, a draw and the cube of its spectra
-inline constexpr Cost cluster_distance{3e-11, 1e-13};   ///< a value, a centre and an iteration
-inline constexpr Cost cluster_sums{8e-9, 2e-11};        ///< a value: all of them once, and what moves later
-inline constexpr Cost continuum{8e-9, 2e-11};           ///< a value of a range: its hull and ratio
-inline constexpr Cost feature_fit{1.3e-10, 1e-12};      ///< a value of a feature's range
-inline constexpr Cost column_filter{3.5e-11, 6e-13};    ///< a value and a band: a column's background
-inline constexpr Cost classifier{4e-10, 1e-12};         ///< SAHIC: a value and a class
-inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class and an iteration
-inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count
-} // namespace cost
 
 /// Seconds that a core takes to undo, and to make, the compression of a byte of samples: floats with noise,
 /// at the levels that are taken when nobody says one. 0 for what is not known. Of GDAL's and HDF5's words.

@@ -175,8 +175,8 @@ tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * 4 * values;
     work.writes = static_cast<double>(scene.shape().pixels()) * 4 * scores * (s.depth.empty() ? 1 : 2);
-    work.add(tool::cost::continuum, passes * values);
-    work.add(tool::cost::feature_fit, passes * values * scores);
+    work.add(features::cost::continuum, passes * values);
+    work.add(features::cost::fit, passes * values * scores);
     return work;
 }
 

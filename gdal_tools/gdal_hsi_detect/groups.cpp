@@ -118,10 +118,10 @@ tool::Work work_of_groups(const Settings& s, const raster::RasterSource& scene, 
     work.device_reads = 4 * values;
     work.cpu_reads = reads * work.device_reads;
     work.writes = 4 * static_cast<double>(shape.pixels()) * scores;
-    work.add(tool::cost::column_filter, rounds * values * shape.bands);
-    work.add(tool::cost::score, rounds * values * scores);
+    work.add(detect::cost::column_filter, rounds * values * shape.bands);
+    work.add(detect::cost::score, rounds * values * scores);
     if (s.method == Method::ace || s.method == Method::rx)
-        work.add(tool::cost::score_matrix, rounds * values * shape.bands);
+        work.add(detect::cost::matrix, rounds * values * shape.bands);
     return work;
 }
 

@@ -102,7 +102,7 @@ void detect_among_components(tool::Run& run, const Settings& s,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
     const bool scans = s.mnf_model.empty();
     const int components = s.tuned_components > 0 ? s.tuned_components : std::min(source->shape().bands, 20);
-    auto work = tools::projection_work(source->shape(), components, scans, tool::cost::noise_and_signal);
+    auto work = tools::projection_work(source->shape(), components, scans, mnf::cost::noise_and_signal);
     work.writes =
         static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
     if (scans) work.device_reads *= 2; // the filter is not where the statistics have left the scene

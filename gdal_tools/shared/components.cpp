@@ -16,7 +16,7 @@
 namespace hsi::tools {
 
 tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
-                           const tool::Cost& statistics) {
+                           const Cost& statistics) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double products = scan ? pixels * scene.bands * scene.bands : 0,
                  projected = pixels * scene.bands * components;
@@ -25,7 +25,7 @@ tool::Work projection_work(const stream::CubeShape& scene, int components, bool 
     work.device_reads = bytes;
     work.writes = pixels * components * 4;
     work.add(statistics, products);
-    work.add(tool::cost::projection, projected);
+    work.add(pca::cost::projection, projected);
     return work;
 }
 

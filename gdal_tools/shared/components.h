@@ -31,7 +31,7 @@ using PcaComputing = tool::Computing<pca::Backend>;
 
 /// Statistics, which cost so much a pixel and pair of bands, and projection, or the projection alone.
 tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
-                           const tool::Cost& statistics = tool::cost::covariance);
+                           const Cost& statistics = pca::cost::covariance);
 
 /// -nc as given, or 7 and no more than there are; throws UsageError naming the range.
 int component_count(int asked, bool given, int bands);

@@ -11,6 +11,7 @@
 // defines in double precision, whatever the tiles, threads and device.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "stream/pipeline.h"
 
@@ -20,6 +21,12 @@
 #include <vector>
 
 namespace hsi::atdca {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost search{1.5e-9, 5e-12}; ///< a byte of the scene; targets hardly count
+inline constexpr Cost angle{1e-10, 3e-13};   ///< a value and a target of a map
+} // namespace cost
 
 enum class Method { osp, gs };
 /// GS only. absolute: the greatest |p.x|; sign: the greatest p.x, as the paper's Algorithm 2 is printed;

@@ -12,6 +12,7 @@
 // neither tiles nor threads nor ranks change a bit.
 #pragma once
 
+#include "core/cost.h"
 #include "core/pixel_numbers.h"
 #include "stream/pipeline.h"
 
@@ -23,6 +24,12 @@
 #include <vector>
 
 namespace hsi::cluster {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost distance{3e-11, 1e-13}; ///< a value, a centre and an iteration
+inline constexpr Cost sums{8e-9, 2e-11};      ///< a value: all of them once, and what moves later
+} // namespace cost
 
 enum class Distance { euclidean, angle };
 

@@ -28,6 +28,7 @@
 // change a bit.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "math/exact_sum.h"
@@ -42,6 +43,16 @@
 #include <vector>
 
 namespace hsi::detect {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost score{2e-10, 1.3e-12};         ///< a value and a target
+inline constexpr Cost logarithms{2.3e-9, 3e-11};     ///< a value, SID
+inline constexpr Cost matrix{1.3e-11, 3e-13};        ///< a value and a band, ACE and RX
+inline constexpr Cost local{6.7e-11, 3.2e-13};       ///< a unit of local_cost(), local_products()
+inline constexpr Cost background{2.7e-11, 0};        ///< a pixel and pair of bands, by the CPU throughout
+inline constexpr Cost column_filter{3.5e-11, 6e-13}; ///< a value and a band: a column's background
+} // namespace cost
 
 enum class Method { sam, sid, mf, cem, ace, rx };
 

@@ -17,6 +17,7 @@
 // alike.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "stream/band_writer.h"
@@ -30,6 +31,12 @@
 #include <vector>
 
 namespace hsi::eadp {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost value{5e-8, 3e-10};  ///< a value
+inline constexpr Cost sweep{4e-10, 2e-12}; ///< a value and a sweep over it
+} // namespace cost
 
 enum class Diffusivity { g1, g2, g3 };
 enum class Evolution { independent, cascade, incremental };

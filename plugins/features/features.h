@@ -13,6 +13,7 @@
 // processor changes a bit.
 #pragma once
 
+#include "core/cost.h"
 #include "stream/operation.h"
 
 #include <cstddef>
@@ -21,6 +22,12 @@
 #include <vector>
 
 namespace hsi::features {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost continuum{8e-9, 2e-11}; ///< a value of a range: its hull and ratio
+inline constexpr Cost fit{1.3e-10, 1e-12};    ///< a value of a feature's range
+} // namespace cost
 
 /// A range, in which the spectrum has a continuum of its own.
 struct Range {

@@ -213,6 +213,10 @@ Make read_displacement(const Settings& s) {
     if (options.window % 2 == 0) s.fail("'window' is an even number");
     return [options, centroid = s.band_numbers("centroid")] {
         Made work(spp::make_displacement(options, centroid));
+        const auto bands = static_cast<double>(centroid.size()),
+                   area = static_cast<double>(options.window) * options.window;
+        work.per_pixel = spp::cost::value * bands + spp::cost::angle * (bands * (area - 1) / 2) +
+                         spp::cost::window * (4 * bands * area);
         work.finding = spp::make_finding_displacement(options.window, centroid);
         work.repeating = spp::make_repeated_displacement(centroid);
         work.on_devices = by_backend<spp::Backend>(
@@ -230,6 +234,7 @@ Make read_transform(const Settings& s) {
     t.zero_is_invalid = s.yes("zero_is_invalid");
     return [t] {
         Made work(pca::make_transform(t));
+        work.per_pixel = pca::cost::projection * (static_cast<double>(t.inputs) * t.outputs);
         work.on_devices =
             by_backend<pca::Backend>("pca", [t](pca::Backend& backend) { return backend.make_transform(t); });
         return work;
@@ -251,6 +256,8 @@ Make read_unmixing(const Settings& s) {
     unmix::check_endmembers(endmembers, options.method);
     return [options, endmembers] {
         Made work = dear(Made(unmix::make_unmixing(endmembers, options)));
+        work.per_pixel = unmix::cost::product *
+                         static_cast<double>(endmembers.spectra.size() * endmembers.spectra.front().size());
         work.on_devices = by_backend<unmix::Backend>(
             "unmix", [=](unmix::Backend& backend) { return backend.make_unmixing(endmembers, options); });
         return work;
@@ -260,6 +267,16 @@ Make read_unmixing(const Settings& s) {
 constexpr std::pair<const char*, detect::Method> detect_methods[] = {
     {"sam", detect::Method::sam}, {"sid", detect::Method::sid}, {"mf", detect::Method::mf},
     {"cem", detect::Method::cem}, {"ace", detect::Method::ace}, {"rx", detect::Method::rx}};
+
+/// As gdal_hsi_detect counts it.
+Cost cost_of(const detect::Detector& d) {
+    const auto used = static_cast<double>(d.used.size());
+    Cost cost = detect::cost::score * (used * std::max(d.targets, 1));
+    if (d.method == detect::Method::sid) cost = cost + detect::cost::logarithms * used;
+    if (d.method == detect::Method::ace || d.method == detect::Method::rx)
+        cost = cost + detect::cost::matrix * (used * used);
+    return cost;
+}
 
 Make read_detection(const Settings& s) {
     detect::Detector d;
@@ -278,6 +295,7 @@ Make read_detection(const Settings& s) {
     d.deviation = s.numbers("deviation", sizes.deviation, {0, Span().most});
     return [d] {
         Made work(detect::make_detection(d, {}));
+        work.per_pixel = cost_of(d);
         work.on_devices = by_backend<detect::Backend>(
             "detect", [=](detect::Backend& backend) { return backend.make_detection(d, {}); });
         return work;
@@ -290,6 +308,8 @@ Make read_svm(const Settings& s) {
     s.check_bands(static_cast<size_t>(model->features()));
     return [model] {
         Made work = dear(Made(svm::make_classification(model, {})));
+        work.per_pixel = svm::cost::kernel * (static_cast<double>(model->features()) *
+                                              static_cast<double>(model->vector_count()));
         work.on_devices = by_backend<svm::Backend>(
             "svm", [=](svm::Backend& backend) { return backend.make_classification(model, {}); });
         return work;
@@ -304,6 +324,8 @@ Make read_mlr(const Settings& s) {
     options.map = true;
     return [model, options, scene = s.scene] {
         Made work = dear(Made(sahic::make_spectral_pass(model, options, scene.samples, scene.lines)));
+        work.per_pixel =
+            sahic::cost::classifier * (static_cast<double>(model->features()) * model->class_count());
         work.on_devices = by_backend<sahic::Backend>("sahic", [=](sahic::Backend& backend) {
             return backend.make_spectral_pass(model, options, scene.samples, scene.lines);
         });
@@ -319,6 +341,7 @@ Make read_nearest(const Settings& s) {
     s.count_is("count", spectra.size());
     return [options, spectra] {
         Made work(atdca::make_classification(spectra, options));
+        work.per_pixel = atdca::cost::angle * static_cast<double>(spectra.size() * spectra.front().size());
         work.on_devices = by_backend<atdca::Backend>(
             "atdca", [=](atdca::Backend& backend) { return backend.make_classification(spectra, options); });
         return work;
@@ -338,6 +361,9 @@ Make read_resampling(const Settings& s) {
     });
     return [inputs = s.scene.bands, bands] {
         Made work(resample::make_resampling(inputs, bands));
+        for (const auto& band : bands)
+            work.per_pixel =
+                work.per_pixel + resample::cost::weight * static_cast<double>(band.weights.size());
         work.on_devices = by_backend<resample::Backend>(
             "resample", [=](resample::Backend& backend) { return backend.make_resampling(inputs, bands); });
         return work;
@@ -362,6 +388,8 @@ Make read_features(const Settings& s) {
     });
     return [inputs = s.scene.bands, ranges, output] {
         Made work = dear(Made(features::make_features(inputs, ranges, output)));
+        for (const auto& range : ranges)
+            work.per_pixel = work.per_pixel + features::cost::continuum * static_cast<double>(range.x.size());
         work.on_devices = by_backend<features::Backend>("features", [=](features::Backend& backend) {
             return backend.make_features(inputs, ranges, output);
         });

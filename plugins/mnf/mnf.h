@@ -13,6 +13,7 @@
 // magnitude is positive.
 #pragma once
 
+#include "core/cost.h"
 #include "model/classes.h"
 #include "pca/pca.h"
 #include "stream/statistics_scan.h"
@@ -22,6 +23,11 @@
 #include <vector>
 
 namespace hsi::mnf {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost noise_and_signal{6e-11, 2.9e-13}; ///< a pixel and pair of bands
+} // namespace cost
 
 /// What a fit finds, and all that another scene needs to be projected in the same way: n bands and as many
 /// components. `mean` is always there.

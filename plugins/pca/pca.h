@@ -6,6 +6,7 @@
 // sign of a loading vector is fixed so that its entry of greatest magnitude is positive.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "model/classes.h"
 #include "stream/operation.h"
@@ -17,6 +18,12 @@
 #include <vector>
 
 namespace hsi::pca {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost covariance{2.3e-11, 8e-14}; ///< a pixel and pair of bands
+inline constexpr Cost projection{1e-10, 3e-13};   ///< a value and a component
+} // namespace cost
 
 struct FitOptions {
     int components = 7;  ///< 1..bands

@@ -6,6 +6,7 @@
 // tile, thread or width of a register changes a bit.
 #pragma once
 
+#include "core/cost.h"
 #include "math/resampling.h"
 #include "stream/operation.h"
 
@@ -14,6 +15,11 @@
 #include <vector>
 
 namespace hsi::resample {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost weight{1e-10, 3e-13}; ///< a pixel and a band of the scene that a new band takes part of
+} // namespace cost
 
 /// Counts of the pass; complete after it.
 class Resampling : public stream::Operation {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "core/host_memory.h"
 #include "model/classes.h"
@@ -31,6 +32,12 @@ class JointMemory;
 } // namespace hsi
 
 namespace hsi::sahic {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost classifier{4e-10, 1e-12}; ///< a value and a class
+inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< a pixel, a class and an iteration
+} // namespace cost
 
 // ---- The spectral model -------------------------------------------------------------------------------
 

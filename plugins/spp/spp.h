@@ -10,6 +10,7 @@
 // exist; a pixel without any has alpha 0. Invalid pixels come out as NaN.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "stream/operation.h"
 
@@ -17,6 +18,13 @@
 #include <vector>
 
 namespace hsi::spp {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost value{1.8e-9, 0};   ///< a value
+inline constexpr Cost angle{0.09e-9, 0};  ///< a value and an angle that it takes part in
+inline constexpr Cost window{0, 2.5e-14}; ///< a byte of the scene and a pixel of the window
+} // namespace cost
 
 inline constexpr int min_window = 3, max_window = 63;
 

@@ -10,6 +10,7 @@
 // therefore those of svm_predict, for every pixel.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "model/classes.h"
 #include "stream/operation.h"
@@ -20,6 +21,11 @@
 #include <vector>
 
 namespace hsi::svm {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost kernel{1.9e-10, 1.5e-13}; ///< a value and a support vector
+} // namespace cost
 
 using model::ModelClass; ///< weight: a factor of C
 

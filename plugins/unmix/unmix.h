@@ -14,6 +14,7 @@
 // bit.
 #pragma once
 
+#include "core/cost.h"
 #include "core/cuda_module.h"
 #include "math/exact_sum.h"
 #include "stream/operation.h"
@@ -24,6 +25,15 @@
 #include <vector>
 
 namespace hsi::unmix {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost product{4.5e-10, 3e-13};    ///< a value and an endmember
+inline constexpr Cost round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
+inline constexpr Cost draw_product{7e-11, 3e-13}; ///< with draws: a value and a spectrum
+inline constexpr Cost draw_noise{2.7e-9, 5e-12};  ///< a value and a draw
+inline constexpr Cost draw_round{7e-10, 1e-11};   ///< a pixel, a draw and the cube of its spectra
+} // namespace cost
 
 enum class Method { ucls, nnls, scls, fcls };
 

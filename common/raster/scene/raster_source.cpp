@@ -814,7 +814,7 @@ std::vector<RasterSource::ChainLink> RasterSource::chain() const {
     const char* const kept = computed != nullptr ? computed->kept() : nullptr;
     links.push_back({m->computed->link.operation, computed != nullptr ? computed->halo() : 0,
                      kept != nullptr ? kept : std::string(), computed != nullptr && computed->on_devices(),
-                     m->computed->behind->shape().bands, m->computed->cube->shape().bands});
+                     computed != nullptr ? computed->per_pixel() : Cost()});
     return links;
 }
 

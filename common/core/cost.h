@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Seconds that a unit of work takes on one core and on one device. A room states the costs of its algorithm
+// next to its operations; a tool and a link multiply them by units, and -device auto compares the sums
+// (tool/resources.h).
+#pragma once
+
+namespace hsi {
+
+/// Measured with AVX2 at 2.4 GHz and on an NVIDIA H200 (docs/measurements_runs.md). A "value" is a number of
+/// the scene, or of a component.
+struct Cost {
+    double core = 0, device = 0;
+};
+
+constexpr Cost operator*(const Cost& cost, double units) { return {cost.core * units, cost.device * units}; }
+constexpr Cost operator+(const Cost& a, const Cost& b) { return {a.core + b.core, a.device + b.device}; }
+
+} // namespace hsi
