@@ -13,9 +13,9 @@
 #include "shared/second_scene.h"
 #include "shared/target_search.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

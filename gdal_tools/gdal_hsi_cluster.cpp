@@ -13,8 +13,8 @@
 #include "stream/empty_source.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

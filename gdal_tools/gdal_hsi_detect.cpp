@@ -14,7 +14,7 @@
 #include "shared/scene_and_library.h"
 #include "shared/scene_statistics.h"
 #include "tool/definition.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <cstddef>

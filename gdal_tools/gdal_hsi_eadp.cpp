@@ -10,8 +10,8 @@
 #include "shared/scene_statistics.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

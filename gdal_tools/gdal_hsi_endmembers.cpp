@@ -14,8 +14,8 @@
 #include "shared/target_search.h"
 #include "stream/statistics_sums.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 

@@ -9,8 +9,8 @@
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

@@ -11,7 +11,7 @@
 #include "shared/scene_statistics.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

@@ -8,7 +8,7 @@
 #include "shared/components.h"
 #include "shared/scene_statistics.h"
 #include "tool/definition.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <cstdio>

@@ -13,8 +13,8 @@
 #include "stream/copy_operation.h"
 #include "tool/definition.h"
 #include "tool/execute.h"
+#include "tool/memory_plan.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <unistd.h>

@@ -15,8 +15,8 @@
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

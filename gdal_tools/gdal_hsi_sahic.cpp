@@ -20,9 +20,9 @@
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -340,8 +340,7 @@ void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
-        options.lanes =
-            std::min(options.lanes, tool::most_lanes_a_device * static_cast<int>(computing.devices().size()));
+        options.limit.most = tool::most_lanes_a_device * static_cast<int>(computing.devices().size());
     return options;
 }
 

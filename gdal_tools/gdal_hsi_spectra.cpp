@@ -18,8 +18,8 @@
 #include "spectra/spectra.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/memory_plan.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

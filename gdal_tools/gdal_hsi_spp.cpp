@@ -10,8 +10,8 @@
 #include "spp/spp.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <unistd.h>

@@ -17,9 +17,9 @@
 #include "tool/execute.h"
 #include "tool/follow.h"
 #include "tool/mask.h"
+#include "tool/memory_plan.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <unistd.h>

@@ -9,10 +9,10 @@
 #include "svm/svm.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/follow.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@
 #include "svm/svm_train.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/words.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 #include "raster/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Seconds that a unit of work takes on one core and on one device. A room states the costs of its algorithm
 // next to its operations; a tool and a link multiply them by units, and -device auto compares the sums
-// (tool/resources.h).
+// (tool/costs.h).
 #pragma once
 
 namespace hsi {

@@ -415,14 +415,6 @@ void add_up(parallel::Group& ranks, PassReport& report, double waited) {
 
 namespace {
 
-/// Those wanted, or of a raw scene as many as it is worth.
-int lanes_of(const PassOptions& options, const CubeShape& shape, bool raw) {
-    if (!raw || options.bytes_worth_a_lane == 0) return options.lanes;
-    const uint64_t worth = std::max(static_cast<uint64_t>(options.least_lanes),
-                                    shape.float_bytes() / options.bytes_worth_a_lane);
-    return worth < static_cast<uint64_t>(options.lanes) ? static_cast<int>(worth) : options.lanes;
-}
-
 /// `source` and `operation` must outlive it.
 TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
@@ -443,8 +435,8 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.kept_lines = layout.kept_lines;
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
-    request.lanes = lanes_of(options, shape,
-                             reader == 0 && (source.window_bytes(1, 1) == 0 || source.computes_on() >= 0));
+    const bool raw = reader == 0 && (source.window_bytes(1, 1) == 0 || source.computes_on() >= 0);
+    request.lanes = worker_count(options.lanes, raw ? shape.float_bytes() : 0, options.limit);
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();

@@ -11,6 +11,7 @@
 #include "core/cancel.h"
 #include "core/tile_plan.h"
 #include "stream/operation.h"
+#include "stream/worker_count.h"
 
 #include <functional>
 #include <string>
@@ -52,8 +53,7 @@ struct PassOptions {
     uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
     uint64_t asked_memory = 0;  ///< -memory, of which `memory` is what is left; 0: not known. For messages
     uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
-    uint64_t bytes_worth_a_lane = 0; ///< fewer lanes for a raw scene, one for each so many bytes; 0: all
-    int least_lanes = 1;             ///< of these
+    WorkerLimit limit;          ///< fewer lanes than are wanted
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
     bool outputs_on_device = false; ///< the sinks lie where the operation puts them; run_pass() asks them

@@ -5,8 +5,9 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/sample_convert.h"
-#include "tool/resources.h"
+#include "tool/memory_plan.h"
 #include "tool/words.h"
+#include "tool/workers.h"
 
 #include <gdal.h>
 

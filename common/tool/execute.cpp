@@ -18,6 +18,7 @@
 #include "raster/scene_document.h"
 #include "raster/side_files.h"
 #include "raster/text_output.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "raster/labels.h"
-#include "tool/resources.h"
+#include "tool/memory_plan.h"
 
 #include <algorithm>
 #include <cstdint>

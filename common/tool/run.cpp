@@ -12,6 +12,7 @@
 #include "parallel/ranks.h"
 #include "raster/drivers.h"
 #include "raster/side_files.h"
+#include "tool/devices.h"
 #include "tool/mask.h"
 #include "tool/words.h"
 

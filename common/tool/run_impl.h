@@ -8,7 +8,7 @@
 #include "tool/definition.h"
 #include "tool/execute.h"
 #include "tool/host.h"
-#include "tool/resources.h"
+#include "tool/memory_plan.h"
 #include "tool/run.h"
 
 #include <chrono>

@@ -14,8 +14,8 @@
 #include "stream/copy_operation.h"
 #include "stream/stacked_source.h"
 #include "tool/definition.h"
+#include "tool/memory_plan.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 
 #include <algorithm>
 #include <array>

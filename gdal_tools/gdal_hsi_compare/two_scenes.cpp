@@ -10,9 +10,9 @@
 #include "raster/raster_source.h"
 #include "stream/stacked_source.h"
 #include "stream/value_parts.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include "gdal_hsi_detect/targets.h"
 #include "raster/raster_source.h"
 #include "shared/scene_statistics.h"
-#include "tool/resources.h"
 
 #include <cstddef>
 #include <memory>

@@ -13,7 +13,7 @@
 #include "math/continuum.h"
 #include "raster/raster_source.h"
 #include "shared/spectral_bands.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <algorithm>

@@ -15,8 +15,8 @@
 #include "raster/raster_source.h"
 #include "stream/empty_source.h"
 #include "stream/resident_source.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -99,12 +99,6 @@ std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
     if (!tool::run_pass(run, *kept, filling, {}, pass)) return source;
     kept->seal();
     return kept;
-}
-
-/// On a device few lanes with wide tiles: each has buffers there, and many groups at a time keep it busy.
-int column_lanes(const stream::PassOptions& pass, const stream::CubeShape& shape) {
-    const auto worth = static_cast<int>(shape.float_bytes() / std::max<uint64_t>(pass.bytes_worth_a_lane, 1));
-    return std::min(pass.lanes, std::max(pass.least_lanes, worth));
 }
 
 /// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
@@ -345,7 +339,8 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         const Scoring scoring{*cube, make, [&](const std::string& name, double share) {
                                   auto pass = computing.pass(name, share);
                                   if (computing.on_devices())
-                                      pass.lanes = column_lanes(pass, source->shape());
+                                      pass.lanes = stream::worker_count(
+                                          pass.lanes, source->shape().float_bytes(), pass.limit);
                                   if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
                                   pass = without_mask(mask, std::move(pass));
                                   set_column_tiles(s, *cube, *make(decision), pass);

@@ -15,8 +15,8 @@
 #include "raster/raster_source.h"
 #include "shared/components.h"
 #include "shared/scene_statistics.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

@@ -17,7 +17,6 @@
 #include "shared/tallied_operation.h"
 #include "tool/follow.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include "gdal_hsi_detect/settings.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
-#include "tool/resources.h"
 
 #include <cstddef>
 #include <functional>

@@ -6,7 +6,7 @@
 #include "detect/feature_fit.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 
 #include <array>
 #include <cstdint>

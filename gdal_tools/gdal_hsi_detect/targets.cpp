@@ -7,7 +7,6 @@
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "tool/mask.h"
-#include "tool/resources.h"
 
 #include <algorithm>
 #include <cmath>

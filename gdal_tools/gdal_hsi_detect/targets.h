@@ -7,7 +7,6 @@
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
-#include "tool/resources.h"
 
 #include <array>
 #include <cstdint>

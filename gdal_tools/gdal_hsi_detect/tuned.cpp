@@ -14,8 +14,8 @@
 #include "raster/raster_source.h"
 #include "raster/text_input.h"
 #include "shared/components.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 #include "stream/plane_store.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

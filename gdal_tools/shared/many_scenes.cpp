@@ -9,8 +9,8 @@
 #include "raster/labels.h"
 #include "raster/side_files.h"
 #include "tool/mask.h"
+#include "tool/memory_plan.h"
 #include "tool/model_values.h"
-#include "tool/resources.h"
 
 #include <algorithm>
 #include <cstddef>

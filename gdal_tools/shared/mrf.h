@@ -7,7 +7,7 @@
 #include "sahic/mrf_scene.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 
 #include <memory>
 #include <string>

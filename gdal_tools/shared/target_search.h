@@ -10,7 +10,7 @@
 #include "shared/many_scenes.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
-#include "tool/resources.h"
+#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <memory>

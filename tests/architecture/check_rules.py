@@ -43,7 +43,7 @@ COMMON = {  # room -> the rooms whose headers it may include
 RASTER = "gdal codec io tiff metadata hdf5 matlab products libraries files scene output labels".split()
 # plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
 ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
-RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/resources.cpp", "common/tool/run.cpp",
+RANKS = {"common/stream/pipeline.cpp", "common/tool/devices.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/run.cpp",
          "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
@@ -458,7 +458,7 @@ def self_test():
                                      "common/raster/scene/a.cpp": '#include "raster/output/x.h"\n'},
         "raster sees a public header of a room above": {"common/raster/scene/a.cpp": '#include "raster/raster_sink.h"\n'},
         "raster sees a header that includes one above": {"common/raster/scene/a.cpp": '#include "raster/output_set.h"\n'},
-        "raster has no such room": {"common/raster/sink/a.cpp": '#include "raster/drivers.h"\n'},
+        "raster has no such room": {"common/raster/writers/a.cpp": '#include "raster/drivers.h"\n'},
         "a tool sees a private header of raster": {"gdal_tools/shared/a.cpp": '#include "raster/io/raw_file.h"\n'},
         "raster sees tool": {"common/raster/output/a.cpp": '#include "tool/run.h"\n'},
         "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},

@@ -8,8 +8,9 @@
 #include "core/host_memory.h"
 #include "core/process_limits.h"
 #include "support/memory_cube.h"
-#include "tool/resources.h"
+#include "tool/memory_plan.h"
 #include "tool/words.h"
+#include "tool/workers.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

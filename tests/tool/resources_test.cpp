@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // How -memory is divided, how many lanes feed a device, and where a tool computes when nobody says it: closed
 // forms of the estimate.
-#include "tool/resources.h"
 
 #include "stream/copy_operation.h"
+#include "tool/devices.h"
 
 #include <gtest/gtest.h>
+
+#include <limits>
 
 namespace hsi::tool {
 namespace {
@@ -64,6 +66,22 @@ struct Megabytes final : stream::CubeSource {
     std::unique_ptr<stream::CubeReader> open_reader() const override { return nullptr; }
     int64_t megabytes;
 };
+
+TEST(Lanes, AreNoMoreThanTheAlgorithmAllows) {
+    struct Case {
+        int wanted;
+        uint64_t bytes;
+        stream::WorkerLimit limit;
+        int count;
+    };
+    constexpr int any = std::numeric_limits<int>::max();
+    for (const Case& c :
+         {Case{16, 640 * mb, {}, 16}, Case{16, 640 * mb, {0, 1, 3}, 3},
+          Case{16, 640 * mb, {64 * mb, 4, any}, 10}, Case{16, 0, {64 * mb, 4, any}, 16},
+          Case{16, 64 * mb, {64 * mb, 4, any}, 4}, Case{2, 64 * mb, {64 * mb, 4, any}, 2},
+          Case{16, 640 * mb, {64 * mb, 4, 7}, 7}, Case{16, uint64_t{1} << 60, {1, 1, any}, 16}})
+        EXPECT_EQ(stream::worker_count(c.wanted, c.bytes, c.limit), c.count) << c.wanted << " " << c.bytes;
+}
 
 TEST(Lanes, OfADeviceAreOneForEach64MBOfARawScene) {
     const auto lanes = [](int64_t megabytes, uint64_t device_memory) {

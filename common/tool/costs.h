@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What a run costs on the CPU and on a device, so that -device auto can choose: bytes, compression, and the
+// costs that the algorithms state (core/cost.h).
+#pragma once
+
+#include "core/cost.h"
+
+#include <string>
+
+namespace hsi::tool {
+
+/// Seconds that a core takes to undo, and to make, the compression of a byte of samples: floats with noise,
+/// at the levels that are taken when nobody says one. 0 for what is not known. Of GDAL's and HDF5's words.
+struct CodingCost {
+    double decode = 0, encode = 0;
+};
+CodingCost coding_cost(const std::string& compression);
+
+/// What a run has to do, roughly: enough to tell where it ends sooner.
+struct Work {
+    double cpu_reads = 0,
+           device_reads = 0;   ///< bytes of floats read in all passes, where the one computes or the other
+    double writes = 0;         ///< bytes, beside reading and computing
+    double writes_after = 0;   ///< bytes, once all else is done
+    double core_seconds = 0;   ///< of computing, by one core
+    double seconds_beside = 0; ///< the part of core_seconds in which a run on the CPU writes `writes_after`
+    double device_seconds = 0; ///< the same by a device
+    double cpu_decoding = 0, device_decoding = 0, encoding = 0; ///< seconds of a core, of choose_devices()
+    /// So many units of work.
+    void add(const Cost& cost, double units) { add(cost, units, units); }
+    /// Where a core and a device have different numbers of them.
+    void add(const Cost& cost, double on_core, double on_device) {
+        core_seconds += cost.core * on_core;
+        device_seconds += cost.device * on_device;
+    }
+};
+/// Seconds from start to end with the files in the system's memory.
+struct Estimate {
+    double cpu = 0, device = 0;
+};
+Estimate estimate(const Work& work, int threads);
+/// "CPU, about 1.2 s; CUDA, about 2.4 s"; without a device the first half.
+std::string describe(const Estimate& estimate, bool with_device);
+
+} // namespace hsi::tool

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "tool/devices.h"
+
+#include "core/counted.h"
+#include "parallel/ranks.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+
+#include <algorithm>
+
+namespace hsi::tool {
+
+std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
+    if (devices.empty()) {
+        const int threads = run.options().threads;
+        return "CPU, " + counted(threads, "thread") + (simd != nullptr ? std::string(", ") + simd : "");
+    }
+    std::string text = "CUDA";
+    for (const auto& d : devices)
+        text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+    return text;
+}
+
+void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
+    const std::string text = describe_devices(run, devices, simd);
+    run.report()["device"] = text;
+    if (parallel::Ranks& ranks = parallel::ranks(); ranks.several())
+        run.report()["rank_devices"] = ranks.all("device", text);
+    run.note("Device: " + text);
+}
+
+void take_own_device(DeviceChoice& choice) {
+    if (choice.kind != DeviceChoice::Kind::cuda) return;
+    const auto local = static_cast<size_t>(parallel::ranks().local_rank());
+    if (!choice.devices.empty())
+        choice.devices = {choice.devices[local % choice.devices.size()]};
+    else if (const size_t count = cuda_devices().size(); count > 0)
+        choice.devices = {static_cast<int>(local % count)};
+}
+
+namespace {
+
+/// What the links of the run's chains compute in each pass, roughly.
+void add_links(const Run& run, Work& work) {
+    for (const auto& source : run.sources()) {
+        const auto chain = source->chain();
+        const auto bytes = static_cast<double>(source->shape().float_bytes());
+        const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
+        const auto pixels = static_cast<double>(source->shape().pixels());
+        for (const auto& link : chain)
+            work.add(link.per_pixel, pixels * on_core, pixels * on_device);
+        if (!chain.empty()) return; // the scene; others are read once
+    }
+}
+
+/// Several passes over an array in host memory have it on the device. In a single one copies there, kernels
+/// and copies back go side by side, tile by tile.
+void keep_arrays_on(const Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
+    const CommonOptions& options = run.options();
+    if (devices.size() != 1 || options.device_memory > 0 || options.dry_run || parallel::ranks().several())
+        return;
+    for (const auto& source : run.sources()) {
+        const auto bytes = static_cast<double>(source->shape().float_bytes());
+        if (work.cpu_reads >= 2 * bytes) source->keep_on(devices.front(), options.threads);
+    }
+}
+
+} // namespace
+
+std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work, size_t most) {
+    add_links(run, work);
+    work.cpu_decoding = run.decoding_cost() * work.cpu_reads;
+    work.device_decoding = run.decoding_cost() * work.device_reads;
+    work.encoding = coding_cost(raster::RasterSink::compression(run.options().destination)).encode *
+                    (work.writes + work.writes_after);
+    const auto& choice = run.options().device;
+    const int processes = std::max(run.options().ranks, parallel::ranks().job_size());
+    const Estimate seconds = estimate(work, run.options().threads * processes);
+    if (run.options().dry_run) {
+        const bool there = choice.kind != DeviceChoice::Kind::cpu && cuda_module_present(algorithm) &&
+                           !cuda_devices().empty();
+        run.print(describe(seconds, there));
+        run.report()["estimated_seconds"]["cpu"] = seconds.cpu;
+        if (there) run.report()["estimated_seconds"]["cuda"] = seconds.device;
+    }
+    if (choice.kind == DeviceChoice::Kind::automatic && seconds.device >= seconds.cpu) return {};
+    auto devices = hsi::choose_devices(choice, algorithm);
+    if (parallel::Ranks& ranks = parallel::ranks();
+        ranks.several() && choice.kind == DeviceChoice::Kind::automatic) {
+        // All ranks compute in one place: a device's last digits are not the processor's.
+        if (ranks.any("devices of " + algorithm, devices.empty())) return {};
+        devices = {cuda_devices()[static_cast<size_t>(ranks.local_rank()) % cuda_devices().size()]};
+    }
+    if (devices.size() > most) {
+        run.warn("this tool computes on one device: CUDA " + std::to_string(devices.front().ordinal));
+        devices.resize(most);
+    }
+    run.compute_links_on(devices);
+    keep_arrays_on(run, devices, work);
+    return devices;
+}
+
+} // namespace hsi::tool

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// How a run's -memory is divided: GDAL's block cache, tile buffers, what is kept and what is held next to a
+// pass.
+#pragma once
+
+#include "stream/pipeline.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace hsi::tool {
+
+/// -memory and -device-memory where nobody says them.
+inline constexpr const char* default_memory = "25%";
+inline constexpr const char* default_device_memory = "80 % of what is free";
+
+/// -memory in bytes: a percentage is one of the memory that this process may use, divided by `sharing`.
+/// \throws UsageError
+uint64_t memory_bytes(const std::string& text, int sharing);
+/// -device-memory in bytes; 0: not given. \throws UsageError
+uint64_t device_memory_bytes(const std::string& text);
+/// What a run takes of the free bytes of a device where nobody says it: 80 %.
+inline uint64_t device_share(uint64_t free) { return free / 5 * 4; }
+
+/// Of -memory at most, each: GDAL's block cache, a mask of src, blocks that a sink has in the making.
+inline uint64_t quarter(uint64_t memory) { return memory / 4; }
+/// Of -memory at most: a reader's decoded blocks, and what is held beside a pass. With the other half one
+/// lane can always work.
+inline uint64_t half(uint64_t memory) { return memory / 2; }
+/// Takes from a pass what is held beside it: planes, spectra. Half of its memory stays.
+void leave_room(stream::PassOptions& pass, uint64_t held);
+
+/// How a run's -memory is divided.
+class MemoryPlan {
+  public:
+    MemoryPlan() = default;
+    MemoryPlan(uint64_t memory, int threads) : m_memory(memory), m_threads(threads) {}
+    /// GDAL's block cache gets so much more, as far as it may.
+    void reserve_cache(uint64_t bytes) { m_cache_wanted += bytes; }
+    /// A source has bands that share a block of so many bytes.
+    void expect_shared_block(uint64_t bytes) { m_shared_block = std::max(m_shared_block, bytes); }
+    /// So much is held beside everything, to the end of the run: decoded chunks that readers share.
+    void hold(uint64_t bytes) { m_held += bytes; }
+    uint64_t cache() const; ///< bytes of GDAL's block cache
+    /// For tile buffers: what is left beside the cache, what was reserved beyond it, and what is `held`.
+    /// \throws Error when that is too little for any pass
+    uint64_t buffers(uint64_t held) const;
+    /// Whether a scene of `bytes` may stay in memory beside its reader and what a pass needs `beside` it: up
+    /// to half of what is left for buffers.
+    static bool may_keep(uint64_t bytes, uint64_t left, uint64_t reader, uint64_t beside);
+
+  private:
+    uint64_t m_memory = 0;
+    int m_threads = 1;
+    uint64_t m_cache_wanted = 0, m_shared_block = 0, m_held = 0;
+};
+
+} // namespace hsi::tool

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// How many workers a run has, and how many of them a device gets.
+#pragma once
+
+#include "stream/pipeline.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hsi::tool {
+
+inline constexpr int most_threads = 1024;
+/// -threads, for each of so many processes (`sharing`) of one machine. given = false: GDAL_NUM_THREADS, else
+/// all processors that this process may use. \throws UsageError
+int thread_count(const std::string& text, bool given, int sharing);
+
+/// Of a raw scene that goes through a device. Its lanes wait for the file and for the device alone, and each
+/// has a stream, buffers on the device and pinned memory, which take longer to make and to give back than a
+/// few dozen megabytes to read: one lane for each so many bytes of the scene, and no fewer than these.
+inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;
+inline constexpr int least_device_lanes = 4;
+/// In a program that is not ours, where all of that stays for the next call.
+inline constexpr uint64_t bytes_worth_a_kept_lane = uint64_t{16} << 20;
+/// Where each lane holds large buffers on a device (SAHIC's classifier): 8 lanes read 10 GB in 0.60 s, 16 in
+/// 0.455.
+inline constexpr int most_lanes_a_device = 16;
+/// The pass computes on a device, in so many bytes of its memory; 0: it does not.
+void set_device_memory(stream::PassOptions& pass, uint64_t bytes);
+
+} // namespace hsi::tool
