@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The passes of a tool and what they write. A tool states each of them once; the frame runs it, or with
-// -dry-run prints its plan. A dry run goes down the tool's body like any other and ends at the pass that
-// fills dst, or where the tool says so (end_of_plan()). Between passes it has results that stand for
-// those of the pixels (assumed results): they have the right sizes and go into no report and no message.
+// -dry-run prints its plan (tool/plan.h).
 #pragma once
 
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
 #include "stream/pipeline.h"
+#include "tool/plan.h"
 #include "tool/run.h"
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace hsi::tool {
-
-/// The plan ends here: with -dry-run calls `print`, which prints what is left of it, and ends the run.
-void end_of_plan(Run& run, const std::function<void()>& print = {});
-
-/// The plan of one pass, printed and reported: for `print` of end_of_plan().
-void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
-                const stream::PassOptions& pass);
-
-/// A line of the plan. \return false, and does nothing, without -dry-run.
-bool add_to_plan(Run& run, const std::string& text);
-/// One more fact of the plan of pass `pass`, for the user and the report; nothing without -dry-run.
-void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t value, const std::string& text);
 
 /// Runs a pass on the way to dst and adds it to the report. \return false with -dry-run: the plan is printed,
 /// no pixel was read, and results are assumed from here on (Run::assume()).
@@ -50,16 +35,6 @@ void write(Run& run, const stream::CubeSource& source, stream::Operation& operat
 
 /// An output without pixels, computed when it is read: an .hsi by what `link` makes, a VRT by the bands that
 /// `bands` makes. What can be refused is refused before; with -dry-run the run ends.
-template <class Link, class Bands>
-void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
-                   const raster::RasterSource& like, const Link& link, const Bands& bands);
-
-/// With -dry-run prints that `options` is computed when it is read, and ends the run.
-void begin_virtual(Run& run, const raster::OutputOptions& options);
-
-/// How a dry run ends; caught by execute().
-struct PlanIsComplete {};
-
 template <class Link, class Bands>
 void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
                    const raster::RasterSource& like, const Link& link, const Bands& bands) {

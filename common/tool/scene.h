@@ -6,6 +6,7 @@
 #include "raster/raster_source.h"
 #include "stream/pipeline.h"
 #include "stream/value_range.h"
+#include "tool/empty_bands.h"
 #include "tool/passes.h"
 #include "tool/run.h"
 
@@ -20,40 +21,6 @@ namespace hsi::tool {
 
 /// Throws UsageError for a scene of one band: `what` ("SPP", "PCA") needs spectra.
 void check_spectrum(const raster::RasterSource& source, const std::string& what);
-
-// A band without a single value spoils every pixel. Nothing looks for such bands beforehand: when a work has
-// met no valid pixel they are found and left out, with one warning, and it is done once more.
-
-/// One of the scenes of a work that takes them band by band, first with first; mostly it is the only one.
-struct BandedSource {
-    std::shared_ptr<const stream::CubeSource> cube;         ///< what is looked at
-    std::vector<int> bands;                                 ///< of its file (1-based), for the user
-    std::function<void(const std::vector<int>&)> leave_out; ///< bands by their indices, rising
-};
-/// A scene that is replaced by one without the bands.
-BandedSource banded(std::shared_ptr<raster::RasterSource>& source);
-
-/// Indices, rising, of the bands without a single value in one of the scenes; a pass over each.
-std::vector<int> empty_bands(Run& run, const std::vector<BandedSource>& scenes);
-/// Leaves `empty` bands (indices, rising) out of all scenes, with a warning, and puts bands_without_values
-/// (of the first) into the report. False when there is none, or no other.
-bool leave_out_bands(Run& run, const std::vector<BandedSource>& scenes, const std::vector<int>& empty);
-/// Does `work(again)`, which tells whether it has met a valid pixel; where it has not, leaves out the bands
-/// without a value of `scenes` and does it again. \return what was told last.
-template <class Work>
-bool attempt(Run& run, const std::vector<BandedSource>& scenes, Work work) {
-    return work(false) || (leave_out_bands(run, scenes, empty_bands(run, scenes)) && work(true));
-}
-
-/// For an output that no pass computes (a VRT): leaves out the bands without a single value, as a pass that
-/// finds no valid pixel would. A few windows show most scenes to have none; else all of it is read. \return
-/// true when some were left out.
-bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source);
-
-/// The same scene with only the bands whose indices (0-based, rising) are listed; the source itself when
-/// these are all.
-std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,
-                                                 const std::vector<int>& wanted);
 
 /// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
 /// value".

@@ -595,11 +595,6 @@ MrfResiduals& MrfResiduals::operator+=(const MrfResiduals& o) {
     return *this;
 }
 
-std::optional<int64_t> mrf_halo(const MrfOptions& options) {
-    if (options.mu > 0.05 || options.iterations > 200) return std::nullopt;
-    return 24;
-}
-
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads) {
     return make_mrf_solver(options, limits, std::make_unique<Team>(threads));
 }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "tool/if_needed.h"
+
+#include "core/digest.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text.h"
+#include "core/text_file.h"
+#include "raster/files/scene_document.h"
+#include "raster/files/side_files.h"
+#include "raster/files/text_output.h"
+#include "tool/execute.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+namespace hsi::tool {
+namespace {
+
+constexpr const char* record_format = "gdal_hsi_made";
+constexpr uint64_t small_file = uint64_t{16} << 20; ///< files whose contents are compared
+
+/// Changes nothing in results.
+bool is_free(const std::string& name) {
+    for (const char* const other : {"overwrite", "if-needed", "report", "report-append", "q", "dry-run",
+                                    "threads", "memory", "device-memory", "tile", "ranks"})
+        if (name == other) return true;
+    return false;
+}
+
+/// Pyramids come and go, and no tool reads them.
+bool is_overview(const std::string& file) {
+    return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
+}
+
+bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+/// A pipe or a device, of which nobody knows what will come.
+bool is_stream(const std::string& file) {
+    std::error_code error;
+    const auto status = std::filesystem::status(file, error);
+    return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+           !std::filesystem::is_directory(status);
+}
+
+std::string digest_text(const std::string& bytes) { return std::to_string(digest_of(bytes)); }
+
+std::string time_of(const std::string& file) {
+    std::error_code error;
+    const auto time = std::filesystem::last_write_time(file, error);
+    return error ? ""
+                 : std::to_string(static_cast<int64_t>(time.time_since_epoch().count())); // libc++: 128 bits
+}
+
+Json state_of_folder(const std::string& folder) {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+        if (entry.is_regular_file())
+            all.push_back(entry.path().string() + " " + std::to_string(entry.file_size()) + " " +
+                          time_of(entry.path().string()));
+    std::sort(all.begin(), all.end());
+    return {{"files", all.size()}, {"holds", digest_text(joined(all, "\n"))}};
+}
+
+/// Null: not there. Small files by what they hold, others by size and time; all by time, too, where
+/// `timed`, as a scene that computes compares its sources.
+Json state_of(const std::string& file, bool timed = false) {
+    if (!is_local(file)) {
+        Json all = Json::array();
+        for (const auto& one : raster::files_as_they_are(file))
+            all.push_back({one.path, one.bytes, one.modified});
+        return all;
+    }
+    std::error_code error;
+    const auto status = std::filesystem::status(file, error);
+    if (error || !std::filesystem::exists(status)) return nullptr;
+    if (std::filesystem::is_directory(status)) return state_of_folder(file);
+    Json state{{"bytes", 0}};
+    if (!std::filesystem::is_regular_file(status)) return state;
+    const uint64_t bytes = std::filesystem::file_size(file, error);
+    state["bytes"] = bytes;
+    if (timed || bytes > small_file || error) state["modified"] = time_of(file);
+    if (bytes <= small_file && !error)
+        state["holds"] = digest_text(read_text_file(file, small_file, FileHolds::bytes));
+    return state;
+}
+
+/// A file of which no time is known, as on some servers, or a pipe is never as it was.
+bool is_known(const Json& state) {
+    return !state.is_array() ||
+           (!state.empty() && std::none_of(state.begin(), state.end(),
+                                           [](const Json& f) { return f.size() != 3 || f[2] == "0"; }));
+}
+
+bool is_as(const Json& files) {
+    for (const auto& [file, state] : files.items())
+        if (state.is_object() && state.contains("tells")
+                ? digest_text(raster::told_by_side_file(file)) != state["tells"] ||
+                      (state["there"] == Json(true) && !is_there(file))
+                : !is_known(state) || state_of(file, state.contains("modified")) != state)
+            return false;
+    return true;
+}
+
+} // namespace
+
+MadeRecord::MadeRecord(const Call& call) {
+    const CommonOptions& options = call.options();
+    m_path = call.first_output();
+    if (m_path.empty()) throw UsageError("-if-needed means nothing without an output", "Leave it out.");
+    if (!is_local(m_path) || m_path.compare(0, 5, "/dev/") == 0)
+        throw UsageError("-if-needed: " + m_path + " is no file that is there later", "Leave it out.");
+    m_path += ".made";
+    m_report = options.report;
+    m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
+    auto& given = m_told["options"] = Json::object();
+    for (const Argument& argument : call.arguments())
+        if (argument.count > 0 && !is_free(argument.name)) // no word itself: some are passwords
+            given[argument.name] = digest_text(joined(argument.words, "\n"));
+    m_told["settings"] = digest_text(joined(raster::settings_of_results(), "\n"));
+    read();
+}
+
+bool MadeRecord::holds() const {
+    return !m_before.is_null() && m_before["told"] == m_told && is_as(m_before["read"]) &&
+           is_as(m_before["made"]);
+}
+
+void MadeRecord::look_at_inputs(const raster::RunFiles& files) {
+    for (const std::string& file : files.read()) {
+        if (is_overview(file)) continue;
+        Json& state = m_inputs[file];
+        state = is_stream(file) ? Json::array() : state_of(file, true);
+        if (!state.is_object()) continue; // it is not there
+        for (const std::string& other : raster::files_that_may_come(file))
+            if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
+    }
+}
+
+void MadeRecord::write(const raster::RunFiles& files) const {
+    Json made = Json::object(), read = m_inputs;
+    bool computed = false;
+    for (const auto& [role, output] : files.written()) {
+        if (output == m_report) continue;
+        made[output] = state_of(output);
+        computed = computed || raster::is_scene_document(output);
+        for (const auto& file : raster::files_as_they_are(output))
+            made[file.path] = state_of(file.path);
+        if (!is_local(output)) continue;
+        const std::string side = output + ".aux.xml", mask = output + ".msk";
+        made[side] = {{"there", is_there(side)}, {"tells", digest_text(raster::told_by_side_file(side))}};
+        if (!made.contains(mask)) made[mask] = state_of(mask);
+    }
+    for (const auto& [file, state] : made.items())
+        read.erase(file); // y.prj of the output y.shp, beside the input y.tif
+    if (!computed)
+        for (auto& state : read)
+            if (state.is_object() && state.contains("holds")) state.erase("modified");
+    const Json record{
+        {"format", record_format}, {"told", m_told}, {"read", std::move(read)}, {"made", std::move(made)}};
+    raster::write_text_output({"-if-needed", m_path, true, nullptr},
+                              record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void MadeRecord::read() {
+    if (!is_there(m_path)) return;
+    std::string text = "?"; // another file: a FIFO, or one that is too large
+    try {
+        if (!is_stream(m_path)) text = read_text_file(m_path, largest_file::model, FileHolds::bytes);
+    } catch (const Error&) {
+    }
+    m_before = Json::parse(text, nullptr, false);
+    if (m_before.is_object() && m_before.value("format", Json()) == Json(record_format) &&
+        m_before.value("read", Json()).is_object() && m_before.value("made", Json()).is_object() &&
+        m_before.contains("told"))
+        return;
+    m_before = nullptr;
+    const std::string mark = std::string("{\n \"format\": \"") + record_format + '"'; // as write() begins
+    const bool ours = text.find_first_not_of('\0') == std::string::npos ||
+                      text.compare(0, mark.size(), mark, 0, text.size()) == 0;
+    if (!ours)
+        throw Error("'" + m_path + "' is there and is no record of -if-needed",
+                    "Delete it, or name another output.");
+}
+
+} // namespace hsi::tool

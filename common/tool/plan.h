@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The plan that -dry-run prints. A dry run goes down the tool's body like any other and ends at the pass that
+// fills dst, or where the tool says so (end_of_plan()). Between passes it has results that stand for those of
+// the pixels (assumed results): they have the right sizes and go into no report and no message.
+#pragma once
+
+#include "raster/sink/raster_sink.h"
+#include "stream/pipeline.h"
+#include "tool/run.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace hsi::tool {
+
+/// The plan ends here: with -dry-run calls `print`, which prints what is left of it, and ends the run.
+void end_of_plan(Run& run, const std::function<void()>& print = {});
+
+/// The plan of one pass, printed and reported: for `print` of end_of_plan().
+void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
+                const stream::PassOptions& pass);
+
+/// A line of the plan. \return false, and does nothing, without -dry-run.
+bool add_to_plan(Run& run, const std::string& text);
+/// One more fact of the plan of pass `pass`, for the user and the report; nothing without -dry-run.
+void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t value, const std::string& text);
+
+/// With -dry-run prints that `options` is computed when it is read, and ends the run.
+void begin_virtual(Run& run, const raster::OutputOptions& options);
+
+/// How a dry run ends; caught by execute() and complete().
+struct PlanIsComplete {};
+
+} // namespace hsi::tool
