@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "detect/detect.h"
-#include "detect/groups.h"
+#include "detect/groups/groups.h"
 #include "detect/ranking.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"

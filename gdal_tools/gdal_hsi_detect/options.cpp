@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "detect/detect.h"
-#include "detect/feature_fit.h"
+#include "detect/fit/fit.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_sink.h"

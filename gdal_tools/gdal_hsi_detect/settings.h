@@ -3,7 +3,7 @@
 #pragma once
 
 #include "detect/detect.h"
-#include "detect/feature_fit.h"
+#include "detect/fit/fit.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "tool/devices.h"

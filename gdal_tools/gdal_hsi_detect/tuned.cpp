@@ -5,7 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
-#include "detect/tuned_filter.h"
+#include "detect/tuned/tuned.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"

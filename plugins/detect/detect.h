@@ -187,7 +187,8 @@ struct Conditioning {
 /// with the least expected squared error: min(b, d) / d of S, the covariance divided by n,
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem: of R instead of S, and z = x. Bands that are constant are left out (not by cem). Neither tiles,
-/// threads nor ranks change a bit. GroupShrinkageScan (detect/groups.h) finds that on bands of unit variance.
+/// threads nor ranks change a bit. GroupShrinkageScan (detect/groups/groups.h) finds that on bands of unit
+/// variance.
 class ShrinkageScan final : public stream::Operation {
   public:
     /// `moments` of the pixels that it will see, of which those in the mask count.
@@ -317,7 +318,7 @@ class Backend {
     virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
                                                             const Decision& decision) = 0;
-    /// As the functions in feature_fit.h and tuned_filter.h.
+    /// As the functions in fit/fit.h and tuned/tuned.h.
     virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) = 0;
     virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) = 0;
     /// As the function in groups.h; on devices what groups_on_devices() says.

@@ -11,8 +11,8 @@
 #include "cuda/stream.h"
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
-#include "detect/feature_fit.h"
-#include "detect/tuned_filter.h"
+#include "detect/fit/fit.h"
+#include "detect/tuned/tuned.h"
 
 #include <array>
 #include <cmath>

@@ -45,7 +45,7 @@ class Panels {
     std::vector<char> m_is_single;
 };
 
-/// The regression of pixels on a feature L (detect/feature_fit.h).
+/// The regression of pixels on a feature L (detect/fit/fit.h).
 struct FitLine {
     double weight = 0;                     ///< of the range among those of the target
     double fit = 0;                        ///< 1 / sqrt(sum (L - mean)^2)

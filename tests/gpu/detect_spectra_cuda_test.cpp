@@ -2,9 +2,9 @@
 // Fits of features, tuned filters and columns of hsi_cuda_detect.so through the tile pipeline: the
 // processor's scores to rounding, and its maps.
 #include "core/cuda_module.h"
-#include "detect/feature_fit.h"
-#include "detect/groups.h"
-#include "detect/tuned_filter.h"
+#include "detect/fit/fit.h"
+#include "detect/groups/groups.h"
+#include "detect/tuned/tuned.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 

@@ -13,10 +13,10 @@
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
 #include "detect/detect_cuda_lane.cuh"
-#include "detect/feature_fit.h"
-#include "detect/groups_cuda.h"
-#include "detect/ring.h"
-#include "detect/tuned_filter.h"
+#include "detect/fit/fit.h"
+#include "detect/groups/groups_cuda.h"
+#include "detect/local/ring.h"
+#include "detect/tuned/tuned.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "detect/detect_simd.h"
-#include "detect/feature_fit.h"
+#include "detect/fit/fit.h"
 
 #include <cstddef>
 #include <vector>

@@ -3,7 +3,7 @@
 // side, group by group, for what works on scenes.
 #include "core/error.h"
 #include "core/valid_pixel.h"
-#include "detect/groups.h"
+#include "detect/groups/groups.h"
 #include "parallel/group.h"
 #include "stream/statistics_sums.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "detect/feature_fit.h"
+#include "detect/fit/fit.h"
 
 #include "core/counted.h"
 #include "core/cube_view.h"
@@ -7,7 +7,7 @@
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
-#include "detect/fit_plan.h"
+#include "detect/fit/fit_plan.h"
 #include "math/continuum.h"
 #include "parallel/group.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "detect/ring_columns.h"
+#include "detect/local/ring_columns.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "detect/ring_simd.h"
+#include "detect/local/ring_simd.h"
 
 #include "detect/detect_simd.h"
 
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "detect/ring_simd.cpp"
+#define HWY_TARGET_INCLUDE "detect/local/ring_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
 #include <hwy/cache_control.h>

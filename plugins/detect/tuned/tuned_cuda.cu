@@ -3,7 +3,7 @@
 // they say of every target.
 #include "core/valid_pixel.h"
 #include "detect/detect_cuda_lane.cuh"
-#include "detect/tuned_plan.h"
+#include "detect/tuned/tuned_plan.h"
 
 #include <algorithm>
 

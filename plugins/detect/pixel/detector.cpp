@@ -2,7 +2,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
-#include "detect/groups.h"
+#include "detect/groups/groups.h"
 #include "math/elementary.h"
 #include "math/linear_algebra.h"
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "cuda/device_buffer.h"
-#include "detect/group_cuda_kernels.cuh"
-#include "detect/groups.h"
+#include "detect/groups/group_cuda_kernels.cuh"
+#include "detect/groups/groups.h"
 
 #include <cstddef>
 #include <cstdint>

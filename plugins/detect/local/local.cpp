@@ -9,8 +9,8 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
-#include "detect/ring.h"
-#include "detect/ring_columns.h"
+#include "detect/local/ring.h"
+#include "detect/local/ring_columns.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // What detections by columns have in common on the processor and on GPUs.
 #pragma once
 
-#include "detect/groups.h"
+#include "detect/groups/groups.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include "cuda/device.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
-#include "detect/group_scorer.cuh"
-#include "detect/groups_cuda.h"
+#include "detect/groups/group_scorer.cuh"
+#include "detect/groups/groups_cuda.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
-#include "detect/groups.h"
+#include "detect/groups/groups.h"
 #include "parallel/group.h"
 #include "stream/statistics_sums.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "detect/tuned_filter.h"
+#include "detect/tuned/tuned.h"
 
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
-#include "detect/tuned_plan.h"
+#include "detect/tuned/tuned_plan.h"
 
 #include <algorithm>
 #include <array>

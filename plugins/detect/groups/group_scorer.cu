@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "detect/group_scorer.cuh"
+#include "detect/groups/group_scorer.cuh"
 
 #include "cuda/check.h"
 

@@ -2,7 +2,7 @@
 // What all pixels share of a tuned filter, on the processor and on GPUs.
 #pragma once
 
-#include "detect/tuned_filter.h"
+#include "detect/tuned/tuned.h"
 
 #include <cstddef>
 #include <optional>

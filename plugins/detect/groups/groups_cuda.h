@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/cuda_module.h"
-#include "detect/column_task.h"
+#include "detect/groups/column_task.h"
 
 #include <cstdint>
 #include <memory>

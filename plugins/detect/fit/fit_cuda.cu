@@ -5,7 +5,7 @@
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "detect/detect_cuda_lane.cuh"
-#include "detect/fit_plan.h"
+#include "detect/fit/fit_plan.h"
 
 #include <algorithm>
 

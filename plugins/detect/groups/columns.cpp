@@ -5,9 +5,9 @@
 #include "core/byte_pack.h"
 #include "core/counted.h"
 #include "core/valid_pixel.h"
-#include "detect/column_task.h"
 #include "detect/detect_simd.h"
-#include "detect/groups.h"
+#include "detect/groups/column_task.h"
+#include "detect/groups/groups.h"
 #include "parallel/group.h"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
-#include "detect/feature_fit.h"
-#include "detect/groups.h"
-#include "detect/tuned_filter.h"
+#include "detect/fit/fit.h"
+#include "detect/groups/groups.h"
+#include "detect/tuned/tuned.h"
 #include "math/elementary.h"
 #include "parallel/group.h"
 

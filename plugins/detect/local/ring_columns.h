@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/host_memory.h"
-#include "detect/ring_simd.h"
+#include "detect/local/ring_simd.h"
 
 #include <array>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
-#include "detect/group_cuda_kernels.cuh"
-#include "detect/groups.h"
+#include "detect/groups/group_cuda_kernels.cuh"
+#include "detect/groups/groups.h"
 
 #include <algorithm>
 #include <cmath>

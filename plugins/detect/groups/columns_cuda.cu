@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Groups of columns on GPUs, all groups of a tile at a time.
-#include "detect/column_task.h"
 #include "detect/detect_cuda_lane.cuh"
-#include "detect/group_scorer.cuh"
-#include "detect/groups_cuda.h"
+#include "detect/groups/column_task.h"
+#include "detect/groups/group_scorer.cuh"
+#include "detect/groups/groups_cuda.h"
 
 #include <algorithm>
 
