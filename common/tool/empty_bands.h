@@ -3,7 +3,7 @@
 // pass has met no valid pixel, they are found and left out, with one warning, and the pass is repeated.
 #pragma once
 
-#include "raster/source/raster_source.h"
+#include "raster/raster_source.h"
 #include "stream/cube_source.h"
 #include "tool/run.h"
 

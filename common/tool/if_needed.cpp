@@ -6,9 +6,9 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "core/text_file.h"
-#include "raster/files/scene_document.h"
-#include "raster/files/side_files.h"
-#include "raster/files/text_output.h"
+#include "raster/scene_document.h"
+#include "raster/side_files.h"
+#include "raster/text_output.h"
 #include "tool/execute.h"
 
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/json.h"
-#include "raster/files/run_files.h"
+#include "raster/run_files.h"
 #include "tool/definition.h"
 
 #include <string>

@@ -4,7 +4,7 @@
 // the pixels (assumed results): they have the right sizes and go into no report and no message.
 #pragma once
 
-#include "raster/sink/raster_sink.h"
+#include "raster/raster_sink.h"
 #include "stream/pipeline.h"
 #include "tool/run.h"
 
