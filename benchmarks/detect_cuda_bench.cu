@@ -7,7 +7,8 @@
 //   OUTER]
 #include "core/cuda_module.h"
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/local/local.h"
+#include "detect/pixel/pixel.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
@@ -26,16 +27,9 @@
 namespace {
 
 using namespace hsi;
-using Make = std::function<std::unique_ptr<detect::Detection>(detect::Backend&)>;
+template <class Backend>
+using Make = std::function<std::unique_ptr<detect::Detection>(Backend&)>;
 
-detect::Backend& cuda() {
-    static const auto made = make_cuda_backend<detect::Backend>("detect", {cuda_devices().front()});
-    return *made;
-}
-detect::Backend& cpu() {
-    static const auto made = detect::make_cpu_backend();
-    return *made;
-}
 int all_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
 double median(std::vector<double> times) {
@@ -48,7 +42,8 @@ struct Timing {
     double pass = 0, kernels = 0; ///< milliseconds
 };
 
-Timing time_of(detect::Backend& backend, const Make& make, const test::Cube& cube, int scores, int lanes,
+template <class Backend>
+Timing time_of(Backend& backend, const Make<Backend>& make, const test::Cube& cube, int scores, int lanes,
                int rounds) {
     const test::MemorySource source(cube);
     test::MemorySink sink(cube.shape.samples, cube.shape.lines, scores);
@@ -80,12 +75,15 @@ double greatest_difference(const test::Cube& a, const test::Cube& b) {
     return most;
 }
 
-void compare(const std::string& title, const Make& make, const test::Cube& cube, int scores, int repeat,
-             int cpu_repeat) {
-    const auto alone = time_of(cuda(), make, cube, scores, 1, repeat);
-    const auto pass = time_of(cuda(), make, cube, scores, all_threads(), repeat);
-    const auto two = time_of(cpu(), make, cube, scores, 2, cpu_repeat),
-               every = time_of(cpu(), make, cube, scores, all_threads(), cpu_repeat);
+template <class Backend>
+void compare(const std::string& title, const char* room, const Make<Backend>& make, const test::Cube& cube,
+             int scores, int repeat, int cpu_repeat) {
+    static const auto cuda = make_cuda_backend<Backend>(room, {cuda_devices().front()});
+    Backend cpu;
+    const auto alone = time_of(*cuda, make, cube, scores, 1, repeat);
+    const auto pass = time_of(*cuda, make, cube, scores, all_threads(), repeat);
+    const auto two = time_of(cpu, make, cube, scores, 2, cpu_repeat),
+               every = time_of(cpu, make, cube, scores, all_threads(), cpu_repeat);
     const double pixels = static_cast<double>(cube.shape.pixels());
     std::printf(
         "%-24s kernels %9.3f ms (%7.3f M pixels/s), pass %9.3f ms; CPU, 2 threads %10.3f ms (%6.1f, of the "
@@ -118,9 +116,9 @@ void scores(const stream::CubeShape& shape, int repeat) {
             detect::has_background(m)
                 ? detect::make_detector(m, detect::has_target(m) ? targets : detect::Targets{}, moments)
                 : detect::make_detector(m, targets);
-        compare(
-            std::string("  ") + detect::name_of(m),
-            [&](detect::Backend& b) { return b.make_detection(d, {}); }, cube, d.scores(), repeat, 3);
+        compare<detect::PixelBackend>(
+            std::string("  ") + detect::name_of(m), "detect_pixel",
+            [&](detect::PixelBackend& b) { return b.make_detection(d, {}); }, cube, d.scores(), repeat, 3);
     }
 }
 
@@ -129,9 +127,9 @@ void local(const stream::CubeShape& shape, int inner, int outer, int repeat) {
     char title[64];
     std::snprintf(title, sizeof title, "%lldx%lld, %d, %d / %d", static_cast<long long>(shape.samples),
                   static_cast<long long>(shape.lines), shape.bands, inner, outer);
-    compare(
-        title,
-        [&](detect::Backend& b) {
+    compare<detect::LocalBackend>(
+        title, "detect_local",
+        [&](detect::LocalBackend& b) {
             return b.make_local_detection(shape.bands, {inner, outer}, {});
         },
         cube, 1, repeat, 1);

@@ -3,71 +3,23 @@
 // method wants them, and one for the scores; local RX takes its background from a halo in a single pass, and
 // so do groups of columns from themselves. Groups of a map have their moments in one pass together.
 #include "core/error.h"
-#include "detect/detect.h"
 #include "gdal_hsi_detect/approaches.h"
 #include "gdal_hsi_detect/options.h"
-#include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
-#include "raster/raster_sink.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "shared/scene_statistics.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/scene.h"
 
-#include <cstddef>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace hsi {
 namespace detect_tool {
 namespace {
 
 using tool::Content;
-
-/// Scores of `targets` (rx: 0), with the statistics of the background where the method wants them: these are
-/// the CPU's, wherever the scores are computed.
-tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t targets, int threads) {
-    const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
-    const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
-    const double passes = s.ranks() ? 3 : 1; // of scores
-    tool::Work work;
-    work.cpu_reads = work.device_reads = passes * bytes;
-    work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
-    if (s.local()) {
-        const detect::Ring ring{s.window[0], s.window[1], nullptr};
-        work.add(detect::cost::local, passes * pixels * detect::local_cost(scene.bands, ring),
-                 passes * pixels * detect::local_products(scene.bands, ring));
-        return work;
-    }
-    const double values = passes * pixels * b;
-    work.add(detect::cost::score, values * scores);
-    if (s.method == Method::sid) work.add(detect::cost::logarithms, values);
-    if (s.method == Method::ace || s.method == Method::rx) work.add(detect::cost::matrix, values * b);
-    if (detect::has_background(s.method)) {
-        const double background = detect::cost::background.core * pixels * b * b;
-        work.cpu_reads += bytes;
-        work.device_reads += bytes;
-        work.core_seconds += background;
-        work.device_seconds += background / threads;
-    }
-    return work;
-}
-
-/// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
-/// where scores are computed.
-DetectComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                                size_t targets) {
-    const auto& options = run.options();
-    std::vector<CudaDevice> devices;
-    if (!raster::RasterSink::is_virtual(options.destination))
-        devices = tool::choose_devices(run, "detect", work_of(s, scene, targets, options.threads));
-    return DetectComputing(run, "detect", std::move(devices), detect::simd_target(),
-                           detect::make_cpu_backend);
-}
 
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
@@ -88,18 +40,10 @@ void run_detect(tool::Run& run, const Settings& s) {
     run.report()["detection"] = {{"method", s.method_name()}, {"targets", targets.names()}};
     if (s.approach == Approach::mtmf) return detect_among_components(run, s, source, targets);
     if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
-    if (s.grouped()) {
-        DetectComputing computing(run, "detect", devices_for_groups(run, s, *source, targets.names().size()),
-                                  detect::simd_target(), detect::make_cpu_backend);
-        return s.by_columns() ? detect_by_columns(run, s, computing, source, targets, mask.get())
-                              : detect_by_classes(run, s, computing, source, targets, mask.get());
-    }
-    auto computing = start_computing(run, s, source->shape(), targets.names().size());
-    if (detect::has_background(s.method) && !s.local())
-        detect_by_background(run, s, computing, source, targets, mask.get(), given ? &*given : nullptr);
-    else
-        detect_at_once(run, s, computing, source, targets, mask.get());
-    report_kernels(run, computing);
+    if (s.grouped()) return detect_by_groups(run, s, source, targets, mask.get());
+    if (s.local()) return detect_in_rings(run, s, source, targets, mask.get());
+    if (!detect::has_background(s.method)) return detect_alone(run, s, source, targets, mask.get());
+    detect_by_background(run, s, source, targets, mask.get(), given ? &*given : nullptr);
 }
 
 void declare(tool::Call& call) {

@@ -6,7 +6,7 @@
 #include "core/host_memory.h"
 #include "core/text.h"
 #include "core/valid_pixel.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "eadp/profile.h"
 #include "math/exact_sum.h"
 #include "profile/profile.h"

@@ -5,7 +5,6 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "detect/detect.h"
 #include "detect/fit/fit.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
@@ -184,10 +183,10 @@ tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene
 
 void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
                         DetectTargets& targets, const detect::PixelMask* mask) {
-    DetectComputing computing(
-        run, "detect",
-        tool::choose_devices(run, "detect", work_of_features(s, *source, targets.names().size())),
-        detect::simd_target(), detect::make_cpu_backend);
+    tool::Computing<detect::FitBackend> computing(
+        run, "detect_fit",
+        tool::choose_devices(run, "detect_fit", work_of_features(s, *source, targets.names().size())),
+        detect::simd_target(), [] { return std::make_unique<detect::FitBackend>(); });
     const auto lines = read_features(run, s.features);
     for (const auto& line : lines)
         if (std::none_of(targets.names().begin(), targets.names().end(),
@@ -206,28 +205,23 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
         const auto scene = tool::only_bands(source, plan.bands);
         auto outputs = plan_outputs(run, s, *scene, targets.names());
         report_features(run, plan.task);
-        detect::Decision decision{!s.map.empty(), s.threshold};
-        const Scoring scoring{*scene,
-                              [&](const detect::Decision& d) {
-                                  auto task = plan.task;
-                                  task.depths = false;
-                                  return computing->make_feature_fit(std::move(task), d);
-                              },
+        const auto make = [&](bool depths) {
+            return [&, depths](const detect::Decision& d) {
+                auto task = plan.task;
+                task.depths = depths;
+                return computing->make_feature_fit(std::move(task), d);
+            };
+        };
+        const Scoring scoring{*scene, make(false),
                               [&](const std::string& name, double share) {
                                   return without_mask(mask, computing.pass(name, share));
-                              }};
-        const double share = again ? 0 : s.share_of_detection();
-        auto task = plan.task;
-        task.depths = !s.depth.empty();
+                              },
+                              make(!s.depth.empty())};
         if (!again) targets.warn_of_mistakes(run, s, *scene);
-        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, *scene, targets.names(), decision);
-        const auto operation = computing->make_feature_fit(std::move(task), as_stored(s, decision));
-        return write_scores(run, s, *scene, *scene, std::move(outputs), *operation, targets.names(), mask,
-                            scoring.pass("detection", share));
+        return make_scores(run, s, *scene, scoring, std::move(outputs), targets.names(), again ? 0 : 1, mask);
     });
     if (!any) throw tool::no_valid_pixel(*source);
-    report_kernels(run, computing);
+    report_kernels(run, computing.backend());
 }
 
 } // namespace hsi::detect_tool

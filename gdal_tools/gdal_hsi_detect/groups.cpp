@@ -5,9 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "detect/detect.h"
 #include "detect/groups/groups.h"
-#include "detect/ranking.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
@@ -30,6 +28,8 @@
 
 namespace hsi::detect_tool {
 namespace {
+
+using GroupComputing = tool::Computing<detect::GroupBackend>;
 
 detect::GroupOptions group_options(const Settings& s, detect::Targets targets) {
     return {s.method,      std::move(targets), s.conditioning,
@@ -258,7 +258,7 @@ uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream:
 }
 
 /// Groups of a map on a device, which reads the scene once. False when it does not fit there.
-bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing& computing,
+bool detect_classes_on_device(tool::Run& run, const Settings& s, GroupComputing& computing,
                               std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                               const detect::PixelMask* mask, const detect::GroupPlane& plane) {
     bool found = false, fits = true; // a spectrum of every target
@@ -284,13 +284,8 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
         const stream::EmptySource empty(source->shape());
         const Scoring scoring{empty, [&](const detect::Decision& d) { return there->make_detection(d); },
                               pass};
-        detect::Decision decision{!s.map.empty(), s.threshold};
-        const double share = again ? 0 : 0.2;
-        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
-        const auto operation = scoring.make(as_stored(s, decision));
-        return write_scores(run, s, *source, empty, std::move(outputs), *operation, targets.names(), mask,
-                            scoring.pass("detection", share));
+        return make_scores(run, s, *source, scoring, std::move(outputs), targets.names(), again ? 0 : 0.2,
+                           mask);
     });
     if (!fits) {
         run.note("The scene does not fit into device memory: detection on the CPU");
@@ -299,12 +294,11 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, DetectComputing
     }
     if (!found) throw targets.missing();
     if (!any) throw tool::no_valid_pixel(*source);
-    report_kernels(run, computing);
+    report_kernels(run, computing.backend());
     return true;
 }
 
-} // namespace
-
+/// The devices for groups. For classes one: the scene lies there. The ranks of a job have parts of it.
 std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Settings& s,
                                            const raster::RasterSource& source, size_t targets) {
     if (!s.by_columns() && run.ranks().several()) {
@@ -314,11 +308,12 @@ std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Settings& s,
         return {};
     }
     const auto work = work_of_groups(s, source, targets);
-    return s.by_columns() ? tool::choose_devices(run, "detect", work)
-                          : tool::choose_devices(run, "detect", work, 1);
+    return s.by_columns() ? tool::choose_devices(run, "detect_groups", work)
+                          : tool::choose_devices(run, "detect_groups", work, 1);
 }
 
-void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& computing,
+/// Groups of columns: statistics and scores of each at once.
+void detect_by_columns(tool::Run& run, const Settings& s, GroupComputing& computing,
                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
     const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
@@ -330,7 +325,6 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
         const auto options = group_options_at(s, targets, *source);
         found = options.has_value();
         if (!found) return false;
-        detect::Decision decision{!s.map.empty(), s.threshold};
         const auto cube = in_memory(run, source);
         const auto make = [&](const detect::Decision& d) {
             return computing->make_column_detection(source->shape(), columns, *options, d,
@@ -343,23 +337,20 @@ void detect_by_columns(tool::Run& run, const Settings& s, DetectComputing& compu
                                           pass.lanes, source->shape().float_bytes(), pass.limit);
                                   if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
                                   pass = without_mask(mask, std::move(pass));
-                                  set_column_tiles(s, *cube, *make(decision), pass);
+                                  set_column_tiles(s, *cube, *make({!s.map.empty(), {}}), pass);
                                   return pass;
                               }};
-        const double share = again ? 0 : 0.8 * s.share_of_detection();
         if (!again) targets.warn_of_mistakes(run, s, *source);
-        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
-        const auto operation = scoring.make(as_stored(s, decision));
-        return write_scores(run, s, *source, *cube, std::move(outputs), *operation, targets.names(), mask,
-                            scoring.pass("detection", share));
+        return make_scores(run, s, *source, scoring, std::move(outputs), targets.names(), again ? 0 : 0.8,
+                           mask);
     });
-    if (any) return report_kernels(run, computing);
+    if (any) return report_kernels(run, computing.backend());
     if (!found) throw targets.missing();
     throw tool::no_valid_pixel(*source);
 }
 
-void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& computing,
+/// Groups of a map: the moments of all in one pass, then the scores.
+void detect_by_classes(tool::Run& run, const Settings& s, GroupComputing& computing,
                        const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
     const auto plane = read_groups(run, s, *source);
@@ -374,7 +365,6 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
         return without_mask(mask, std::move(options));
     };
     const auto make_scan = [&] { return std::make_unique<detect::GroupScan>(scene.shape(), plane, mask); };
-    detect::Decision decision{!s.map.empty(), s.threshold};
     scene.set_fate(nullptr);
     const auto backgrounds =
         scene.scan(make_scan, [&](bool again) { return pass(run.pass("background", again ? 0.0 : 0.5)); });
@@ -411,13 +401,19 @@ void detect_by_classes(tool::Run& run, const Settings& s, DetectComputing& compu
     const Scoring scoring{scene.cube(), make, [&](const std::string& name, double share) {
                               return pass(computing.pass(name, share));
                           }};
-    const double share = 0.5 * s.share_of_detection();
-    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision);
-    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
-    const auto operation = scoring.make(as_stored(s, decision));
-    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
-                                targets.names(), mask, scoring.pass("detection", share)))
+    if (!make_scores(run, s, *scene.raster(), scoring, std::move(outputs), targets.names(), 0.5, mask))
         throw tool::no_valid_pixel(*scene.raster());
+}
+
+} // namespace
+
+void detect_by_groups(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
+                      DetectTargets& targets, const detect::PixelMask* mask) {
+    GroupComputing computing(run, "detect_groups",
+                             devices_for_groups(run, s, *source, targets.names().size()),
+                             detect::simd_target(), [] { return std::make_unique<detect::GroupBackend>(); });
+    if (s.by_columns()) return detect_by_columns(run, s, computing, source, targets, mask);
+    detect_by_classes(run, s, computing, source, targets, mask);
 }
 
 } // namespace hsi::detect_tool

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One background for all pixels, or for each the ring around it, or none.
+// mf, cem, ace and rx against one background for all pixels; sam and sid, which have none.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
 #include "detect/groups/groups.h"
-#include "detect/ranking.h"
+#include "detect/pixel/pixel.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
@@ -33,6 +32,43 @@
 
 namespace hsi::detect_tool {
 namespace {
+
+using PixelComputing = tool::Computing<detect::PixelBackend>;
+
+/// Scores of `targets` (rx: 0), with the statistics of the background where the method wants them: these are
+/// the CPU's, wherever the scores are computed.
+tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t targets, int threads) {
+    const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
+    const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
+    const double passes = s.ranks() ? 3 : 1; // of scores
+    tool::Work work;
+    work.cpu_reads = work.device_reads = passes * bytes;
+    work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
+    const double values = passes * pixels * b;
+    work.add(detect::cost::score, values * scores);
+    if (s.method == Method::sid) work.add(detect::cost::logarithms, values);
+    if (s.method == Method::ace || s.method == Method::rx) work.add(detect::cost::matrix, values * b);
+    if (detect::has_background(s.method)) {
+        const double background = detect::cost::background.core * pixels * b * b;
+        work.cpu_reads += bytes;
+        work.device_reads += bytes;
+        work.core_seconds += background;
+        work.device_seconds += background / threads;
+    }
+    return work;
+}
+
+/// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
+/// where scores are computed.
+PixelComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                               size_t targets) {
+    const auto& options = run.options();
+    std::vector<CudaDevice> devices;
+    if (!raster::RasterSink::is_virtual(options.destination))
+        devices = tool::choose_devices(run, "detect_pixel", work_of(s, scene, targets, options.threads));
+    return PixelComputing(run, "detect_pixel", std::move(devices), detect::simd_target(),
+                          [] { return std::make_unique<detect::PixelBackend>(); });
+}
 
 /// What helps where a background has too few pixels: of the options those that were not given, and that help
 /// at this number of pixels.
@@ -84,21 +120,6 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detecto
     run.warn(sizes + ", fewer than two for each: scores " +
              (kept < little ? "mean little, and keep" : "keep only") + " about " + percent +
              " of their contrast, and those of its own pixels less; " + advice);
-}
-
-/// Rings that hold no more pixels than there are bands, to the user.
-void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                         const detect::PixelMask* mask) {
-    const auto [inner, outer] = s.window;
-    int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
-    if (mask != nullptr) pixels = std::min(pixels, mask->count());
-    run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
-    if (pixels <= scene.bands)
-        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
-                 counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
-                 ": most of a score is what was added to the diagonal, and tells how far a pixel is from the "
-                 "mean rather than how unlike its surroundings; take a larger OUTER, or fewer bands (-b, "
-                 "gdal_hsi_pca, gdal_hsi_mnf)");
 }
 
 /// Bands that are left out and what was added to the matrix, to the user and into the report.
@@ -160,7 +181,7 @@ detect::Detector detector_of(tool::Run& run, const Settings& s, const tool::Scen
 
 /// -exclude-share of one background: the detector is made anew without the pixels that it finds most like a
 /// target.
-void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scene, DetectComputing& computing,
+void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scene, PixelComputing& computing,
                       const detect::Targets& targets, const detect::PixelMask* mask,
                       detect::Detector& detector) {
     if (s.exclude_share == 0) return;
@@ -189,7 +210,7 @@ void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scen
 /// bit. Not of a part of the pixels.
 class BackgroundComputing {
   public:
-    BackgroundComputing(tool::Run& run, DetectComputing& computing, const detect::PixelMask* mask,
+    BackgroundComputing(tool::Run& run, PixelComputing& computing, const detect::PixelMask* mask,
                         const tools::GivenStatistics* given)
         : m_run(run) {
         constexpr auto what = stream::Statistics::double_covariance;
@@ -216,9 +237,10 @@ class BackgroundComputing {
 
 } // namespace
 
-void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
+void detect_by_background(tool::Run& run, const Settings& s,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask, const tools::GivenStatistics* given) {
+    auto computing = start_computing(run, s, source->shape(), targets.names().size());
     tool::Scene scene(run, source, "detection");
     if (s.conditioning.components > scene.shape().bands)
         throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
@@ -226,7 +248,6 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     BackgroundComputing there(run, computing, mask, given);
-    detect::Decision decision{!s.map.empty(), s.threshold};
     scene.set_fate(nullptr);
     if (raster::RasterSink::is_virtual(run.options().destination) && s.exclude_share == 0) scene.read_once();
     const auto pass = [&](bool again) {
@@ -241,56 +262,41 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     auto detector = detector_of(run, s, scene, moments, *spectra, mask);
     exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
     report_background(run, s, detector, *scene.raster());
-    targets.warn_of_mistakes(run, s, *source, &computing);
+    targets.warn_of_mistakes(run, s, *source, &computing.backend());
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
                           [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
                           [&](const std::string& name, double share) {
                               return without_mask(mask, computing.pass(name, share));
                           }};
-    const double share = 0.5 * s.share_of_detection();
-    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, &detector, decision);
-    if (decision.threshold) outputs = plan_outputs(run, s, *scene.raster(), targets.names(), decision);
-    const auto operation = scoring.make(as_stored(s, decision));
-    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
-                                targets.names(), mask, scoring.pass("detection", share)))
+    if (!make_scores(run, s, *scene.raster(), scoring, std::move(outputs), targets.names(), 0.5, mask,
+                     &detector))
         throw tool::no_valid_pixel(*scene.raster());
+    report_kernels(run, computing.backend());
 }
 
-void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
-                    std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
-                    const detect::PixelMask* mask) {
+void detect_alone(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
+                  DetectTargets& targets, const detect::PixelMask* mask) {
+    auto computing = start_computing(run, s, source->shape(), targets.names().size());
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
-        auto spectra = targets.at(*source);
+        const auto spectra = targets.at(*source);
         found = spectra.has_value();
         if (!found) return false;
-        detect::Decision decision{!s.map.empty(), s.threshold};
+        if (!again) targets.warn_of_mistakes(run, s, *source);
+        const auto detector = detect::make_detector(s.method, *spectra);
         const Scoring scoring{
-            *source,
-            [&](const detect::Decision& d) {
-                return s.local() ? computing->make_local_detection(source->shape().bands,
-                                                                   {s.window[0], s.window[1], mask}, d)
-                                 : computing->make_detection(detect::make_detector(s.method, *spectra), d);
-            },
+            *source, [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
             [&](const std::string& name, double share) {
                 return without_mask(mask, computing.pass(name, share));
             }};
-        const double share = again ? 0 : s.share_of_detection();
-        if (!again) targets.warn_of_mistakes(run, s, *source);
-        if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
-        if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
-                                               detect::make_detector(s.method, *spectra), *spectra))
-            return true;
-        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
-        if (decision.threshold) outputs = plan_outputs(run, s, *source, targets.names(), decision);
-        const auto operation = scoring.make(as_stored(s, decision));
-        return write_scores(run, s, *source, *source, std::move(outputs), *operation, targets.names(), mask,
-                            scoring.pass("detection", share));
+        return write_virtual_scores(run, s, *source, targets.names(), detector, *spectra) ||
+               make_scores(run, s, *source, scoring, std::move(outputs), targets.names(), again ? 0 : 1,
+                           mask);
     });
-    if (any) return;
+    if (any) return report_kernels(run, computing.backend());
     if (!found) throw targets.missing();
     if (s.method == Method::sid)
         throw Error(source->path() + ": no pixel is valid and has a positive value",

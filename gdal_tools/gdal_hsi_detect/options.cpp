@@ -2,8 +2,9 @@
 #include "gdal_hsi_detect/options.h"
 
 #include "core/error.h"
-#include "detect/detect.h"
 #include "detect/fit/fit.h"
+#include "detect/local/local.h"
+#include "detect/pixel/pixel.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_sink.h"

@@ -3,7 +3,6 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
 #include "detect/fit/fit.h"
 #include "detect/groups/groups.h"
 #include "detect/ranking.h"
@@ -30,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::detect_tool {
@@ -397,8 +397,8 @@ std::string number(double v) {
     return text;
 }
 
-void report_kernels(tool::Run& run, DetectComputing& computing) {
-    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+void report_kernels(tool::Run& run, const detect::Backend& backend) {
+    if (const double seconds = backend.kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
 }
 
@@ -409,28 +409,6 @@ stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOpti
 
 const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask) {
     return mask == nullptr && run.masks_statistics() ? run.mask().get() : mask;
-}
-
-bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
-            const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
-    decision.threshold = s.threshold;
-    if (s.ranks() && !rank_scores(run, s, scoring, targets, share, mask, decision)) return false;
-    if (s.false_alarms && !s.ranks()) {
-        decision.threshold = detect::threshold_of(*detector, *s.false_alarms);
-        run.report()["threshold"]["value"] = *decision.threshold;
-        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.false_alarms) +
-                 " of the pixels of a normal background reach");
-    }
-    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
-    if (s.percent) run.report()["threshold"]["percent"] = *s.percent;
-    if (s.false_alarms) run.report()["threshold"]["false_alarms"] = *s.false_alarms;
-    return true;
-}
-
-detect::Decision as_stored(const Settings& s, detect::Decision decision) {
-    if (s.ranks() && decision.threshold)
-        decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
-    return decision;
 }
 
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
@@ -498,6 +476,34 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
     return true;
 }
 
+namespace {
+
+/// What is a detection, as it is asked for. False when no pixel has a score.
+bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
+            const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
+    decision.threshold = s.threshold;
+    if (s.ranks() && !rank_scores(run, s, scoring, targets, share, mask, decision)) return false;
+    if (s.false_alarms && !s.ranks()) {
+        decision.threshold = detect::threshold_of(*detector, *s.false_alarms);
+        run.report()["threshold"]["value"] = *decision.threshold;
+        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.false_alarms) +
+                 " of the pixels of a normal background reach");
+    }
+    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
+    if (s.percent) run.report()["threshold"]["percent"] = *s.percent;
+    if (s.false_alarms) run.report()["threshold"]["false_alarms"] = *s.false_alarms;
+    return true;
+}
+
+/// The same as scores in double precision are compared with it: those that are stored as the threshold, too,
+/// are within it.
+detect::Decision as_stored(const Settings& s, detect::Decision decision) {
+    if (s.ranks() && decision.threshold)
+        decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
+    return decision;
+}
+
+/// The last pass. False when no pixel is valid.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
                   const std::vector<std::string>& names, const detect::PixelMask* mask,
@@ -527,6 +533,20 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     outputs.commit();
     tool::check_last_line(run, *all);
     return true;
+}
+
+} // namespace
+
+bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
+                 raster::OutputSet outputs, const std::vector<std::string>& names, double share,
+                 const detect::PixelMask* mask, const detect::Detector* detector) {
+    detect::Decision decision{!s.map.empty(), {}};
+    share *= s.share_of_detection();
+    if (!decide(run, s, scoring, names.size(), share, mask, detector, decision)) return false;
+    if (decision.threshold) outputs = plan_outputs(run, s, scene, names, decision);
+    const auto operation = scoring.make_last(as_stored(s, decision));
+    return write_scores(run, s, scene, scoring.cube, std::move(outputs), *operation, names, mask,
+                        scoring.pass("detection", share));
 }
 
 } // namespace hsi::detect_tool

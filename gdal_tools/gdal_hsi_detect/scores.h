@@ -3,7 +3,7 @@
 // the pass that writes them, and what the user should know of them.
 #pragma once
 
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "gdal_hsi_detect/settings.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
@@ -20,7 +20,7 @@ namespace hsi::detect_tool {
 std::string number(double v);
 
 /// The seconds of the kernels into the report; nothing on the CPU.
-void report_kernels(tool::Run& run, DetectComputing& computing);
+void report_kernels(tool::Run& run, const detect::Backend& backend);
 
 /// A pass whose memory is less by the mask, which stays there.
 stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass);
@@ -30,18 +30,12 @@ const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::Pixe
 
 /// Where the scores of a run come from: a pass's operation, and the options of such a pass.
 struct Scoring {
+    using Make = std::function<std::unique_ptr<detect::Detection>(const detect::Decision&)>;
     const stream::CubeSource& cube;
-    std::function<std::unique_ptr<detect::Detection>(const detect::Decision&)> make;
+    Make make;
     std::function<stream::PassOptions(const std::string& name, double share)> pass;
+    Make make_last = make; ///< of the pass that writes
 };
-
-/// What is a detection, as it is asked for. False when no pixel has a score.
-bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
-            const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision);
-
-/// The same as scores in double precision are compared with it: those that are stored as the threshold, too,
-/// are within it.
-detect::Decision as_stored(const Settings& s, detect::Decision decision);
 
 /// The scores, a band a name (none: RX), then the map where it is asked for. \throws what is refused.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
@@ -53,10 +47,11 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets);
 
-/// The last pass. False when no pixel is valid. mask: that of the background.
-bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                  const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
-                  const std::vector<std::string>& names, const detect::PixelMask* mask,
-                  stream::PassOptions pass);
+/// The last passes: two for the threshold where it is one of the scores, and one that writes. share: of all
+/// passes, of the run's work. mask: that of the background; detector: behind the scores, where one background
+/// is. False when no pixel has a score.
+bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
+                 raster::OutputSet outputs, const std::vector<std::string>& names, double share,
+                 const detect::PixelMask* mask, const detect::Detector* detector = nullptr);
 
 } // namespace hsi::detect_tool

@@ -2,11 +2,10 @@
 // The settings of gdal_hsi_detect, as its options give them.
 #pragma once
 
-#include "detect/detect.h"
 #include "detect/fit/fit.h"
+#include "detect/pixel/pixel.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
-#include "tool/devices.h"
 
 #include <array>
 #include <cstdint>
@@ -17,7 +16,6 @@
 namespace hsi::detect_tool {
 
 using detect::Method;
-using DetectComputing = tool::Computing<detect::Backend>;
 
 /// -method: those of detect::Method, in its order, and what has operations of its own.
 enum class Approach { sam, sid, mf, cem, ace, rx, sff, mtmf };

@@ -2,7 +2,7 @@
 #include "gdal_hsi_detect/targets.h"
 
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
@@ -66,7 +66,7 @@ Error DetectTargets::missing() const {
 }
 
 void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                                     DetectComputing* computing) const {
+                                     detect::PixelBackend* backend) const {
     if (m_absorption) return warn_of_emission(run);
     if (!m_library.spectra.empty())
         tools::warn_of_other_signs(run, scene, m_library,
@@ -85,9 +85,8 @@ void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const ra
         tools::warn_of_other_units(run, scene, m_library,
                                    "scores depend on the exact factor: compare those of a few, or take "
                                    "-method sam, which needs none",
-                                   [computing](const CubeView<float>& cube, double* squares) {
-                                       return computing != nullptr &&
-                                              (*computing)->sum_squares(cube, squares);
+                                   [backend](const CubeView<float>& cube, double* squares) {
+                                       return backend != nullptr && backend->sum_squares(cube, squares);
                                    });
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
@@ -34,9 +34,10 @@ class DetectTargets {
     Error missing() const;
 
     /// Of a library what may be a mistake beside the scene: other signs, other units (sam, sid and sff are
-    /// the same in any), a spectrum of zeros, which else is darkness, and of a gas that absorbs nothing.
+    /// the same in any), a spectrum of zeros, which else is darkness, and of a gas that absorbs nothing. A
+    /// scene that lies on a device is looked at there, by `backend`.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                          DetectComputing* computing = nullptr) const;
+                          detect::PixelBackend* backend = nullptr) const;
 
   private:
     void warn_of_emission(tool::Run& run) const;

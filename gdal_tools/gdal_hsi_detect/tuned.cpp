@@ -4,7 +4,6 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
 #include "detect/tuned/tuned.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
@@ -27,6 +26,8 @@
 
 namespace hsi::detect_tool {
 namespace {
+
+using TunedComputing = tool::Computing<detect::TunedBackend>;
 
 /// How many components scores are made from. \throws UsageError for more than there are.
 int tuned_components_of(const Settings& s, const std::vector<double>& eigenvalues) {
@@ -67,20 +68,19 @@ detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model
 }
 
 /// The last pass, over `cube`, a source of `scene`.
-void write_tuned_scores(tool::Run& run, const Settings& s, DetectComputing& computing,
+void write_tuned_scores(tool::Run& run, const Settings& s, TunedComputing& computing,
                         const raster::RasterSource& scene, const stream::CubeSource& cube,
                         const detect::TunedTask& task, const std::vector<std::string>& names, double share) {
-    const detect::Decision decision{!s.map.empty(), s.threshold};
-    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
-    const auto operation = computing->make_tuned_filter(task, decision);
-    if (!write_scores(run, s, scene, cube, plan_outputs(run, s, scene, names, decision), *operation, names,
-                      nullptr, computing.pass("detection", share)))
+    const Scoring scoring{cube,
+                          [&](const detect::Decision& d) { return computing->make_tuned_filter(task, d); },
+                          [&](const std::string& name, double part) { return computing.pass(name, part); }};
+    if (!make_scores(run, s, scene, scoring, plan_outputs(run, s, scene, names), names, share, nullptr))
         throw tool::no_valid_pixel(scene);
-    report_kernels(run, computing);
+    report_kernels(run, computing.backend());
 }
 
 /// mtmf with -mnf-model: one pass.
-void detect_by_model(tool::Run& run, const Settings& s, DetectComputing& computing,
+void detect_by_model(tool::Run& run, const Settings& s, TunedComputing& computing,
                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
     auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
     const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, s.any_wavelengths);
@@ -106,8 +106,9 @@ void detect_among_components(tool::Run& run, const Settings& s,
     work.writes =
         static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
     if (scans) work.device_reads *= 2; // the filter is not where the statistics have left the scene
-    const auto devices = tool::choose_devices(run, "detect", work);
-    DetectComputing filter(run, "detect", devices, detect::simd_target(), detect::make_cpu_backend);
+    const auto devices = tool::choose_devices(run, "detect_tuned", work);
+    TunedComputing filter(run, "detect_tuned", devices, detect::simd_target(),
+                          [] { return std::make_unique<detect::TunedBackend>(); });
     if (!scans) return detect_by_model(run, s, filter, source, targets);
     tools::PcaComputing computing(run, "pca", devices, pca::simd_target(), pca::make_cpu_backend, false);
     tool::Scene scene(run, source, "detection");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the operations of hsi_cuda_detect.so have in common. A lane is a stream with its own buffers, made
-// once; lanes take turns on the devices.
+// What the operations of the CUDA modules of all rooms have in common. A lane is a stream with its own
+// buffers, made once; lanes take turns on the devices.
 #pragma once
 
 #include "cuda/copy.h"
@@ -11,8 +11,6 @@
 #include "cuda/stream.h"
 #include "detect/detect.h"
 #include "detect/detect_cuda_kernels.cuh"
-#include "detect/fit/fit.h"
-#include "detect/tuned/tuned.h"
 
 #include <array>
 #include <cmath>
@@ -167,9 +165,18 @@ class CudaDetectionOf : public cuda::LaneOperation<Base> {
     double& m_kernel_seconds;
 };
 
-std::unique_ptr<FeatureFit> make_cuda_feature_fit(std::vector<CudaDevice> devices, FitTask task,
-                                                  const Decision& decision, double& kernel_seconds);
-std::unique_ptr<Detection> make_cuda_tuned_filter(std::vector<CudaDevice> devices, const TunedTask& task,
-                                                  const Decision& decision, double& kernel_seconds);
+/// A detection whose lanes tally their scores.
+class TalliedDetection : public CudaDetectionOf<Detection> {
+  public:
+    using CudaDetectionOf::CudaDetectionOf;
+    void stop(stream::Worker& worker) override {
+        static_cast<CudaWorker&>(worker).add_to(m_score_counts);
+        CudaDetectionOf::stop(worker);
+    }
+    const ScoreCounts* score_counts() const override { return &m_score_counts; }
+
+  private:
+    ScoreCounts m_score_counts;
+};
 
 } // namespace hsi::detect

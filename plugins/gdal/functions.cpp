@@ -5,7 +5,7 @@
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "features/features.h"
 #include "gdal/device.h"
 #include "gdal/lanes.h"

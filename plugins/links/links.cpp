@@ -296,8 +296,8 @@ Make read_detection(const Settings& s) {
     return [d] {
         Made work(detect::make_detection(d, {}));
         work.per_pixel = cost_of(d);
-        work.on_devices = by_backend<detect::Backend>(
-            "detect", [=](detect::Backend& backend) { return backend.make_detection(d, {}); });
+        work.on_devices = by_backend<detect::PixelBackend>(
+            "detect_pixel", [=](detect::PixelBackend& backend) { return backend.make_detection(d, {}); });
         return work;
     };
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "atdca/atdca.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "features/features.h"
 #include "pca/pca.h"
 #include "resample/resample.h"

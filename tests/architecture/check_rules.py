@@ -8,7 +8,7 @@
 The rules, also told in docs/architecture.md:
   core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster the rooms in their order (RASTER), whose headers are
   private: the public ones are in common/raster itself; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
-  b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
+  b/b.h of other algorithms, or b/room/room.h where b has rooms (ROOMS); gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
   with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
   plugins/arrays is the tools on arrays: it sees tool, and implements headers of raster once more.
@@ -41,6 +41,9 @@ COMMON = {  # room -> the rooms whose headers it may include
 # The rooms of common/raster: each includes its own headers and those of the rooms before it. A header in common/raster itself is
 # for everybody and belongs to the room of its .cpp; a header in a room is private to common/raster and to tests.
 RASTER = "gdal codec io tiff metadata hdf5 matlab products libraries files scene output labels".split()
+# Algorithms that are sorted into rooms: each room's door is a/room/room.h, and inside of a it may include what lies above all rooms, its
+# own headers and the doors of the rooms behind its name.
+ROOMS = {"detect": {"pixel": "", "local": "", "groups": "pixel", "fit": "", "tuned": ""}}
 # plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
 ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
 RANKS = {"common/stream/pipeline.cpp", "common/tool/devices.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/run.cpp",
@@ -121,6 +124,25 @@ def check_raster(root, path, name):
     return None if room in RASTER[:RASTER.index(own) + 1] else "raster/%s may not include raster/%s" % (own, room)
 
 
+def is_door(name):
+    """Whether a header is the door of a room of an algorithm (ROOMS)."""
+    parts = name.split("/")
+    return len(parts) == 3 and parts[1] in ROOMS.get(parts[0], {}) and parts[2] == parts[1] + ".h"
+
+
+def check_rooms(path, name):
+    """The breach of including a header of the same algorithm, which has rooms, or None."""
+    rooms = ROOMS[path.parts[1]]
+    own = path.parts[2] if len(path.parts) > 3 else ""
+    to = name.split("/")[1] if name.count("/") > 1 else ""
+    for room in filter(None, (own, to)):
+        if room not in rooms:
+            return "plugins/%s has the rooms %s" % (path.parts[1], ", ".join(rooms))
+    if not to or to == own or (own and to in rooms[own].split() and is_door(name)):
+        return None
+    return '"%s" is not for %s' % (name, "plugins/%s/%s" % (path.parts[1], own) if own else "what the rooms of plugins/%s share" % path.parts[1])
+
+
 def check_include(root, path, kind, name):
     """The breach of one include, or None. path: relative to root, as parts."""
     top, suffix = path.parts[0], path.suffix
@@ -183,7 +205,9 @@ def check_include(root, path, kind, name):
         if top == "plugins" and room == "arrays":
             allowed |= {"tool"}
         return None if target in allowed else "%s may not include %s" % (top + ("/" + room if room else ""), target)
-    if target == room or name == "%s/%s.h" % (target, target):
+    if target == room and room in ROOMS:
+        return check_rooms(path, name)
+    if target == room or name == "%s/%s.h" % (target, target) or is_door(name):
         return None
     if top == "gdal_tools" and not re.search(r"(_simd|_kernels|_impl)\.h$|\.cuh$", name):
         return None  # a tool strings together what a room offers; inner loops and kernels stay inside
@@ -443,7 +467,11 @@ def self_test():
         "plugins/spp/a_kernel.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 149),
         "plugins/spp/table.cpp": "// Long because it is a table.\nint f() {\n%s}\n" % ("    ++a;\n" * 200),
         "plugins/spp/lambda.cpp": "int f() {\n%s}\n" % ("    const auto g = [&](int a) {\n        ++a;\n    };\n" * 30),
-        "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
+        "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n#include "detect/pixel/pixel.h"\n',
+        "plugins/detect/detect.h": '#pragma once\n',
+        "plugins/detect/pixel/pixel.h": '#pragma once\n#include "detect/detect.h"\n',
+        "plugins/detect/pixel/rows.h": '#pragma once\n#include "detect/pixel/pixel.h"\n',
+        "plugins/detect/groups/groups.h": '#pragma once\n#include "detect/pixel/pixel.h"\n',
         "gdal_tools/gdal_hsi_spp.cpp": '#include "shared/planes.h"\n#include "tool/run.h"\n#include "spp/spp.h"\n',
         "plugins/spp/spp.cpp": '#include "spp/spp.h"\n// std::max\nint a = std::min(1, 2); // std::sort\n',
         "benchmarks/published/spp.cuh": "#pragma once\n",
@@ -465,6 +493,11 @@ def self_test():
         "a tool sees host": {"gdal_tools/shared/a.cpp": '#include "host/terminal.h"\n'},
         "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/drivers.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
+        "an algorithm sees private files of a room": {"plugins/pca/a.cpp": '#include "detect/pixel/rows.h"\n'},
+        "a room sees private files of another": {"plugins/detect/groups/a.cpp": '#include "detect/pixel/rows.h"\n'},
+        "a room sees one that is not below it": {"plugins/detect/fit/a.cpp": '#include "detect/pixel/pixel.h"\n'},
+        "what rooms share sees a room": {"plugins/detect/a.cpp": '#include "detect/pixel/pixel.h"\n'},
+        "an unknown room of an algorithm": {"plugins/detect/misc/a.cpp": '#include "detect/detect.h"\n'},
         "a tool of two files": {"gdal_tools/spp_outputs.cpp": "\n"},
         "a header of the tools beside shared/": {"gdal_tools/spp_outputs.h": "#pragma once\n"},
         "a shared header without its folder": {"gdal_tools/shared/a.cpp": '#include "planes.h"\n'},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scores against their definitions in long double, closed forms, tiles and threads, and what is refused.
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "detect/reference.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"

@@ -2,7 +2,7 @@
 // RX against the ring around a pixel: by the definition in long double, borders, holes, masks, rings without
 // variance, tiles and threads.
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/local/local.h"
 #include "detect/reference.h"
 #include "stream/pipeline.h"
 #include "support/cancelled_tile.h"

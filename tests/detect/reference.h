@@ -2,7 +2,8 @@
 // The definitions of detect.h, pixel by pixel in long double, without any of its machinery.
 #pragma once
 
-#include "detect/detect.h"
+#include "detect/local/local.h"
+#include "detect/pixel/pixel.h"
 #include "support/memory_cube.h"
 
 #include <algorithm>

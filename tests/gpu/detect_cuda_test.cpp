@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect.so through the tile pipeline: against the definitions in long double and the CPU's
-// operations.
+// hsi_cuda_detect_pixel.so and hsi_cuda_detect_local.so through the tile pipeline: against the definitions in
+// long double and the CPU's operations.
 #include "core/cuda_module.h"
-#include "detect/detect.h"
+#include "detect/local/local.h"
+#include "detect/pixel/pixel.h"
 #include "detect/reference.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -97,19 +98,21 @@ detect::Detector detector_for(const Cube& cube, Method method, const Targets& ta
 class DetectCuda : public testing::Test {
   protected:
     void SetUp() override {
-        if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_detect.so was tested";
-        m_cuda = make_cuda_backend<detect::Backend>("detect", cuda_devices());
+        if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_detect_*.so was tested";
+        m_pixel = make_cuda_backend<detect::PixelBackend>("detect_pixel", cuda_devices());
+        m_local = make_cuda_backend<detect::LocalBackend>("detect_local", cuda_devices());
     }
     Found on_gpu(const Cube& cube, const detect::Detector& d, std::optional<double> threshold = {},
                  const stream::PassOptions& pass = {}) {
-        return found(cube, *m_cuda->make_detection(d, {true, threshold}), d.scores(), pass);
+        return found(cube, *m_pixel->make_detection(d, {true, threshold}), d.scores(), pass);
     }
     Found on_gpu(const Cube& cube, const Ring& ring, const stream::PassOptions& pass = {}) {
-        return found(cube, *m_cuda->make_local_detection(cube.shape.bands, ring, {true, 20}), 1, pass);
+        return found(cube, *m_local->make_local_detection(cube.shape.bands, ring, {true, 20}), 1, pass);
     }
     void expect_definition(const Cube& cube, const Ring& ring, int64_t step = 1);
     void expect_as_on_cpu(const Cube& cube, const Ring& ring);
-    std::unique_ptr<detect::Backend> m_cuda;
+    std::unique_ptr<detect::PixelBackend> m_pixel;
+    std::unique_ptr<detect::LocalBackend> m_local;
 };
 
 TEST_F(DetectCuda, ScoresAreTheirDefinitions) {
@@ -379,7 +382,7 @@ TEST_F(DetectCuda, LocalRxOfManyBatchesIsTheSameInEveryRun) {
         const double want = local_reference(cube, ring, i / 160, i % 160);
         EXPECT_NEAR(whole.at(i / 160, i % 160), want, 1e-5 * want + 1e-6);
     }
-    EXPECT_GT(m_cuda->kernel_seconds(), 0);
+    EXPECT_GT(m_local->kernel_seconds(), 0);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fits of features, tuned filters and columns of hsi_cuda_detect.so through the tile pipeline: the
-// processor's scores to rounding, and its maps.
+// hsi_cuda_detect_fit.so, hsi_cuda_detect_tuned.so and hsi_cuda_detect_groups.so through the tile pipeline:
+// the processor's scores to rounding, and its maps.
 #include "core/cuda_module.h"
 #include "detect/fit/fit.h"
 #include "detect/groups/groups.h"
@@ -22,10 +22,13 @@
 namespace hsi::test {
 namespace {
 
-detect::Backend& backend() {
-    static const auto made = make_cuda_backend<detect::Backend>("detect", cuda_devices());
+template <class Backend>
+Backend& backend(const char* module) {
+    static const auto made = make_cuda_backend<Backend>(module, cuda_devices());
     return *made;
 }
+
+detect::GroupBackend& groups() { return backend<detect::GroupBackend>("detect_groups"); }
 
 struct Found {
     std::vector<Cube> outputs;
@@ -96,7 +99,7 @@ Cube scene_of(int bands) {
 class DetectSpectraCuda : public testing::Test {
   protected:
     void SetUp() override {
-        if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_detect.so was tested";
+        if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_detect_*.so was tested";
     }
 };
 
@@ -149,7 +152,8 @@ TEST_F(DetectSpectraCuda, FitsOfFeaturesAreTheProcessors) {
                     const auto first = detect::make_feature_fit(task, decision);
                     const auto cpu = run(*first, cube);
                     for (const int64_t tile : {0, 16}) {
-                        const auto second = backend().make_feature_fit(task, decision);
+                        const auto second =
+                            backend<detect::FitBackend>("detect_fit").make_feature_fit(task, decision);
                         const auto gpu = run(*second, cube, tile);
                         ASSERT_EQ(cpu.outputs.size(), gpu.outputs.size());
                         EXPECT_LT(apart(cpu.outputs.front(), gpu.outputs.front()), 2e-7);
@@ -172,7 +176,7 @@ TEST_F(DetectSpectraCuda, LongRangesAreFittedAlike) {
     const auto cube = scene_of(600);
     const auto task = fit_task(600, 5, {{0, 600}});
     const auto cpu = run(*detect::make_feature_fit(task, {}), cube),
-               gpu = run(*backend().make_feature_fit(task, {}), cube);
+               gpu = run(*backend<detect::FitBackend>("detect_fit").make_feature_fit(task, {}), cube);
     EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 2e-7);
 }
 
@@ -207,7 +211,9 @@ TEST_F(DetectSpectraCuda, TunedFiltersAreTheProcessors) {
                      {detect::Decision{false, {}}, detect::Decision{true, {}}, detect::Decision{true, 0.1}}) {
                     const auto cpu = run(*detect::make_tuned_filter(task, decision), cube);
                     for (const int64_t tile : {0, 16}) {
-                        const auto gpu = run(*backend().make_tuned_filter(task, decision), cube, tile);
+                        const auto gpu = run(
+                            *backend<detect::TunedBackend>("detect_tuned").make_tuned_filter(task, decision),
+                            cube, tile);
                         EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 2e-7);
                         if (decision.map) {
                             EXPECT_EQ(different(cpu.outputs[1], gpu.outputs[1]), 0);
@@ -320,8 +326,8 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
                             detect::make_column_detection(cube.shape, columns, options, decision, counting);
                         const auto cpu = run_columns(*first, cube, 0);
                         for (const int64_t tile : {0, 8}) {
-                            const auto second = backend().make_column_detection(cube.shape, columns, options,
-                                                                                decision, counting);
+                            const auto second = groups().make_column_detection(cube.shape, columns, options,
+                                                                               decision, counting);
                             const auto gpu = run_columns(*second, cube, tile);
                             const auto what = told(options, ", " + std::to_string(width) + " wide, tile " +
                                                                 std::to_string(tile));
@@ -349,9 +355,9 @@ TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
         auto options = group_options(method, 43, 2, -1);
         options.exclude_share = 0.03;
         const auto whole =
-            run_columns(*backend().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 0);
+            run_columns(*groups().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 0);
         const auto tiled =
-            run_columns(*backend().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 8);
+            run_columns(*groups().make_column_detection(cube.shape, {3, 4}, options, {}, nullptr), cube, 8);
         EXPECT_EQ(different(whole.outputs[0], tiled.outputs[0]), 0) << detect::name_of(method);
     }
 }
@@ -366,7 +372,7 @@ TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
             const auto cpu = run_columns(
                 *detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
             const auto gpu = run_columns(
-                *backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
+                *groups().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr), cube, 0);
             EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-5)
                 << detect::name_of(method) << ", " << bands;
         }
@@ -473,8 +479,7 @@ TEST_F(DetectSpectraCuda, GroupsOfAMapAreThoseGroupsAlone) {
                     std::vector<detect::GroupRecord> records;
                     const auto cpu = groups_alone(cube, plane, options, decision, counting, records);
                     for (const int64_t tile : {0, 16}) {
-                        const auto there =
-                            backend().make_group_scene(cube.shape, plane, options, counting, 0);
+                        const auto there = groups().make_group_scene(cube.shape, plane, options, counting, 0);
                         ASSERT_NE(there, nullptr);
                         std::vector<detect::GroupRecord> found;
                         const auto gpu = run_group_scene(*there, cube, decision, tile, found);
@@ -508,7 +513,7 @@ TEST_F(DetectSpectraCuda, OfEqualScoresTheFirstLeave) {
             if (!options.targets.spectra.empty()) options.targets.spectra[0] = {1, 4, 2, 3, 1};
             options.exclude_share = share;
             const auto first = detect::make_column_detection(cube.shape, {0, 1}, options, {}, nullptr),
-                       second = backend().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr);
+                       second = groups().make_column_detection(cube.shape, {0, 1}, options, {}, nullptr);
             const auto cpu = run_columns(*first, cube, 0), gpu = run_columns(*second, cube, 0);
             EXPECT_LT(apart(cpu.outputs[0], gpu.outputs[0]), 1e-3) << detect::name_of(method) << share;
             EXPECT_EQ(first->groups()[0].excluded, second->groups()[0].excluded);
@@ -519,8 +524,8 @@ TEST_F(DetectSpectraCuda, ASceneThatDoesNotFitIsLeftToTheProcessor) {
     auto cube = striped_scene(61, 47, 20);
     const auto plane = plane_of(cube);
     const auto options = group_options(detect::Method::mf, 20, 1, -1);
-    EXPECT_EQ(backend().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{1} << 18), nullptr);
-    EXPECT_NE(backend().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{64} << 20), nullptr);
+    EXPECT_EQ(groups().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{1} << 18), nullptr);
+    EXPECT_NE(groups().make_group_scene(cube.shape, plane, options, nullptr, uint64_t{64} << 20), nullptr);
 }
 
 } // namespace

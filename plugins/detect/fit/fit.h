@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::detect {
@@ -75,5 +76,13 @@ class FeatureFit : public Detection {
 /// 0, too. Ranges are divided by their continua once, whatever the number of targets: hulls of the ranges,
 /// and one multiplication for each target and band of its ranges.
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision);
+
+/// The fit of features; hsi_cuda_detect_fit.so has that of devices.
+class FitBackend : public Backend {
+  public:
+    virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) {
+        return detect::make_feature_fit(std::move(task), decision);
+    }
+};
 
 } // namespace hsi::detect

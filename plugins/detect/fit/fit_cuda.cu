@@ -296,11 +296,18 @@ class CudaFeatureFit final : public CudaDetectionOf<FeatureFit> {
     cuda::OncePerDevice<DeviceFit> m_shared;
 };
 
+class CudaFitBackend final : public cuda::TimedBackend<FitBackend> {
+  public:
+    using TimedBackend::TimedBackend;
+    std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) override {
+        return std::make_unique<CudaFeatureFit>(m_devices, std::move(task), decision, m_kernel_seconds);
+    }
+};
+
 } // namespace
-
-std::unique_ptr<FeatureFit> make_cuda_feature_fit(std::vector<CudaDevice> devices, FitTask task,
-                                                  const Decision& decision, double& kernel_seconds) {
-    return std::make_unique<CudaFeatureFit>(std::move(devices), std::move(task), decision, kernel_seconds);
-}
-
 } // namespace hsi::detect
+
+extern "C" __attribute__((visibility("default"))) hsi::detect::FitBackend*
+hsi_cuda_detect_fit(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::detect::CudaFitBackend(devices);
+}

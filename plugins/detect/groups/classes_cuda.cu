@@ -5,7 +5,6 @@
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "detect/groups/group_scorer.cuh"
-#include "detect/groups/groups_cuda.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Groups of columns on GPUs, all groups of a tile at a time.
+// hsi_cuda_detect_groups.so: groups of columns on GPUs, all groups of a tile at a time; classes_cuda.cu has
+// the groups of a map.
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/groups/column_task.h"
 #include "detect/groups/group_scorer.cuh"
-#include "detect/groups/groups_cuda.h"
 
 #include <algorithm>
 
@@ -119,12 +119,29 @@ class CudaColumns final : public cuda::LaneOperation<ColumnDetection> {
     double& m_kernel_seconds;
 };
 
+class CudaGroupBackend final : public cuda::TimedBackend<GroupBackend> {
+  public:
+    using TimedBackend::TimedBackend;
+    std::unique_ptr<GroupedDetection>
+    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                          const Decision& decision, const PixelMask* mask) override {
+        if (!groups_on_devices(options, scene.bands))
+            return GroupBackend::make_column_detection(scene, columns, options, decision, mask);
+        return std::make_unique<CudaColumns>(
+            m_devices, make_column_task(scene, columns, options, decision, mask), m_kernel_seconds);
+    }
+    std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape& scene, const GroupPlane& plane,
+                                                 const GroupOptions& options, const PixelMask* mask,
+                                                 uint64_t memory) override {
+        return make_cuda_group_scene(m_devices.front(), scene, plane, options, mask, memory,
+                                     m_kernel_seconds);
+    }
+};
+
 } // namespace
-
-std::unique_ptr<GroupedDetection> make_cuda_columns(std::vector<CudaDevice> devices, ColumnTask task,
-                                                    double& kernel_seconds) {
-    if (!groups_on_devices(task.options, task.scene.bands)) return nullptr;
-    return std::make_unique<CudaColumns>(std::move(devices), std::move(task), kernel_seconds);
-}
-
 } // namespace hsi::detect
+
+extern "C" __attribute__((visibility("default"))) hsi::detect::GroupBackend*
+hsi_cuda_detect_groups(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::detect::CudaGroupBackend(devices);
+}

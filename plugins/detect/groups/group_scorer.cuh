@@ -3,12 +3,14 @@
 // in common.
 #pragma once
 
+#include "core/cuda_module.h"
 #include "cuda/device_buffer.h"
 #include "detect/groups/group_cuda_kernels.cuh"
 #include "detect/groups/groups.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace hsi::detect {
@@ -45,5 +47,11 @@ class GroupScorer {
     cuda::DeviceBuffer<double> m_mean, m_matrix, m_own, m_weight, m_inverses, m_squares, m_spectra, m_rows,
         m_constants, m_scores;
 };
+
+/// As GroupBackend::make_group_scene() (classes_cuda.cu).
+std::unique_ptr<GroupScene> make_cuda_group_scene(const CudaDevice& device, const stream::CubeShape& scene,
+                                                  const GroupPlane& plane, const GroupOptions& options,
+                                                  const PixelMask* mask, uint64_t memory,
+                                                  double& kernel_seconds);
 
 } // namespace hsi::detect

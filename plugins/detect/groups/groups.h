@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Detection whose background has several parts, each with statistics of its own: the detectors of a
 // pushbroom scanner, whose columns differ by their calibration, or the classes of a map. Every pixel is
-// scored against its own group; that is the method (detect.h) on the pixels of the group alone. For columns:
-// D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
-// study with methane, Atmospheric Measurement Techniques 8, 2015.
+// scored against its own group; that is the method (pixel/pixel.h) on the pixels of the group alone. For
+// columns: D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging
+// spectroscopy: a case study with methane, Atmospheric Measurement Techniques 8, 2015.
 //
 // A column has few pixels for many bands, so its matrix is shrunk. On bands of unit variance (divided by n;
 // cem: of unit mean square) P = sum z z' / n, and with squared Frobenius norms and B bands
@@ -19,8 +19,9 @@
 // is free, and the pixels of a class are added up over fixed blocks of the scene, without rounding.
 #pragma once
 
+#include "core/cost.h"
 #include "core/host_device.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "math/exact_sum.h"
 #include "stream/pixel_mask.h"
 #include "stream/statistics_scan.h"
@@ -38,6 +39,11 @@ struct StatisticsSums;
 
 namespace hsi::detect {
 
+/// Costs for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost column_filter{3.5e-11, 6e-13}; ///< a value and a band: a column's background
+} // namespace cost
+
 /// Whether a group has scores, and why not.
 enum class GroupState : uint8_t {
     scored,
@@ -54,12 +60,6 @@ struct GroupRecord {
     int64_t excluded = 0;     ///< of these, that left the statistics
     double shrinkage = 0;
 };
-
-/// Whether a target can be told from the mean by its (t-m)'M^-1(t-m). What one unit of a gas absorbs may be
-/// as little as its unit is small.
-HSI_HOST_DEVICE inline bool is_enough_contrast(double contrast, bool absorption) {
-    return absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast;
-}
 
 /// What makes the statistics of a group.
 struct GroupOptions {
@@ -218,6 +218,26 @@ class GroupScene {
     virtual std::unique_ptr<stream::Operation> loading() = 0;
     /// As make_group_detection(), of no scene that is read (stream::EmptySource). This must outlive it.
     virtual std::unique_ptr<GroupedDetection> make_detection(const Decision& decision) = 0;
+};
+
+/// Scores by group; hsi_cuda_detect_groups.so has those of devices.
+class GroupBackend : public Backend {
+  public:
+    /// On devices where groups_on_devices() says so, else on the CPU.
+    virtual std::unique_ptr<GroupedDetection>
+    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
+                          const Decision& decision, const PixelMask* mask) {
+        return detect::make_column_detection(scene, columns, options, decision, mask);
+    }
+    /// A place for a scene whose groups a map tells; null on the CPU, where groups_on_devices() says so, and
+    /// where `memory` bytes of the first device (0: 80 % of what is free) do not hold it. plane and mask,
+    /// which may be null, are read now.
+    virtual std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape& /*scene*/,
+                                                         const GroupPlane& /*plane*/,
+                                                         const GroupOptions& /*options*/,
+                                                         const PixelMask* /*mask*/, uint64_t /*memory*/) {
+        return nullptr;
+    }
 };
 
 // Pixels that leave the statistics

@@ -4,10 +4,10 @@
 // see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
+#include "detect/local/local.h"
 #include "core/cancel_scope.h"
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
-#include "detect/detect.h"
 #include "detect/detect_simd.h"
 #include "detect/local/ring.h"
 #include "detect/local/ring_columns.h"

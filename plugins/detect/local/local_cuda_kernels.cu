@@ -7,7 +7,7 @@
 // U' instead, as on the CPU (local.cpp); d is then the last row of U.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
-#include "detect/detect_cuda_kernels.cuh"
+#include "detect/local/local_cuda_kernels.cuh"
 
 #include <cstddef>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/local/local.h"
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "parallel/group.h"
 
 #include <algorithm>

@@ -2,13 +2,9 @@
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "detect/decide.h"
-#include "detect/detect.h"
 #include "detect/detect_simd.h"
-#include "detect/fit/fit.h"
-#include "detect/groups/groups.h"
-#include "detect/tuned/tuned.h"
+#include "detect/pixel/pixel.h"
 #include "math/elementary.h"
-#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -169,42 +165,7 @@ class CpuDetection final : public Detection {
     const Decider m_decider;
 };
 
-class CpuBackend final : public Backend {
-  public:
-    std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) override {
-        return detect::make_detection(detector, decision);
-    }
-    std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
-                                                    const Decision& decision) override {
-        return detect::make_local_detection(bands, ring, decision);
-    }
-    std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) override {
-        return detect::make_feature_fit(std::move(task), decision);
-    }
-    std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
-        return detect::make_tuned_filter(task, decision);
-    }
-    std::unique_ptr<GroupedDetection>
-    make_column_detection(const stream::CubeShape& scene, const Columns& columns, const GroupOptions& options,
-                          const Decision& decision, const PixelMask* mask) override {
-        return detect::make_column_detection(scene, columns, options, decision, mask);
-    }
-    std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape&, const GroupPlane&,
-                                                 const GroupOptions&, const PixelMask*, uint64_t) override {
-        return nullptr;
-    }
-};
-
 } // namespace
-
-void Detection::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-    m_few = counts[2];
-    m_flat = counts[3];
-}
 
 DetectorSizes sizes_of(Method method, size_t used, size_t targets) {
     const bool whitens = method == Method::ace || method == Method::rx;
@@ -232,9 +193,5 @@ std::unique_ptr<Detection> make_detection(const Detector& detector, const Decisi
     check_detector(detector);
     return std::make_unique<CpuDetection>(detector, decision);
 }
-
-std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
-
-const char* simd_target() { return simd_kernels().target; }
 
 } // namespace hsi::detect

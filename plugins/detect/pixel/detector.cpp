@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
-#include "detect/groups/groups.h"
+#include "detect/pixel/pixel.h"
 #include "math/elementary.h"
 #include "math/linear_algebra.h"
 

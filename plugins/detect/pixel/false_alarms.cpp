@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/counted.h"
 #include "core/error.h"
-#include "detect/detect.h"
+#include "detect/pixel/pixel.h"
 #include "math/distributions.h"
 
 #include <algorithm>

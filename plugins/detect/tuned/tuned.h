@@ -40,4 +40,12 @@ struct TunedTask {
 /// numbers.
 std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision);
 
+/// The tuned filter; hsi_cuda_detect_tuned.so has that of devices.
+class TunedBackend : public Backend {
+  public:
+    virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) {
+        return detect::make_tuned_filter(task, decision);
+    }
+};
+
 } // namespace hsi::detect

@@ -184,11 +184,18 @@ class CudaTunedFilter final : public CudaDetectionOf<Detection> {
     cuda::OncePerDevice<DeviceTuned> m_shared;
 };
 
+class CudaTunedBackend final : public cuda::TimedBackend<TunedBackend> {
+  public:
+    using TimedBackend::TimedBackend;
+    std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) override {
+        return std::make_unique<CudaTunedFilter>(m_devices, task, decision, m_kernel_seconds);
+    }
+};
+
 } // namespace
-
-std::unique_ptr<Detection> make_cuda_tuned_filter(std::vector<CudaDevice> devices, const TunedTask& task,
-                                                  const Decision& decision, double& kernel_seconds) {
-    return std::make_unique<CudaTunedFilter>(std::move(devices), task, decision, kernel_seconds);
-}
-
 } // namespace hsi::detect
+
+extern "C" __attribute__((visibility("default"))) hsi::detect::TunedBackend*
+hsi_cuda_detect_tuned(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::detect::CudaTunedBackend(devices);
+}

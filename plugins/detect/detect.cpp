@@ -2,11 +2,24 @@
 #include "detect/decide.h"
 
 #include "core/cube_view.h"
+#include "detect/detect_simd.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace hsi::detect {
+
+const char* simd_target() { return simd_kernels().target; }
+
+void Detection::exchange(parallel::Group& ranks) {
+    std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
+    ranks.add_up("pixels", counts);
+    m_valid = counts[0];
+    m_invalid = counts[1];
+    m_few = counts[2];
+    m_flat = counts[3];
+}
 
 float Decider::best(const double* scores, size_t count) const {
     constexpr double equal = 1e-10; // relative: exact duplicates differ by rounding at most

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// rx against the ring around each pixel.
+#include "gdal_hsi_detect/approaches.h"
+
+#include "core/counted.h"
+#include "detect/local/local.h"
+#include "gdal_hsi_detect/scores.h"
+#include "gdal_hsi_detect/settings.h"
+#include "gdal_hsi_detect/targets.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::detect_tool {
+namespace {
+
+tool::Work work_of_rings(const Settings& s, const stream::CubeShape& scene, const detect::Ring& ring) {
+    const auto pixels = static_cast<double>(scene.pixels());
+    const double passes = s.ranks() ? 3 : 1; // of scores
+    tool::Work work;
+    work.cpu_reads = work.device_reads = passes * static_cast<double>(scene.float_bytes());
+    work.writes = pixels * (4 + (s.map.empty() ? 0 : 1));
+    work.add(detect::cost::local, passes * pixels * detect::local_cost(scene.bands, ring),
+             passes * pixels * detect::local_products(scene.bands, ring));
+    return work;
+}
+
+/// Rings that hold no more pixels than there are bands, to the user.
+void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                         const detect::PixelMask* mask) {
+    const auto [inner, outer] = s.window;
+    int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
+    if (mask != nullptr) pixels = std::min(pixels, mask->count());
+    run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
+    if (pixels <= scene.bands)
+        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
+                 counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
+                 ": most of a score is what was added to the diagonal, and tells how far a pixel is from the "
+                 "mean rather than how unlike its surroundings; take a larger OUTER, or fewer bands (-b, "
+                 "gdal_hsi_pca, gdal_hsi_mnf)");
+}
+
+} // namespace
+
+void detect_in_rings(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
+                     const DetectTargets& targets, const detect::PixelMask* mask) {
+    const detect::Ring ring{s.window[0], s.window[1], mask};
+    std::vector<CudaDevice> devices;
+    if (!raster::RasterSink::is_virtual(run.options().destination)) // which is refused below
+        devices = tool::choose_devices(run, "detect_local", work_of_rings(s, source->shape(), ring));
+    tool::Computing<detect::LocalBackend> computing(run, "detect_local", std::move(devices),
+                                                    detect::simd_target(),
+                                                    [] { return std::make_unique<detect::LocalBackend>(); });
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
+        auto outputs = plan_outputs(run, s, *source, targets.names());
+        const Scoring scoring{*source,
+                              [&](const detect::Decision& d) {
+                                  return computing->make_local_detection(source->shape().bands, ring, d);
+                              },
+                              [&](const std::string& name, double share) {
+                                  return without_mask(mask, computing.pass(name, share));
+                              }};
+        warn_of_small_rings(run, s, source->shape(), mask);
+        return make_scores(run, s, *source, scoring, std::move(outputs), targets.names(), again ? 0 : 1,
+                           mask);
+    });
+    if (!any) throw tool::no_valid_pixel(*source);
+    report_kernels(run, computing.backend());
+}
+
+} // namespace hsi::detect_tool
