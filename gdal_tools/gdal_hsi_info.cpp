@@ -698,11 +698,17 @@ void run_info(tool::Run& run, const Settings& s) {
     }
     tool::Scene& scene = *opened;
     Facts facts = describe(*scene.raster());
-    const bool counted = (s.count || s.extremes) && !run.options().dry_run;
-    if (counted) add_counts(run, facts, scene, s);
-    if (s.plans) add_plans(run, facts, *scene.raster());
-    add_next(run, facts, *scene.raster(), counted);
-    print_facts(run, s, facts);
+    const bool counted = s.count || s.extremes;
+    const auto print = [&](bool with_counts) {
+        if (s.plans) add_plans(run, facts, *scene.raster());
+        add_next(run, facts, *scene.raster(), with_counts);
+        print_facts(run, s, facts);
+    };
+    if (counted) {
+        tool::end_of_plan(run, [&] { print(false); });
+        add_counts(run, facts, scene, s);
+    }
+    print(counted);
 }
 
 void declare(tool::Call& call) {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "raster/output_set.h"
 #include "raster/raster_sink.h"
 #include "raster/scene_document.h"
 #include "raster/side_files.h"
@@ -456,22 +457,6 @@ class Pipeline {
     }
 
   private:
-    void take_shared_options(tool::Call& call) const {
-        const tool::CommonOptions& whole = m_run.options();
-        tool::CommonOptions& own = call.options();
-        if (!call.given("device")) own.device = whole.device;
-        if (!call.given("memory")) own.memory = whole.memory;
-        if (!call.given("device-memory")) own.device_memory = whole.device_memory;
-        if (!call.given("threads")) own.threads = whole.threads;
-        if (!call.given("tile")) {
-            own.tile_samples = whole.tile_samples;
-            own.tile_lines = whole.tile_lines;
-        }
-        own.ranks = whole.ranks;
-        own.dry_run = whole.dry_run;
-        own.quiet = whole.quiet;
-    }
-
     /// The scene as the step wants it.
     raster::OpenOptions source_of(const Step& step, const raster::OpenOptions& scene) const {
         if (!chooses_source(*step.call)) return scene;
@@ -487,15 +472,13 @@ class Pipeline {
         return own;
     }
 
-    void run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
+    /// \return false with -dry-run: its output was planned, not made.
+    bool run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
         tool::Call& call = *step.call;
-        take_shared_options(call);
-        if (to != nullptr && to->format == "HSI" && (to->document || to->at_once))
-            call.options().dry_run = false; // the plan of what follows hangs on what this step finds
-
         call.options().source = source_of(step, scene);
         if (to != nullptr) call.options().destination = *to;
-        tool::run_step(m_run, call, step.title, call.definition().executable() + shown(step.words), m_share);
+        return tool::run_step(m_run, call, step.title, call.definition().executable() + shown(step.words),
+                              m_share);
     }
 
     static std::string shown(const Words& words) {
@@ -517,8 +500,7 @@ class Pipeline {
         to.path = path;
         to.format = "ENVI";
         to.at_once = true;
-        copy(step, scene, to);
-        if (m_run.options().dry_run) return end_plan(step);
+        if (!copy(step, scene, to)) return end_plan(step);
         share_file(path);
         m_run.note(step.title + ": what it has chosen of the scene is copied to a temporary file");
     }
@@ -554,8 +536,7 @@ class Pipeline {
         to.path = result.path = into.empty() ? m_scratch.name(file_name) : into;
         to.format = "ENVI";
         to.at_once = true;
-        run_tool(step, scene, &to);
-        if (m_run.options().dry_run) {
+        if (!run_tool(step, scene, &to)) {
             end_plan(step);
             return {};
         }
@@ -566,8 +547,9 @@ class Pipeline {
         return result;
     }
 
-    /// tee write, and write behind read or a tee: the scene as it comes.
-    void copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
+    /// tee write, and write behind read or a tee: the scene as it comes. \return false with -dry-run: its
+    /// plan is printed.
+    bool copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
         const auto source = raster::RasterSource::open(scene);
         const raster::OutputOptions& frame = m_run.options().destination;
         to.history = frame.history;
@@ -586,17 +568,18 @@ class Pipeline {
                             " are more than single precision holds",
                         "gdal_translate copies them.");
         stream::CopyOperation operation(spec.shape.bands, false);
-        if (m_run.options().dry_run) {
-            raster::RasterSink::check(to, spec, *source);
-            return tool::print_plan(m_run, *source, operation, m_run.pass("write", m_share));
-        }
-        const auto sink = raster::RasterSink::create(to, spec, source.get());
-        m_run.reserve_cache(source->cache_bytes() + sink->cache_bytes());
-        auto pass = m_run.pass("write", m_share);
-        pass.memory -= source->take_memory(tool::quarter(pass.memory), pass.lanes);
-        pass.output_layout = sink->layout();
-        m_run.add_pass(stream::run_pass(*source, operation, {sink.get()}, pass));
-        sink->commit();
+        raster::OutputSet outputs;
+        outputs.plan(std::move(to), std::move(spec));
+        outputs.check(*source);
+        return tool::complete([&] {
+            tool::write(m_run, *source, operation, outputs, source.get(), [&] {
+                m_run.reserve_cache(source->cache_bytes());
+                auto pass = m_run.pass("write", m_share);
+                pass.memory -= source->take_memory(tool::quarter(pass.memory), pass.lanes);
+                return pass;
+            });
+            outputs.commit();
+        });
     }
 
     tool::Run& m_run;

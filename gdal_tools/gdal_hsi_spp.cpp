@@ -42,22 +42,29 @@ void check_window(const stream::CubeShape& shape, int window) {
                                            std::to_string(largest - (largest + 1) % 2) + ".");
 }
 
-/// One raster for each output of the operation, in its order: y', alpha, rho. What can be refused is refused
-/// here.
+raster::OutputSpec cube_spec(const Settings& settings, const raster::RasterSource& source, bool holes) {
+    raster::OutputSpec spec;
+    spec.shape = source.shape();
+    spec.same_bands = true;
+    spec.holes = holes;
+    spec.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
+    return spec;
+}
+
+/// One raster for each output of the operation, in its order: y' unless it is virtual, alpha, rho. What can
+/// be refused is refused here.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
                              const raster::RasterSource& source, bool holes) {
     raster::OutputSet outputs;
-    const auto shape = source.shape();
-    raster::OutputSpec cube;
-    cube.shape = shape;
-    cube.same_bands = true;
-    cube.holes = holes;
-    cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
-    if (settings.spp.cube) outputs.plan(run.options().destination, cube);
+    const raster::OutputSpec cube = cube_spec(settings, source, holes);
+    if (settings.spp.cube)
+        outputs.plan(run.options().destination, cube);
+    else
+        raster::RasterSink::check_virtual(run.options().destination, cube, source);
     const auto single = [&](const char* role, const std::string& path, const char* name, const char* unit) {
         if (path.empty()) return;
         raster::OutputSpec spec;
-        spec.shape = {shape.samples, shape.lines, 1};
+        spec.shape = {cube.shape.samples, cube.shape.lines, 1};
         spec.holes = holes;
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
@@ -93,41 +100,36 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
                     "Name a file for it with -alpha.");
 }
 
-/// y' as a VRT: each band is computed from the original band, alpha and the mean when it is read. As an .hsi:
-/// all of it from the scene and the mean.
-class VirtualCube {
-  public:
-    VirtualCube(const tool::Run& run, const Settings& settings, const raster::RasterSource& source)
-        : m_options(run.options().destination), m_alpha(settings.alpha_file), m_window(settings.spp.window) {
-        m_spec.shape = source.shape();
-        m_spec.same_bands = true;
-        m_spec.holes = true;
-        m_spec.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
-        raster::RasterSink::check_virtual(m_options, m_spec, source);
-    }
-    void write(tool::Run& run, const raster::RasterSource& source, const std::vector<double>& mean,
-               bool holes) {
-        m_spec.shape = source.shape();
-        m_spec.holes = holes;
-        tool::write_virtual(
-            run, m_options, m_spec, source, [&] { return links::displacement(m_window, mean); },
-            [&] {
-                std::vector<raster::VirtualBand> bands;
-                for (size_t b = 0; b < mean.size(); ++b) {
-                    char text[32];
-                    std::snprintf(text, sizeof text, "%.17g", mean[b]);
-                    bands.push_back({"hsi_spp", {{"centroid", text}}, {static_cast<int>(b)}, m_alpha});
-                }
-                return bands;
-            });
-    }
+/// A virtual y'. As a VRT: each band is computed from the original band, alpha and the mean when it is read.
+/// As an .hsi: all of it from the scene and the mean.
+void write_virtual(tool::Run& run, const Settings& settings, const raster::RasterSource& source,
+                   const std::vector<double>& mean, bool holes) {
+    tool::write_virtual(
+        run, run.options().destination, cube_spec(settings, source, holes), source,
+        [&] { return links::displacement(settings.spp.window, mean); },
+        [&] {
+            std::vector<raster::VirtualBand> bands;
+            for (size_t b = 0; b < mean.size(); ++b) {
+                char text[32];
+                std::snprintf(text, sizeof text, "%.17g", mean[b]);
+                bands.push_back(
+                    {"hsi_spp", {{"centroid", text}}, {static_cast<int>(b)}, settings.alpha_file});
+            }
+            return bands;
+        });
+}
 
-  private:
-    raster::OutputOptions m_options;
-    raster::OutputSpec m_spec;
-    const std::string m_alpha;
-    const int m_window;
-};
+/// What dst and -alpha make of the operation's outputs.
+void choose_outputs(const tool::Run& run, Settings& settings) {
+    const auto& dst = run.options().destination;
+    settings.spp.cube = !raster::RasterSink::is_virtual(dst);
+    if (settings.spp.cube) return;
+    if (!raster::RasterSink::is_computed(dst) && settings.alpha_file.empty()) {
+        settings.alpha_file = alpha_beside(dst.path);
+        check_alpha_beside(settings.alpha_file, dst.path);
+    }
+    settings.spp.alpha = !settings.alpha_file.empty();
+}
 
 tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) {
     const auto bytes = static_cast<double>(shape.float_bytes());
@@ -145,18 +147,8 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
 void run_spp(tool::Run& run, Settings settings) {
     tool::Scene scene(run, "SPP");
     check_window(scene.shape(), settings.spp.window);
-    settings.spp.cube = !raster::RasterSink::is_virtual(run.options().destination);
-    std::optional<VirtualCube> virtual_cube;
-    if (!settings.spp.cube) {
-        const bool computed = raster::RasterSink::is_computed(run.options().destination);
-        if (!computed && settings.alpha_file.empty()) {
-            settings.alpha_file = alpha_beside(run.options().destination.path);
-            check_alpha_beside(settings.alpha_file, run.options().destination.path);
-        }
-        settings.spp.alpha = !settings.alpha_file.empty();
-        virtual_cube.emplace(run, settings, *scene.raster());
-    }
-    outputs_of(run, settings, *scene.raster(), true); // refuses what can be refused before any work
+    choose_outputs(run, settings);
+    auto outputs = outputs_of(run, settings, *scene.raster(), true);
     tool::Computing<spp::Backend> computing(
         run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
@@ -172,17 +164,18 @@ void run_spp(tool::Run& run, Settings settings) {
         const double share = again ? 0.0 : 0.3;
         return there ? there->pass("centroid", share) : run.pass("centroid", share);
     };
-    if (outputs_of(run, settings, *scene.raster(), true).empty()) scene.read_once();
+    if (outputs.empty()) scene.read_once();
     const auto statistics = scene.scan(statistics_scan, statistics_pass);
     check_window(scene.shape(), settings.spp.window);
     const bool holes = statistics.invalid_pixels > 0;
-    if (auto outputs = outputs_of(run, settings, *scene.raster(), holes); !outputs.empty()) {
+    outputs = outputs_of(run, settings, *scene.raster(), holes);
+    if (!outputs.empty()) {
         const auto operation = computing->make_displacement(settings.spp, statistics.mean);
         tool::write(run, scene.cube(), *operation, outputs, scene.raster().get(),
                     [&] { return computing.pass("displacement", 0.7); });
         outputs.commit();
     }
-    if (virtual_cube) virtual_cube->write(run, *scene.raster(), statistics.mean, holes);
+    if (!settings.spp.cube) write_virtual(run, settings, *scene.raster(), statistics.mean, holes);
 }
 
 void declare(tool::Call& call) {

@@ -2,22 +2,17 @@
 #include "tool/execute.h"
 
 #include "core/cuda_module.h"
-#include "core/digest.h"
 #include "core/error.h"
-#include "core/file_path.h"
 #include "core/forced_unwind.h"
 #include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "core/system.h"
 #include "core/text.h"
-#include "core/text_file.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
-#include "raster/scene_document.h"
 #include "raster/side_files.h"
-#include "raster/text_output.h"
 #include "tool/devices.h"
 #include "tool/if_needed.h"
 #include "tool/plan.h"
@@ -27,7 +22,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <new>
 #include <optional>
 #include <utility>
@@ -147,12 +141,23 @@ class StepHost final : public Host {
 
 namespace {
 
-/// The body of the tool; a dry run ends where its plan is complete.
-void do_work(const Call& call, Run& run) {
-    try {
-        call.work()(run);
-    } catch (const PlanIsComplete&) {
+/// What the step was not told itself.
+void take_shared_options(const CommonOptions& whole, Call& call) {
+    CommonOptions& own = call.options();
+    if (!call.given("device")) own.device = whole.device;
+    if (!call.given("memory")) own.memory = whole.memory;
+    if (!call.given("device-memory")) own.device_memory = whole.device_memory;
+    if (!call.given("threads")) own.threads = whole.threads;
+    if (!call.given("tile")) {
+        own.tile_samples = whole.tile_samples;
+        own.tile_lines = whole.tile_lines;
     }
+    own.ranks = whole.ranks;
+    own.quiet = whole.quiet;
+    // The plan of the steps that read a virtual scene depends on what this one finds.
+    const raster::OutputOptions& to = own.destination;
+    const bool read_later = raster::RasterSink::is_computed(to) && (to.document || to.at_once);
+    own.dry_run = whole.dry_run && !read_later;
 }
 
 } // namespace
@@ -161,9 +166,10 @@ void give_step_words(const Run& run, Call& call, const std::vector<std::string>&
     RunAccess::state(const_cast<Run&>(run)).host.give_words(call, words);
 }
 
-void run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share) {
+bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share) {
     RunAccess::State& whole = RunAccess::state(run);
     StepHost host(whole, title, share);
+    take_shared_options(run.options(), call);
     CommonOptions& options = call.options();
     raster::OutputOptions& to = options.destination;
     to.history = command;
@@ -182,11 +188,12 @@ void run_step(Run& run, Call& call, const std::string& title, const std::string&
     state.options = options;
     state.own_options = own_options(call);
     const auto step = RunAccess::make(std::move(made));
+    bool done = false;
     try {
         state.start();
         register_outputs(call, *whole.files, own_name);
         call.run_checks();
-        do_work(call, *step);
+        done = complete([&] { call.work()(*step); });
         state.finish();
     } catch (const UsageError& e) {
         throw UsageError(title + ": " + e.what(), e.advice());
@@ -196,6 +203,7 @@ void run_step(Run& run, Call& call, const std::string& title, const std::string&
         throw Error(title + ": " + e.what(), e.advice());
     }
     run.report()["steps"].push_back(state.record(nullptr));
+    return done;
 }
 
 const char* project_version() { return HSI_PROJECT_VERSION; }
@@ -293,7 +301,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         const CudaStart start(options.device);
 
         raster::register_drivers();
-        do_work(call, *run);
+        complete([&] { call.work()(*run); });
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
         Outcome done;
         done.report = state.report;

@@ -37,10 +37,12 @@ Outcome execute(Call& call, Host& host, const std::string& command,
 /// understands them. \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
 /// Runs a call that is finished as a step of a run: with its host, cancellation and register, so that outputs
-/// appear with those of the run (a destination that is `at_once` or a document when it is complete). Its
-/// record goes into the run's report under "steps"; progress covers the next `share` of the bar. `title` is
-/// what notes and warnings begin with. \throws what the tool throws.
-void run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
+/// appear with those of the run (a destination that is `at_once` or a document when it is complete), and with
+/// the run's -device, -memory, -threads and -tile where the call has none. Its record goes into the run's
+/// report under "steps"; progress covers the next `share` of the bar. `title` is what notes and warnings
+/// begin with. \return false with -dry-run: the step's output was planned, not made. \throws what the tool
+/// throws.
+bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
 
 /// The project's version, "0.2.0".
 const char* project_version();

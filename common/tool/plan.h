@@ -29,7 +29,19 @@ void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t va
 /// With -dry-run prints that `options` is computed when it is read, and ends the run.
 void begin_virtual(Run& run, const raster::OutputOptions& options);
 
-/// How a dry run ends; caught by execute() and complete().
+/// How a dry run ends; caught by complete().
 struct PlanIsComplete {};
+
+/// Does `work`, which makes an output. \return false with -dry-run, when the plan of that output is complete:
+/// it was not made, and the run may go on.
+template <class Work>
+bool complete(const Work& work) {
+    try {
+        work();
+        return true;
+    } catch (const PlanIsComplete&) {
+        return false;
+    }
+}
 
 } // namespace hsi::tool
