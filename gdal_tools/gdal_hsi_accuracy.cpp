@@ -647,48 +647,48 @@ void run_accuracy(tool::Run& run, Settings& s) {
     }
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
     s.mask.mask = true;
-    call.input_argument("map", s.map.path, Content::raster, "The class map: a raster");
-    call.input_argument("reference", s.reference.path, Content::labels,
+    args.input_argument("map", s.map.path, Content::raster, "The class map: a raster");
+    args.input_argument("reference", s.reference.path, Content::labels,
                         "The reference labels: a raster or vector file, in any SRS and on any grid");
-    call.option(
+    args.option(
             "folds", s.folds,
             "Judge K maps and tell mean and standard deviation: map stands for map_1.tif .. map_K.tif, as "
             "gdal_hsi_sample -folds names files; reference and -training likewise, or for one file that "
             "serves all of them")
         .between(2, tools::most_folds)
         .shown_as("K")
-        .default_value.clear();
+        .preset.value.clear();
     tools::add_pairs_option(
-        call, s.with, "Judge this map against this reference, too, and all pixels together", "MAP REFERENCE");
-    call.exclusive("with", "folds");
-    call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    call.output(
+        args, s.with, "Judge this map against this reference, too, and all pixels together", "MAP REFERENCE");
+    args.exclusive("with", "folds");
+    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.output(
         "csv", s.csv, Content::text,
         "Also write the confusion matrix with accuracies to FILE (CSV); with -folds a row a fold, mean and "
         "standard deviation");
-    call.input("mask", s.mask.path, Content::labels,
+    args.input("mask", s.mask.path, Content::labels,
                "Judge only where the raster FILE is not 0, or inside the features of the vector FILE");
-    call.input(
+    args.input(
         "training", s.training.path, Content::labels,
         "The labels that the map was made from: a warning says when reference pixels are among them or "
         "touch them");
-    call.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
+    args.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
                              {{"ignore", "ignore", "leave them out of the accuracies"},
                               {"error", "error", "count them as errors"}});
-    tool::add_label_options(call, s.reference);
-    call.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
-    call.add_report();
-    call.check([&s](const tool::CommonOptions&) {
+    tool::add_label_options(args, s.reference);
+    args.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
+    args.add_report();
+    args.check([&s](const tool::CommonOptions&) {
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
         s.training = s.reference; // read alike, though one may be a raster and the other polygons
         s.training.path = path;
         s.training.said_of_another = true;
     });
-    call.body([&s](tool::Run& run) { run_accuracy(run, s); });
+    args.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }
 
 } // namespace accuracy_tool

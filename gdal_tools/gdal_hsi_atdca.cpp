@@ -351,65 +351,65 @@ void check_settings(Settings& s) {
                          "Use 0 to 180 degrees.");
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the search", true);
-    call.add_compute();
-    call.output_argument("dst", s.targets.path, Content::vector,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the search", true);
+    args.add_compute();
+    args.output_argument("dst", s.targets.path, Content::vector,
                          "The targets, a vector layer of points; it appears when it is complete");
-    call.option("t", s.count,
+    args.option("t", s.count,
                 "Number of targets; auto: the virtual dimensionality that gdal_hsi_vd estimates")
         .also("targets")
         .shown_as("N|auto");
-    call.choice<std::string>(
+    args.choice<std::string>(
         "method", s.method, "Score that the next target maximises",
         {{"osp", "osp", "||P x||^2, of the part of the spectrum that is orthogonal to the targets so far"},
          {"gs", "gs", "|p.x|, by Gram-Schmidt"}});
-    call.choice<std::string>("score", s.score, "With -method gs: the number that is compared",
+    args.choice<std::string>("score", s.score, "With -method gs: the number that is compared",
                              {{"abs", "abs", "the absolute value of p.x"},
                               {"signed", "signed", "p.x itself, as Algorithm 2 is printed in the paper"}});
-    call.choice<std::string>(
+    args.choice<std::string>(
         "vd-method", s.vd_method, "Test of -t auto",
         {{"hfc", "hfc", "Harsanyi, Farrand and Chang"}, {"nwhfc", "nwhfc", "noise-whitened"}});
-    call.option("pf", s.false_alarm, "False-alarm probability of -t auto, between 0 and 1").shown_as("P");
-    tools::add_with_option(call, s.with);
-    call.exclusive("with", "original");
-    call.input(
+    args.option("pf", s.false_alarm, "False-alarm probability of -t auto, between 0 and 1").shown_as("P");
+    tools::add_with_option(args, s.with);
+    args.exclusive("with", "original");
+    args.input(
         "original", s.original, Content::raster,
         "Read the targets' spectra in the cube FILE, of which src is a preprocessed copy of the same size; "
         "-map and -scores classify that cube");
-    call.output("spectra", s.spectra, Content::spectra,
+    args.output("spectra", s.spectra, Content::spectra,
                 "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
-    call.output(
+    args.output(
         "map", s.map, Content::raster,
         "Also write the nearest target of every pixel, by spectral angle, to FILE: 1 to the number of "
         "targets, 0 unclassified; a .vrt computes them when it is read");
-    call.option("max-angle", s.max_angle,
+    args.option("max-angle", s.max_angle,
                 "With -map: pixels farther than this from every target stay unclassified")
         .in_unit("degrees")
         .shown_as("DEGREES");
-    call.output("scores", s.scores, Content::raster,
+    args.output("scores", s.scores, Content::raster,
                 "Also write detection scores, a band per target, to FILE");
-    call.choice<std::string>(
+    args.choice<std::string>(
         "score-kind", s.score_kind, "What -scores are",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},
          {"angle", "angle", "spectral angle in degrees"}});
-    call.input("reference", s.reference, Content::spectra,
+    args.input("reference", s.reference, Content::spectra,
                "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, "
                ".csv, USGS ...)");
-    tools::add_spectrum_option(call, s.reference_spectra, "the library of -reference");
-    tools::add_resample_option(call, s.fit);
-    tools::add_vector_options(call, s.targets);
-    call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
+    tools::add_spectrum_option(args, s.reference_spectra, "the library of -reference");
+    tools::add_resample_option(args, s.fit);
+    tools::add_vector_options(args, s.targets);
+    args.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")
         .under("Output");
-    call.overwrite(s.targets.overwrite, "Replace outputs that are there; without this that is an error");
-    call.check([&s, &call](const tool::CommonOptions&) {
+    args.overwrite(s.targets.overwrite, "Replace outputs that are there; without this that is an error");
+    args.check([&s](const tool::Call& call) {
         check_settings(s);
         check_dependent_options(call, s);
     });
-    call.body([&s](tool::Run& run) { run_atdca(run, s); });
+    args.body([&s](tool::Run& run) { run_atdca(run, s); });
 }
 
 } // namespace atdca_tool

@@ -291,38 +291,38 @@ void check_settings(const tool::Call& call, const Settings& s) {
     }
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the clusters", true);
-    call.add_destination("The map: 1 to k in the order of the start, 0 where there is no value; it appears "
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the clusters", true);
+    args.add_destination("The map: 1 to k in the order of the start, 0 where there is no value; it appears "
                          "when it is complete");
-    call.option("k", s.count, "Number of clusters; with -start that of its spectra")
+    args.option("k", s.count, "Number of clusters; with -start that of its spectra")
         .between(2, cluster::most_clusters)
         .defaults_to("required without -start")
         .also("clusters");
-    call.option("iterations", s.options.iterations, "Assignments of pixels to centres, at most").from(1);
-    call.choice<cluster::Distance>(
+    args.option("iterations", s.options.iterations, "Assignments of pixels to centres, at most").from(1);
+    args.choice<cluster::Distance>(
         "distance", s.options.distance, "What is near",
         {{"euclidean", cluster::Distance::euclidean, "least sum of squared differences"},
          {"angle", cluster::Distance::angle, "least spectral angle: brightness does not count"}});
-    call.input("start", s.start, Content::spectra,
+    args.input("start", s.start, Content::spectra,
                "Start from the spectra of the library FILE, in their order, instead of k-means++");
-    tools::add_spectrum_option(call, s.start_spectra, "the library of -start");
-    call.option("library-scale", s.library_scale,
+    tools::add_spectrum_option(args, s.start_spectra, "the library of -start");
+    args.option("library-scale", s.library_scale,
                 "Multiply the library of -start by this: 10000 for reflectance in 0..1 beside a scene in "
                 "0..10000")
         .above(0);
-    tools::add_any_scale_option(call, s.any_scale);
-    tools::add_resample_option(call, s.fit);
-    call.option("seed", s.options.seed, "Of the pixels that k-means++ starts from");
-    call.output("centres", s.centres, Content::spectra,
+    tools::add_any_scale_option(args, s.any_scale);
+    tools::add_resample_option(args, s.fit);
+    args.option("seed", s.options.seed, "Of the pixels that k-means++ starts from");
+    args.output("centres", s.centres, Content::spectra,
                 "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "
                 "per band)");
-    call.flag("json", s.json, "Print counts, inertia and iterations as JSON, and nothing else");
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
-    call.body([&s](tool::Run& run) { run_cluster(run, s); });
+    args.flag("json", s.json, "Print counts, inertia and iterations as JSON, and nothing else");
+    args.add_compute();
+    args.check([&s](const tool::Call& call) { check_settings(call, s); });
+    args.body([&s](tool::Run& run) { run_cluster(run, s); });
 }
 
 } // namespace cluster_tool

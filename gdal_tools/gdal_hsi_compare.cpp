@@ -73,9 +73,9 @@ void parse_metrics(Settings& s) {
         }
 }
 
-void declare_thresholds(tool::Call& call, Settings& s) {
+void declare_thresholds(tool::Builder& args, Settings& s) {
     const auto limit = [&](const std::string& name, auto& value, const std::string& text) -> tool::Argument& {
-        return call.option(name, value, text).defaults_to("").under("Thresholds");
+        return args.option(name, value, text).defaults_to("").under("Thresholds");
     };
     for (size_t k = 0; k < spectral_metrics.size(); ++k) {
         const std::string name = compare::metric_name(spectral_metrics[k]);
@@ -92,49 +92,50 @@ void declare_thresholds(tool::Call& call, Settings& s) {
         .from(0);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.input_argument("other", s.other, Content::raster, "The scene that is compared with src");
-    call.option("metric", s.metric_texts, "Metrics, separated by commas")
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.input_argument("other", s.other, Content::raster, "The scene that is compared with src");
+    args.option("metric", s.metric_texts, "Metrics, separated by commas")
         .shown_as("LIST")
         .defaults_to("nrmse,maxsde,sad,rmse,maxabs; one band: rmse,maxabs");
-    call.option("band", s.pair_texts,
+    args.option("band", s.pair_texts,
                 "Pairs of bands, of src and of the other scene: 1:4, 1-10:21-30, 1:2,1:3")
         .shown_as("PAIRS")
         .defaults_to("band by band");
-    call.option("other-b", s.other_texts,
+    args.option("other-b", s.other_texts,
                 "Bands of the other scene, paired in order with those of src; given as with -b, which then "
                 "applies to src alone")
         .shown_as("LIST")
         .defaults_to("as -b");
-    call.exclusive("band", "other-b");
-    call.flag("any-wavelengths", s.any_wavelengths,
+    args.exclusive("band", "other-b");
+    args.flag("any-wavelengths", s.any_wavelengths,
               "Compare bands in their order even if both scenes have wavelengths or band numbers");
-    call.flag("mosaic", s.mosaic,
+    args.flag("mosaic", s.mosaic,
               "Compare scenes where they overlap on the earth, pair by pair, and all pairs together; their "
               "sizes may "
               "differ");
-    tools::add_with_option(call, s.with, "With -mosaic: also compare with this scene");
-    call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    call.output("o", s.text_file, Content::text,
+    tools::add_with_option(args, s.with, "With -mosaic: also compare with this scene");
+    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.output("o", s.text_file, Content::text,
                 "Also write what is printed to FILE: text, or with -json JSON");
-    declare_thresholds(call, s);
-    call.output(
+    declare_thresholds(args, s);
+    args.output(
             "map", s.map, Content::raster,
             "Also write the metrics of every pixel, a band each, to FILE; ssim is averaged over the bands")
         .under("Map");
-    call.option("of", s.map_format, "Format of the map")
+    args.option("of", s.map_format, "Format of the map")
         .shown_as("FORMAT")
         .defaults_to("from its extension, else GTiff")
         .speaks(tool::Vocabulary::raster_drivers)
         .under("Map");
-    call.option("co", s.map_creation, "Creation option of the map").shown_as("NAME=VALUE").under("Map");
-    call.overwrite(s.overwrite,
+    args.option("co", s.map_creation, "Creation option of the map").shown_as("NAME=VALUE").under("Map");
+    args.overwrite(s.overwrite,
                    "Replace the map and the file of -o when they are there; without this that is "
                    "an error");
-    call.add_compute(false);
-    call.check([&s, &call](const tool::CommonOptions& common) {
+    args.add_compute(false);
+    args.check([&s](const tool::Call& call) {
+        const tool::CommonOptions& common = call.options();
         parse_metrics(s);
         parse_pairs(s);
         check_mosaic(call, s);
@@ -152,7 +153,7 @@ void declare(tool::Call& call) {
             throw UsageError("-overwrite applies to the map and the file of -o",
                              "Give -map FILE or -o FILE.");
     });
-    call.body([&s](tool::Run& run) { s.mosaic ? compare_mosaic(run, s) : compare_scenes(run, s); });
+    args.body([&s](tool::Run& run) { s.mosaic ? compare_mosaic(run, s) : compare_scenes(run, s); });
 }
 
 } // namespace

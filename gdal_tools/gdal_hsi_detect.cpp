@@ -46,23 +46,23 @@ void run_detect(tool::Run& run, const Settings& s) {
     detect_by_background(run, s, source, targets, mask.get(), given ? &*given : nullptr);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_follow();
-    call.add_mask("the background", true);
-    call.add_destination("The scores, a band per target; it appears when it is complete");
-    call.computes_dst();
-    call.input("target", s.library, Content::spectra,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_follow();
+    args.add_mask("the background", true);
+    args.add_destination("The scores, a band per target; it appears when it is complete");
+    args.computes_dst();
+    args.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                ".mat, GeoJSON ...)");
-    tools::add_spectrum_option(call, s.spectra, "the library of -target");
-    call.option("target-pixel", s.pixels,
+    tools::add_spectrum_option(args, s.spectra, "the library of -target");
+    args.option("target-pixel", s.pixels,
                 "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
         .shown_as("LINE SAMPLE")
         .from(0);
-    call.exclusive("target", "target-pixel");
-    call.choice<Approach>(
+    args.exclusive("target", "target-pixel");
+    args.choice<Approach>(
             "method", s.approach, "What is computed",
             {{"sam", Approach::sam, "spectral angle, in radians"},
              {"sid", Approach::sid, "spectral information divergence"},
@@ -75,71 +75,72 @@ void declare(tool::Call& call) {
               "matched filter among components of the noise's variance, with the infeasibility of "
               "what it finds"}})
         .defaults_to("ace; rx without a target");
-    call.input("background", s.background, Content::labels,
+    args.input("background", s.background, Content::labels,
                "The background is the pixels where the raster FILE is not 0, or inside the features of the "
                "vector FILE");
-    call.input("background-by", s.background_by, Content::labels,
+    args.input("background-by", s.background_by, Content::labels,
                "Score every pixel against the pixels of its own group alone: columns, the detectors of a "
                "pushbroom scanner, or the classes of the map FILE")
         .shown_as("columns|FILE")
         .defaults_to("one background for all");
-    tools::add_statistics_option(call, s.statistics);
-    call.option("columns-per-group", s.columns_per_group,
+    tools::add_statistics_option(args, s.statistics);
+    args.option("columns-per-group", s.columns_per_group,
                 "With -background-by columns: so many neighbouring columns of the file are a group")
         .from(1);
-    call.option("exclude-share", s.exclude_share,
+    args.option("exclude-share", s.exclude_share,
                 "Make the background's statistics anew without this share of its pixels, those of greatest "
                 "score, from 0 to below 0.5")
         .shown_as("P");
-    call.option("exclude-iterations", s.exclude_iterations,
+    args.option("exclude-iterations", s.exclude_iterations,
                 "With -exclude-share: so many times, each time from all pixels")
         .from(1);
-    call.flag("target-is-absorption", s.absorption,
+    args.flag("target-is-absorption", s.absorption,
               "With mf and ace: the library is what one unit of a gas absorbs of the background, which is "
               "the target then; mf tells units");
-    call.option("window", s.window,
+    args.option("window", s.window,
                 "With rx: the background of a pixel is the square of OUTER pixels around it without that of "
                 "INNER")
         .shown_as("INNER OUTER")
         .in_unit("pixels, odd")
         .defaults_to("the whole scene is the background");
-    call.output("map", s.map, Content::raster,
+    args.output("map", s.map, Content::raster,
                 "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
-    call.option("threshold", s.threshold_text,
+    args.option("threshold", s.threshold_text,
                 "With -map: no target where the best score is worse than this (sam and sid: greater, others: "
                 "smaller); 99%: worse for 99 % of the pixels")
         .shown_as("V|P%");
-    call.option("false-alarms", s.false_alarms,
+    args.option("false-alarms", s.false_alarms,
                 "With -map: use the threshold that this share of the background reaches: of the pixels of "
                 "-background, else of a normally distributed one (rx, ace and mf)")
         .shown_as("RATE");
-    call.exclusive("threshold", "false-alarms");
-    call.option(
+    args.exclusive("threshold", "false-alarms");
+    args.option(
             "nc", s.components_text,
             "Compute scores from the first N principal components of the background; auto: one component "
             "per ten pixels of it. With mtmf: from the first N of MNF (default: those with as much signal "
             "as noise, 2 at least)")
         .shown_as("N|auto")
         .defaults_to("all bands");
-    call.option("shrinkage", s.shrinkage_text,
+    args.option("shrinkage", s.shrinkage_text,
                 "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
                 "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
                 "by their estimate on bands of unit variance; with -background-by A is bands:A")
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by");
-    declare_features(call, s);
-    declare_mixtures(call, s);
-    call.option("library-scale", s.library_scale,
+    declare_features(args, s);
+    declare_mixtures(args, s);
+    args.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    tools::add_any_scale_option(call, s.any_scale);
-    tools::add_resample_option(call, s.fit);
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions& options) {
+    tools::add_any_scale_option(args, s.any_scale);
+    tools::add_resample_option(args, s.fit);
+    args.add_compute();
+    args.check([&s](const tool::Call& call) {
+        const tool::CommonOptions& options = call.options();
         check_settings(call, s, options);
         tool::check_mask_use(options.mask, s.has_statistics(), "-method " + s.method_name());
     });
-    call.body([&s](tool::Run& run) { run_detect(run, s); });
+    args.body([&s](tool::Run& run) { run_detect(run, s); });
 }
 
 } // namespace

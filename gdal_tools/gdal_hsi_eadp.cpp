@@ -378,57 +378,57 @@ void check_settings(const tool::Call& call, Settings& s) {
     eadp::check(s.eadp);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the statistics, of components and of their gradients", true);
-    call.add_destination();
-    call.add_compute();
-    call.option("nc", s.components, "Number of principal components, 1 to the number of bands");
-    call.flag("no-pca", s.no_pca, "Diffuse the bands themselves instead of components");
-    call.option("c", s.copies, "Number of diffused copies of every component").also("copies");
-    call.option("ts", s.step, "Copy c of a component is diffused for the time c times this")
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the statistics, of components and of their gradients", true);
+    args.add_destination();
+    args.add_compute();
+    args.option("nc", s.components, "Number of principal components, 1 to the number of bands");
+    args.flag("no-pca", s.no_pca, "Diffuse the bands themselves instead of components");
+    args.option("c", s.copies, "Number of diffused copies of every component").also("copies");
+    args.option("ts", s.step, "Copy c of a component is diffused for the time c times this")
         .in_unit("squared pixels");
-    call.option("times", s.times, "The times themselves, in squared pixels: T1,T2,...").shown_as("LIST");
-    call.option("sigma", s.eadp.sigma, "Standard deviation of the Gaussian before the gradient; 0: none")
+    args.option("times", s.times, "The times themselves, in squared pixels: T1,T2,...").shown_as("LIST");
+    args.option("sigma", s.eadp.sigma, "Standard deviation of the Gaussian before the gradient; 0: none")
         .in_unit("pixels");
-    call.choice("g", s.eadp.diffusivity, "Diffusivity",
+    args.choice("g", s.eadp.diffusivity, "Diffusivity",
                 {{"g1", eadp::Diffusivity::g1, "exponential"},
                  {"g2", eadp::Diffusivity::g2, "rational"},
                  {"g3", eadp::Diffusivity::g3, "Weickert"}})
         .also("diffusivity");
-    call.option("percentile", s.eadp.percentile,
+    args.option("percentile", s.eadp.percentile,
                 "Share of the gradients that is below the contrast k, above 0 and at most 1");
-    call.option("k", s.contrast, "Contrast k itself, of all components, in their unit per pixel")
+    args.option("k", s.contrast, "Contrast k itself, of all components, in their unit per pixel")
         .defaults_to("")
         .also("contrast");
-    call.option("cycles", s.eadp.cycles,
+    args.option("cycles", s.eadp.cycles,
                 "With -scheme fed: cycles for one time, 1 to 1000; more are more accurate");
-    call.choice(
+    args.choice(
         "evolution", s.eadp.evolution, "What a copy is diffused from",
         {{"independent", eadp::Evolution::independent, "every copy from the component"},
          {"cascade", eadp::Evolution::cascade, "copy c from copy c-1, for time T_c, with its own gradients"},
          {"incremental", eadp::Evolution::incremental,
           "copy c from copy c-1, for the time between them; times must rise"}});
-    call.choice("scheme", s.eadp.scheme, "How the diffusion is solved",
+    args.choice("scheme", s.eadp.scheme, "How the diffusion is solved",
                 {{"fed", eadp::Scheme::fed, "fast explicit diffusion"},
                  {"exact", eadp::Scheme::exact, "the exact solution for gradients frozen at the start"}});
-    call.option("tolerance", s.eadp.tolerance,
+    args.option("tolerance", s.eadp.tolerance,
                 "With -scheme exact: error allowed, 1e-12 to 0.1, as a share of the component's range");
-    call.choice(
+    args.choice(
         "precision", s.eadp.precision, "Arithmetic of the diffusion; all before it is in double precision",
         {{"single", eadp::Precision::single_precision}, {"double", eadp::Precision::double_precision}});
-    tools::add_statistics_option(call, s.statistics, false);
-    call.exclusive("statistics", "no-pca");
-    call.exclusive("nc", "no-pca");
-    call.exclusive("c", "times");
-    call.exclusive("ts", "times");
-    call.exclusive("percentile", "k");
-    call.check([&s, &call](const tool::CommonOptions& options) {
-        tool::check_mask_use(options.mask, !(s.no_pca && call.given("k")), "-no-pca and -k");
+    tools::add_statistics_option(args, s.statistics, false);
+    args.exclusive("statistics", "no-pca");
+    args.exclusive("nc", "no-pca");
+    args.exclusive("c", "times");
+    args.exclusive("ts", "times");
+    args.exclusive("percentile", "k");
+    args.check([&s](const tool::Call& call) {
+        tool::check_mask_use(call.options().mask, !(s.no_pca && call.given("k")), "-no-pca and -k");
         check_settings(call, s);
     });
-    call.body([&s](tool::Run& run) { run_profile(run, s); });
+    args.body([&s](tool::Run& run) { run_profile(run, s); });
 }
 
 } // namespace eadp_tool

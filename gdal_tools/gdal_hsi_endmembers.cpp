@@ -609,39 +609,39 @@ void run_endmembers(tool::Run& run, Settings s) {
     tools::report_targets(run, targets, many.get());
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the search");
-    call.add_compute(false);
-    call.output_argument("dst", s.members.path, Content::vector,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the search");
+    args.add_compute(false);
+    args.output_argument("dst", s.members.path, Content::vector,
                          "The endmembers, a vector layer of points; it appears when it is complete");
     auto& count =
-        call.option("t", s.numbers,
+        args.option("t", s.numbers,
                     "Number of endmembers, at most as many as bands (nfindr: and one); or a range such "
                     "as 2-20: sets that grow, what each explains, and the set at the knee is written")
             .also("targets")
             .shown_as("N|N-N");
     count.required = true;
-    call.choice<std::string>(
+    args.choice<std::string>(
         "method", s.method, "How they are found",
         {{"nfindr", "nfindr", "the pixels whose simplex has the greatest volume"},
          {"vca", "vca", "vertex component analysis: the outermost pixels in random directions"},
          {"atdca", "atdca", "gdal_hsi_atdca -method osp: what the others leave of the spectrum"}});
-    call.option("seed", s.seed, "With -method vca: seed of the random directions");
-    call.output("spectra", s.spectra, Content::spectra,
+    args.option("seed", s.seed, "With -method vca: seed of the random directions");
+    args.output("spectra", s.spectra, Content::spectra,
                 "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (a line a band)");
-    call.flag("residual", s.residual,
+    args.flag("residual", s.residual,
               "Also tell what unmixing with the endmembers leaves of the scene, and with one less: a warning "
               "says when that was less");
-    call.output(
+    args.output(
         "plot", s.curve, Content::text,
         "With a range of -t: also write what each number explains to FILE: .svg (a plot) or .csv (the "
         "table)");
-    tools::add_with_option(call, s.with);
-    tools::add_vector_options(call, s.members);
-    call.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
-    call.check([&s, &call](const tool::CommonOptions&) {
+    tools::add_with_option(args, s.with);
+    tools::add_vector_options(args, s.members);
+    args.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
+    args.check([&s](const tool::Call& call) {
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " takes no random numbers",
                              "Leave it out, or use -method vca.");
@@ -656,7 +656,7 @@ void declare(tool::Call& call) {
             throw UsageError("-plot: '" + s.curve + "' ends neither in .svg nor in .csv",
                              "A plot is an .svg, the table a .csv.");
     });
-    call.body([&s](tool::Run& run) { run_endmembers(run, s); });
+    args.body([&s](tool::Run& run) { run_endmembers(run, s); });
 }
 
 } // namespace endmembers_tool

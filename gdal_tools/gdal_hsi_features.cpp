@@ -262,22 +262,22 @@ void run_features(tool::Run& run, const Settings& s) {
     if (!any) throw tool::no_valid_pixel(*scene);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_destination();
-    call.computes_dst();
-    call.add_compute();
-    call.option("range", s.range_texts,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_destination();
+    args.computes_dst();
+    args.add_compute();
+    args.option("range", s.range_texts,
                 "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .defaults_to("all good bands");
-    call.choice("output", s.output, "What is written",
+    args.choice("output", s.output, "What is written",
                 {{"features", features::Output::features,
                   "depth, position, width, area and asymmetry of the feature of every range"},
                  {"removed", features::Output::removed, "the spectra divided by their continuum"}});
-    call.check([&s](const tool::CommonOptions&) { s.ranges = tool::parse_ranges(s.range_texts, "-range"); });
-    call.body([&s](tool::Run& run) { run_features(run, s); });
+    args.check([&s](const tool::CommonOptions&) { s.ranges = tool::parse_ranges(s.range_texts, "-range"); });
+    args.body([&s](tool::Run& run) { run_features(run, s); });
 }
 
 } // namespace features_tool

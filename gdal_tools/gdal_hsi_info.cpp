@@ -711,18 +711,18 @@ void run_info(tool::Run& run, const Settings& s) {
     print(counted);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.flag("count", s.count,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.flag("count", s.count,
               "Count the valid pixels and name the bands without a single value, which reads the scene once");
-    call.flag("extremes", s.extremes,
+    args.flag("extremes", s.extremes,
               "As -count, and print the least and the greatest value and the mean of every band");
-    call.flag("plan", s.plans,
+    args.flag("plan", s.plans,
               "Print the tiles and the memory that each tool would take here, with its defaults");
-    call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    call.add_compute(false);
-    call.body([&s](tool::Run& run) { run_info(run, s); });
+    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.add_compute(false);
+    args.body([&s](tool::Run& run) { run_info(run, s); });
 }
 
 } // namespace info_tool

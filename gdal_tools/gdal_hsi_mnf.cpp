@@ -121,18 +121,18 @@ void run_mnf(tool::Run& run, const Settings& settings) {
             [&](const stream::CubeShape& shape, int nc) { return component_spec(shape, nc, true, &model); });
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the statistics", true);
-    call.add_destination();
-    call.computes_dst();
-    call.add_compute();
-    tools::add_component_count_option(call, s);
-    tools::add_model_options(call, s);
-    tools::add_statistics_option(call, s.statistics);
-    call.exclusive("statistics", "apply");
-    call.body([&s](tool::Run& run) { run_mnf(run, s); });
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the statistics", true);
+    args.add_destination();
+    args.computes_dst();
+    args.add_compute();
+    tools::add_component_count_option(args, s);
+    tools::add_model_options(args, s);
+    tools::add_statistics_option(args, s.statistics);
+    args.exclusive("statistics", "apply");
+    args.body([&s](tool::Run& run) { run_mnf(run, s); });
 }
 
 } // namespace mnf_tool

@@ -154,19 +154,19 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     outputs.commit();
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_destination();
-    call.computes_dst();
-    call.add_compute(false);
-    call.input(
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_destination();
+    args.computes_dst();
+    args.add_compute(false);
+    args.input(
             "glt", s.table, Content::raster,
             "The geographic lookup table: the product that src was made of (EMIT), or a raster of two bands "
             "of integers that hold sample and line of the scene for every pixel of the grid, from 1, 0 "
             "where there is none and negative where a pixel fills a gap (AVIRIS)")
         .defaults_to("src itself, when it is such a product");
-    call.body([&s](tool::Run& run) { run_orthorectify(run, s); });
+    args.body([&s](tool::Run& run) { run_orthorectify(run, s); });
 }
 
 } // namespace orthorectify_tool

@@ -101,26 +101,26 @@ void run_pca(tool::Run& run, const Settings& settings) {
             [&](const stream::CubeShape& shape, int nc) { return component_spec(shape, nc, true, &model); });
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the statistics", true);
-    call.add_destination();
-    call.computes_dst();
-    call.add_compute();
-    tools::add_component_count_option(call, s);
-    call.flag("scale", s.scale,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the statistics", true);
+    args.add_destination();
+    args.computes_dst();
+    args.add_compute();
+    tools::add_component_count_option(args, s);
+    args.flag("scale", s.scale,
               "Divide every band by its standard deviation first: eigenvectors of the correlation matrix");
-    call.flag("whiten", s.whiten, "Divide every component by its standard deviation");
-    tools::add_model_options(call, s);
-    tools::add_statistics_option(call, s.statistics);
-    call.exclusive("statistics", "apply");
-    call.check([&s](const tool::CommonOptions&) {
+    args.flag("whiten", s.whiten, "Divide every component by its standard deviation");
+    tools::add_model_options(args, s);
+    tools::add_statistics_option(args, s.statistics);
+    args.exclusive("statistics", "apply");
+    args.check([&s](const tool::CommonOptions&) {
         if (!s.apply_file.empty() && (s.scale || s.whiten))
             throw UsageError(std::string(s.scale ? "-scale" : "-whiten") + " does not go with -apply",
                              "The model says whether bands are scaled and components whitened.");
     });
-    call.body([&s](tool::Run& run) { run_pca(run, s); });
+    args.body([&s](tool::Run& run) { run_pca(run, s); });
 }
 
 } // namespace pca_tool

@@ -99,10 +99,10 @@ std::vector<Words> steps_of(const Words& words) {
 
 /// The two steps that are no tools: their options are those that tools have for src and dst.
 constinit const tool::Definition read_step{
-    "read", "Reads a scene", "", {}, "", [](tool::Call& call) { call.add_source(); }};
+    "read", "Reads a scene", "", {}, "", [](tool::Builder& args) { args.add_source(); }};
 constinit const tool::Definition write_step{
-    "write", "Writes the result", "", {}, "", [](tool::Call& call) {
-                                      call.add_destination(); }};
+    "write", "Writes the result", "", {}, "", [](tool::Builder& args) {
+                                      args.add_destination(); }};
 
 const tool::Definition* definition_of(const std::string& name) {
     if (name == read_step.name) return &read_step;
@@ -132,7 +132,9 @@ struct Step {
     Steps branch;                     ///< of tee [ ... ]
     std::vector<Nested> nested;       ///< in the order of its words
     bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
-    bool makes_scene() const { return call && call->has_source() && call->has_destination(); }
+    bool makes_scene() const {
+        return call && call->declaration().has_source() && call->declaration().has_destination();
+    }
 };
 
 constexpr const char* no_place = "-";
@@ -159,8 +161,8 @@ bool chooses_source(const tool::Call& call) {
 /// The step has an output that may be there, so that -overwrite has a meaning.
 bool writes(const tool::Call& call) {
     return call.find("overwrite") != nullptr &&
-           std::any_of(call.arguments().begin(), call.arguments().end(), [](const tool::Argument& one) {
-               return one.count > 0 &&
+           std::any_of(call.arguments().begin(), call.arguments().end(), [&call](const tool::Argument& one) {
+               return call.given_to(one).count > 0 &&
                       (one.role == tool::Role::output || one.role == tool::Role::destination);
            });
 }
@@ -280,8 +282,8 @@ Words Reading::without_brackets(Step& step, const std::string& number) {
         steps_within += nested.steps.size();
         const Step& last = nested.steps.back();
         // Labels are read by GDAL, which may not know what computes.
-        const bool computed =
-            !last.is(read_step) && last.call->computes() && wanted(step, i) == tool::Content::raster;
+        const bool computed = !last.is(read_step) && last.call->declaration().computes() &&
+                              wanted(step, i) == tool::Content::raster;
         if (last.is(read_step) && !chooses_source(*last.call))
             nested.path = last.call->options().source.path;
         else
@@ -297,8 +299,8 @@ void Reading::check_places(const Step& step) {
     for (const Nested& nested : step.nested) {
         bool found = false;
         for (const tool::Argument& argument : step.call->arguments()) {
-            if (std::find(argument.words.begin(), argument.words.end(), nested.path) == argument.words.end())
-                continue;
+            const auto& given = step.call->given_to(argument).words;
+            if (std::find(given.begin(), given.end(), nested.path) == given.end()) continue;
             found = true;
             const bool reads = argument.role == tool::Role::input || argument.role == tool::Role::option;
             const bool raster =
@@ -335,11 +337,11 @@ Step Reading::step(const Words& words, const std::string& number) {
     const Words given = without_brackets(step, number);
     tool::Call& call = *step.call;
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
-    if (is_tool && !call.has_source())
+    if (is_tool && !call.declaration().has_source())
         throw UsageError(step.title + ": " + name + " takes no scene from the step before it");
     // Where they come from and go to is said by the steps around; of a tee it is said by its own words.
     if (is_tool) call.give("src", {no_place});
-    if (is_tool && call.has_destination() && !step.beside) call.give("dst", {no_place});
+    if (is_tool && call.declaration().has_destination() && !step.beside) call.give("dst", {no_place});
     try {
         tool::give_step_words(m_run, call, given);
         check_places(step);
@@ -417,7 +419,7 @@ int64_t readers_of(const Steps& steps, size_t from) {
         ++count;
         if (step.beside || !step.makes_scene()) continue;
         const bool written = i + 2 == steps.size() && steps.back().is(write_step) && !steps.back().beside;
-        return count + (step.call->computes() && !written ? readers_of(steps, i + 1) : 0);
+        return count + (step.call->declaration().computes() && !written ? readers_of(steps, i + 1) : 0);
     }
     return count;
 }
@@ -516,7 +518,7 @@ class Pipeline {
                                 const std::string& into) {
         raster::OutputOptions to;
         raster::OpenOptions result;
-        if (step.call->computes() && extension_of(into) == computed_name) {
+        if (step.call->declaration().computes() && extension_of(into) == computed_name) {
             to.path = result.path = into;
             to.format = "HSI";
             to.at_once = true;
@@ -524,7 +526,7 @@ class Pipeline {
             share_file(into);
             return result;
         }
-        if (step.call->computes() && into.empty()) {
+        if (step.call->declaration().computes() && into.empty()) {
             to.path = result.path = "the result of " + step.title;
             to.format = "HSI";
             to.document = std::make_shared<raster::SceneDocument>();
@@ -542,7 +544,8 @@ class Pipeline {
         }
         share_file(to.path);
         m_run.note(step.title +
-                   (step.call->computes() ? ": its result" : ": its result hangs on the whole scene, and") +
+                   (step.call->declaration().computes() ? ": its result"
+                                                        : ": its result hangs on the whole scene, and") +
                    " is kept in a temporary file");
         return result;
     }
@@ -608,10 +611,11 @@ void check_files(const Steps& steps) {
     std::vector<File> written;
     each_step(steps, [&](const Step& step) {
         for (const tool::Argument& argument : step.call->arguments()) {
-            if (argument.count == 0 || argument.content == tool::Content::none ||
+            const tool::Given& given = step.call->given_to(argument);
+            if (given.count == 0 || argument.content == tool::Content::none ||
                 (argument.role == tool::Role::source && !step.is(read_step)))
                 continue;
-            const std::string& path = argument.words.front();
+            const std::string& path = given.words.front();
             if (path == no_place) continue;
             const bool writes =
                 argument.role == tool::Role::output || argument.role == tool::Role::destination;
@@ -658,14 +662,14 @@ void run_pipeline(tool::Run& run, const Settings& s) {
     Pipeline(run, s, steps, scratch).work(steps);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.words("steps", s.words,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.words("steps", s.words,
                "read SCENE ! TOOL [options] ! ... ! write FILE; options of the pipeline stand before it");
-    call.overwrite(s.overwrite, "Replace outputs that are there; without this that is an error");
-    call.tells_output([&s] { return file_of_write(s); });
-    call.add_compute();
-    call.body([&s](tool::Run& run) { run_pipeline(run, s); });
+    args.overwrite(s.overwrite, "Replace outputs that are there; without this that is an error");
+    args.tells_output([&s] { return file_of_write(s); });
+    args.add_compute();
+    args.body([&s](tool::Run& run) { run_pipeline(run, s); });
 }
 
 } // namespace pipeline_tool

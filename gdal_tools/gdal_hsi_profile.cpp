@@ -422,43 +422,43 @@ class Profiling {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the statistics of the components", true);
-    call.add_destination();
-    call.choice<Kind>("kind", s.kind, "Kind of profile",
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the statistics of the components", true);
+    args.add_destination();
+    args.choice<Kind>("kind", s.kind, "Kind of profile",
                       {{"emp", Kind::emp, "openings and closings by reconstruction"},
                        {"eap", Kind::eap, "thinnings and thickenings by one attribute"},
                        {"eep", Kind::eep, "the extrema of greatest extinction value, of one attribute"},
                        {"emap", Kind::emap, "eap of several attributes"},
                        {"emep", Kind::emep, "eep of several attributes"}});
-    call.option("nc", s.components, "Number of principal components, 1 to the number of bands");
-    call.flag("no-pca", s.no_pca, "Profile the bands themselves instead of components");
-    call.exclusive("nc", "no-pca");
-    call.option("attribute", s.attributes,
+    args.option("nc", s.components, "Number of principal components, 1 to the number of bands");
+    args.flag("no-pca", s.no_pca, "Profile the bands themselves instead of components");
+    args.exclusive("nc", "no-pca");
+    args.option("attribute", s.attributes,
                 "Attributes, separated by commas: area, std, inertia, diagonal (eap, emap), area, volume, "
                 "height, diagonal, std (eep, emep)")
         .shown_as("LIST")
         .defaults_to("area; all of emap and emep");
-    call.option("thresholds", s.thresholds,
+    args.option("thresholds", s.thresholds,
                 "Thresholds, separated by commas, as A=LIST if there are several attributes: radius and "
                 "diagonal in pixels, area in pixels, std in per cent of the mean, inertia; for eep and emep "
                 "the number of extrema that stay")
         .shown_as("[A=]LIST")
         .defaults_to("those of the kind");
-    call.choice("connectivity", s.eight, "Pixels that are neighbours",
+    args.choice("connectivity", s.eight, "Pixels that are neighbours",
                 {{"4", false, "those beside"}, {"8", true, "those at the corners, too"}});
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions& options) {
-        tool::check_mask_use(options.mask, !s.no_pca, "-no-pca");
+    args.add_compute();
+    args.check([&s](const tool::Call& call) {
+        tool::check_mask_use(call.options().mask, !s.no_pca, "-no-pca");
         s.components_given = call.given("nc");
         if (s.components < 1)
             throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
                              "Use a number from 1 to the number of bands.");
         resolve_attributes(s);
     });
-    call.body([&s](tool::Run& run) {
+    args.body([&s](tool::Run& run) {
         Profiling profiling(run, s);
         tool::end_of_plan(run, [&] { profiling.show_plan(); });
         profiling.write();

@@ -621,32 +621,33 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     outputs.commit();
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_destination("The picture: .png, .jpg, .webp, or .tif; it appears when it is complete");
-    call.add_compute(false);
-    call.input("beside", s.beside, Content::raster,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_destination("The picture: .png, .jpg, .webp, or .tif; it appears when it is complete");
+    args.add_compute(false);
+    args.input("beside", s.beside, Content::raster,
                "Another raster of src's size, right of it: a scene, stretched as src when it has as many "
                "bands, or a class map");
-    call.input(
+    args.input(
         "like", s.like, Content::raster,
         "Show src as FILE is shown: with the stretch of its values, or its classes in the colours that "
         "FILE has for their names, so that pictures of a campaign agree");
-    call.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
-    call.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by a whole number")
+    args.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
+    args.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by a whole number")
         .between(16, 8000)
         .in_unit("pixels");
-    call.option("stretch", s.stretch,
+    args.option("stretch", s.stretch,
                 "Per cent of the shown values that are black, and below which they are not yet white")
         .between(0, 100)
         .shown_as("LOW HIGH");
-    call.option("gamma", s.gamma, "Exponent of the stretched values: below 1 lightens the dark")
+    args.option("gamma", s.gamma, "Exponent of the stretched values: below 1 lightens the dark")
         .above(0)
         .defaults_to("0.6 for scenes of visible light, else 1");
-    call.flag("each", s.each, "A panel in grey for each band that -b chooses, three in a row");
-    call.flag("no-legend", s.no_legend, "Leave out the legend of class maps");
-    call.check([&s, &call](const tool::CommonOptions& options) {
+    args.flag("each", s.each, "A panel in grey for each band that -b chooses, three in a row");
+    args.flag("no-legend", s.no_legend, "Leave out the legend of class maps");
+    args.check([&s](const tool::Call& call) {
+        const tool::CommonOptions& options = call.options();
         for (const char* name : {"stretch", "gamma"})
             if (call.given(name)) s.for_values += (s.for_values.empty() ? "-" : " and -") + std::string(name);
         if (s.stretch[0] >= s.stretch[1])
@@ -657,7 +658,7 @@ void declare(tool::Call& call) {
         if (options.destination.nodata)
             throw UsageError("-dstnodata means nothing for a picture", "Leave it out.");
     });
-    call.body([&s](tool::Run& run) { run_quicklook(run, s); });
+    args.body([&s](tool::Run& run) { run_quicklook(run, s); });
 }
 
 } // namespace

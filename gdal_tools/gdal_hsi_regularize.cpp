@@ -188,26 +188,26 @@ void run_regularize(tool::Run& run, const Settings& s) {
     outputs.commit();
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_destination("The smoothed probabilities, a band per class; it appears when it is complete");
-    tools::add_mrf_options(call, s).from(0);
-    call.input("scene", s.scene, Content::raster,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_destination("The smoothed probabilities, a band per class; it appears when it is complete");
+    tools::add_mrf_options(args, s).from(0);
+    args.input("scene", s.scene, Content::raster,
                "Preserve the edges of the scene FILE, on the same grid: probabilities may change where the "
                "scene does");
-    call.input("labels", s.labels.path, Content::labels,
+    args.input("labels", s.labels.path, Content::labels,
                "Raster or vector FILE with the pixels whose class is known and kept, numbered as in -map");
-    call.output(
+    args.output(
         "map", s.map, Content::raster,
         "Also write the most probable class of every pixel to FILE: the number that its band has as item "
         "class, else 1 for band 1 and so on");
-    tool::add_label_options(call, s.labels);
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions&) {
+    tool::add_label_options(args, s.labels);
+    args.add_compute();
+    args.check([&s](const tool::Call& call) {
         if (s.labels.path.empty()) tool::refuse_label_options(call, "Name them with -labels FILE.");
     });
-    call.body([&s](tool::Run& run) { run_regularize(run, s); });
+    args.body([&s](tool::Run& run) { run_regularize(run, s); });
 }
 
 } // namespace regularize_tool

@@ -307,26 +307,26 @@ void run_resample(tool::Run& run, const Settings& s) {
     run_scene(run, s, std::move(source));
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_destination("The spectra at the other bands: a raster, or of a library .sli or .csv");
-    call.computes_dst();
-    call.input("like", s.like, Content::raster,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_destination("The spectra at the other bands: a raster, or of a library .sli or .csv");
+    args.computes_dst();
+    args.input("like", s.like, Content::raster,
                "Make the bands of this scene that its bad-band list does not mark");
-    call.input("bands", s.bands, Content::spectra,
+    args.input("bands", s.bands, Content::spectra,
                "Make the bands of this library, or of a table with columns wavelength and fwhm");
-    call.choice("resample", s.method, "How a band is made",
+    args.choice("resample", s.method, "How a band is made",
                 {{"response", math::Resampling::response,
                   "under its response: what its width lacks beside that of src's bands"},
                  {"linear", math::Resampling::linear, "the value at its centre, between two bands of src"}});
-    call.exclusive("like", "bands");
-    call.add_compute(false);
-    call.check([&s](const tool::CommonOptions&) {
+    args.exclusive("like", "bands");
+    args.add_compute(false);
+    args.check([&s](const tool::CommonOptions&) {
         if (s.like.empty() && s.bands.empty())
             throw UsageError("the bands to make are missing", "Give them with -like SCENE or -bands FILE.");
     });
-    call.body([&s](tool::Run& run) { run_resample(run, s); });
+    args.body([&s](tool::Run& run) { run_resample(run, s); });
 }
 
 } // namespace resample_tool

@@ -541,27 +541,27 @@ void run_sahic(tool::Run& run, const Settings& s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-void declare_training(tool::Call& call, Settings& s) {
-    call.option("delta", s.lorsal.delta,
+void declare_training(tool::Builder& args, Settings& s) {
+    args.option("delta", s.lorsal.delta,
                 "Width of the RBF kernel: 0.8 for AVIRIS, 0.35 for ROSIS in the paper")
         .above(0)
         .shown_as("D");
-    call.option("lambda-c", s.lorsal.lambda_c, "Weight of the regressors' l1 norm, which makes them sparse")
+    args.option("lambda-c", s.lorsal.lambda_c, "Weight of the regressors' l1 norm, which makes them sparse")
         .above(0)
         .shown_as("L");
-    call.option("beta", s.lorsal.beta, "First penalty of LORSAL's splitting").above(0).shown_as("B");
-    call.option("beta-growth", s.lorsal.growth,
+    args.option("beta", s.lorsal.beta, "First penalty of LORSAL's splitting").above(0).shown_as("B");
+    args.option("beta-growth", s.lorsal.growth,
                 "Factor of the penalty after each step (1: constant, as in the paper)")
         .between(1, 2)
         .shown_as("G");
-    call.choice("lorsal-solver", s.lorsal.optimum, "How the regression is trained",
+    args.choice("lorsal-solver", s.lorsal.optimum, "How the regression is trained",
                 {{"paper", false, "200 steps of the paper's splitting"},
                  {"optimum", true, "to its optimum, with a proven gap of 1e-4"}});
 }
 
-void declare_random_field(tool::Call& call, Settings& s) {
-    tools::add_mrf_options(call, s).above(0);
-    call.flag("no-spatial", s.no_spatial, "The regression's own map, without the random field");
+void declare_random_field(tool::Builder& args, Settings& s) {
+    tools::add_mrf_options(args, s).above(0);
+    args.flag("no-spatial", s.no_spatial, "The regression's own map, without the random field");
 }
 
 /// What options mean together.
@@ -589,32 +589,32 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
         throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the training", true);
-    call.input_argument("labels", s.labels.path, Content::labels,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the training", true);
+    args.input_argument("labels", s.labels.path, Content::labels,
                         "Training labels: a raster or vector file, in any SRS and on any grid; with -apply, "
                         "none for no labels");
-    call.add_destination("The class map, with the labels' names and colours; it appears when it is complete");
-    declare_training(call, s);
-    declare_random_field(call, s);
-    call.output("probabilities", s.probabilities, Content::raster,
+    args.add_destination("The class map, with the labels' names and colours; it appears when it is complete");
+    declare_training(args, s);
+    declare_random_field(args, s);
+    args.output("probabilities", s.probabilities, Content::raster,
                 "Also write the probability of each class, a band per class, to FILE");
-    call.output("confidence", s.confidence, Content::raster,
+    args.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE");
-    call.output("model", s.model_file, Content::model, "Also save the trained model to FILE (JSON)");
-    call.input("apply", s.apply, Content::model,
+    args.output("model", s.model_file, Content::model, "Also save the trained model to FILE (JSON)");
+    args.input("apply", s.apply, Content::model,
                "Use the model FILE that -model has saved instead of training; labels then only fix pixels of "
                "the map");
-    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
-    tool::add_any_scale(call, s.any_scale, "With -apply: ");
+    tool::add_any_wavelengths(args, s.any_wavelengths, "With -apply: ");
+    tool::add_any_scale(args, s.any_scale, "With -apply: ");
     tools::add_pairs_option(
-        call, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
-    tool::add_label_options(call, s.labels);
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions& o) { check_settings(call, s, o.mask); });
-    call.body([&s](tool::Run& run) { run_sahic(run, s); });
+        args, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
+    tool::add_label_options(args, s.labels);
+    args.add_compute();
+    args.check([&s](const tool::Call& call) { check_settings(call, s, call.options().mask); });
+    args.body([&s](tool::Run& run) { run_sahic(run, s); });
 }
 
 } // namespace sahic_tool

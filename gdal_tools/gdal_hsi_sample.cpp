@@ -356,54 +356,54 @@ void run_sample(tool::Run& run, Settings& settings) {
     outputs.write(splits, *scene);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.input_argument("labels", s.labels.path, Content::labels,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.input_argument("labels", s.labels.path, Content::labels,
                         "The labels to split: a raster or vector file");
-    call.add_destination("The training labels; both outputs appear when they are complete");
-    call.output_argument("dst_test", s.test_file, Content::raster,
+    args.add_destination("The training labels; both outputs appear when they are complete");
+    args.output_argument("dst_test", s.test_file, Content::raster,
                          "The test labels: the pixels that are not drawn");
-    call.option(
+    args.option(
             "n", s.counts,
             "Training pixels of each class: 50; of some classes, by number or name: 15:1,7,9 (15 pixels each "
             "of the classes 1, 7 and 9)")
         .shown_as("N[:CLASSES]")
         .defaults_to("50; with -folds all of the other folds")
         .also("count");
-    call.option("fraction", s.fractions,
+    args.option("fraction", s.fractions,
                 "Share of each class for training: 0.1; of some classes: 0.3:1,9 (of classes 1 and 9)")
         .shown_as("F[:CLASSES]");
-    call.option("seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split").from(0);
-    call.choice<bool>(
+    args.option("seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split").from(0);
+    args.choice<bool>(
         "by", s.by_patches, "What is drawn",
         {{"pixels", false, "single pixels"},
          {"patches", true,
           "whole patches: pixels of a class that touch one another, and those of one polygon"}});
-    call.option(
+    args.option(
             "folds", s.folds,
             "Folds of a cross-validation instead of one split: every pixel is tested in one of them. dst and "
             "dst_test stand for a file a fold: train_1.tif, test_1.tif, train_2.tif ..")
         .between(2, tools::most_folds)
         .shown_as("K")
-        .default_value.clear();
-    call.option(
+        .preset.value.clear();
+    args.option(
             "min-distance", s.sample.min_distance,
             "Spatially disjoint split: test pixels nearer than this to a training pixel are left out, and "
             "training pixels, unless drawn by patches, form compact patches")
         .between(0, 10000)
         .in_unit("pixels")
         .shown_as("PIXELS");
-    call.option("patches", s.sample.patches,
+    args.option("patches", s.sample.patches,
                 "With -min-distance and single pixels: training patches of each class")
         .from(1);
-    call.input("like", s.like, Content::raster,
+    args.input("like", s.like, Content::raster,
                "Put the labels on the grid of the raster FILE; vector labels need it");
-    tool::add_label_options(call, s.labels);
-    call.output(
+    tool::add_label_options(args, s.labels);
+    args.output(
         "cover", s.cover_file, Content::raster,
         "Also write to FILE how much of every pixel the polygons of each class cover, a band a class");
-    call.add_report();
-    call.check([&s, &call](const tool::CommonOptions&) {
+    args.add_report();
+    args.check([&s](const tool::Call& call) {
         for (const auto& text : s.counts)
             sample::check_share(text, false);
         for (const auto& text : s.fractions)
@@ -433,7 +433,7 @@ void declare(tool::Call& call) {
         // Without a word on how many, the other folds are for training as a whole.
         if (s.folds > 0) s.sample.share = {-1, 1.0};
     });
-    call.body([&s](tool::Run& run) { run_sample(run, s); });
+    args.body([&s](tool::Run& run) { run_sample(run, s); });
 }
 
 } // namespace sample_tool

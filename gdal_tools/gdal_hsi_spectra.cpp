@@ -349,32 +349,32 @@ void run_spectra(tool::Run& run, Settings s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the spectra");
-    call.input_argument("labels", s.labels.path, Content::labels,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the spectra");
+    args.input_argument("labels", s.labels.path, Content::labels,
                         "Classes, polygons or points: a raster or vector file");
-    call.output_argument("out", s.out, Content::spectra,
+    args.output_argument("out", s.out, Content::spectra,
                          "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles)");
-    call.choice("kind", s.kind, "Which spectra are written",
+    args.choice("kind", s.kind, "Which spectra are written",
                 {{"mean", Kind::mean, "the mean of each class"},
                  {"deviation", Kind::deviation, "mean and standard deviation of each class"},
                  {"every", Kind::every, "that of every labelled pixel"}});
-    call.option("spectrum", s.spectra,
+    args.option("spectrum", s.spectra,
                 "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
-    tools::add_pairs_option(call, s.with,
+    tools::add_pairs_option(args, s.with,
                             "Also take the labelled pixels of this scene; classes are one by their names");
-    tool::add_label_options(call, s.labels);
-    call.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
-    call.add_compute(false);
-    call.check([&s](const tool::CommonOptions& options) {
+    tool::add_label_options(args, s.labels);
+    args.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
+    args.add_compute(false);
+    args.check([&s](const tool::CommonOptions& options) {
         if (!s.with.empty() && options.mask.given())
             throw UsageError("-with does not go with a mask, which is of src alone",
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     });
-    call.body([&s](tool::Run& run) { run_spectra(run, s); });
+    args.body([&s](tool::Run& run) { run_spectra(run, s); });
 }
 
 } // namespace spectra_tool

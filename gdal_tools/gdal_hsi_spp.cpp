@@ -178,29 +178,29 @@ void run_spp(tool::Run& run, Settings settings) {
     if (!settings.spp.cube) write_virtual(run, settings, *scene.raster(), statistics.mean, holes);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the mean spectrum", true);
-    call.add_destination();
-    call.computes_dst();
-    call.add_compute();
-    call.option("ws", s.spp.window, "Window size, an odd number not larger than the scene")
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the mean spectrum", true);
+    args.add_destination();
+    args.computes_dst();
+    args.add_compute();
+    args.option("ws", s.spp.window, "Window size, an odd number not larger than the scene")
         .between(spp::min_window, spp::max_window)
         .in_unit("pixels");
-    call.output("alpha", s.alpha_file, Content::raster,
+    args.output("alpha", s.alpha_file, Content::raster,
                 "Also write alpha, the weighted mean angle to the neighbours in radians, to FILE, as a band "
                 "of Float32");
-    call.output("rho", s.rho_file, Content::raster,
+    args.output("rho", s.rho_file, Content::raster,
                 "Also write rho = (1 + sqrt(alpha))^2 to FILE, as a band of Float32");
-    call.check([&s](const tool::CommonOptions&) {
+    args.check([&s](const tool::CommonOptions&) {
         if (s.spp.window % 2 == 0)
             throw UsageError("-ws: " + std::to_string(s.spp.window) + " is not a window size",
                              "Use an odd number from 3 to 63.");
         s.spp.alpha = !s.alpha_file.empty();
         s.spp.rho = !s.rho_file.empty();
     });
-    call.body([&s](tool::Run& run) { run_spp(run, s); });
+    args.body([&s](tool::Run& run) { run_spp(run, s); });
 }
 
 } // namespace spp_tool

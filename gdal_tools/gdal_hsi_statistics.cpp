@@ -478,28 +478,29 @@ void run_statistics(tool::Run& run, Settings s) {
     if (last) tool::check_last_line(run, *last);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_sources(s.scenes, "The scenes: anything that GDAL opens; files of statistics, which are merged; "
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_sources(s.scenes, "The scenes: anything that GDAL opens; files of statistics, which are merged; "
                                "@FILE: those that the lines of FILE name");
-    call.add_follow();
-    call.add_mask("the statistics");
-    call.output("o", s.out, Content::model, "The file of statistics (JSON)");
-    call.flag("append", s.append, "Add to what the file of -o holds, when it is there");
+    args.add_follow();
+    args.add_mask("the statistics");
+    args.output("o", s.out, Content::model, "The file of statistics (JSON)");
+    args.flag("append", s.append, "Add to what the file of -o holds, when it is there");
     for (auto* const argument :
-         {&call.option("merge", s.merged,
+         {&args.option("merge", s.merged,
                        "Also add the statistics in FILE; @FILE: in those that its lines name"),
-          &call.option("remove", s.removed,
+          &args.option("remove", s.removed,
                        "Take away the statistics in FILE, whose scenes must all be among the others; @FILE: "
                        "those that its lines name")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";
     }
-    call.overwrite(s.overwrite, "Replace the file of -o when it is there; without this that is an error");
-    call.exclusive("append", "overwrite");
-    call.add_compute(false);
-    call.check([&s, &call](const tool::CommonOptions& options) {
+    args.overwrite(s.overwrite, "Replace the file of -o when it is there; without this that is an error");
+    args.exclusive("append", "overwrite");
+    args.add_compute(false);
+    args.check([&s](const tool::Call& call) {
+        const tool::CommonOptions& options = call.options();
         for (const char* const name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo", "mask",
                                        "mask-exclude", "follow"})
             if (call.given(name)) s.of_scenes.emplace_back(name);
@@ -513,7 +514,7 @@ void declare(tool::Call& call) {
             throw UsageError("-srcwin is a window of one scene, and there are several",
                              "Make a file of each window, and merge them.");
     });
-    call.body([&s](tool::Run& run) { run_statistics(run, s); });
+    args.body([&s](tool::Run& run) { run_statistics(run, s); });
 }
 
 } // namespace statistics_tool

@@ -131,25 +131,25 @@ void run_classify(tool::Run& run, const Settings& s) {
     tool::check_last_line(run, *all);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_follow();
-    call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_follow();
+    args.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
         .or_option("apply");
-    call.add_destination("The class map, with names and colours; it appears when it is complete");
-    call.computes_dst();
-    call.output("probabilities", s.probabilities, Content::raster,
+    args.add_destination("The class map, with names and colours; it appears when it is complete");
+    args.computes_dst();
+    args.output("probabilities", s.probabilities, Content::raster,
                 "Also write the probability of each class, a band per class, to FILE; the model must have "
                 "been trained "
                 "with -probability");
-    call.output("confidence", s.confidence, Content::raster,
+    args.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE; the model must have been trained "
                 "with -probability");
-    tool::add_any_wavelengths(call, s.any_wavelengths);
-    tool::add_any_scale(call, s.any_scale);
-    call.add_compute();
-    call.body([&s](tool::Run& run) { run_classify(run, s); });
+    tool::add_any_wavelengths(args, s.any_wavelengths);
+    tool::add_any_scale(args, s.any_scale);
+    args.add_compute();
+    args.body([&s](tool::Run& run) { run_classify(run, s); });
 }
 
 } // namespace svm_classify_tool

@@ -308,42 +308,42 @@ void run_train(tool::Run& run, const Settings& s) {
     if (!s.libsvm_file.empty()) raster::write_text_output(libsvm_output, svm::to_libsvm(model));
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the training");
-    call.input_argument("labels", s.labels.path, Content::labels,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the training");
+    args.input_argument("labels", s.labels.path, Content::labels,
                         "Training labels: a raster or vector file, in any SRS and on any grid");
-    call.output_argument("model", s.model_file, Content::model,
+    args.output_argument("model", s.model_file, Content::model,
                          "The model (JSON); it appears when it is complete")
         .or_option("model");
-    call.option("C", s.c, "Penalty C; several are candidates for the grid search")
+    args.option("C", s.c, "Penalty C; several are candidates for the grid search")
         .above(0)
         .shown_as("C")
         .defaults_to("2^-5, 2^-3 .. 2^15")
         .also("cost");
-    call.option("gamma", s.gamma,
+    args.option("gamma", s.gamma,
                 "Gamma of the kernel exp(-gamma |x-y|^2); several are candidates for the grid search")
         .above(0)
         .shown_as("G")
         .defaults_to("2^-15, 2^-13 .. 2^3");
-    call.option("cv", s.folds, "Folds of the cross-validation; fewer when a class has fewer training pixels")
+    args.option("cv", s.folds, "Folds of the cross-validation; fewer when a class has fewer training pixels")
         .between(2, 1000);
-    call.option("seed", s.seed, "Seed of the draw of the folds").from(0);
-    call.flag("probability", s.probability,
+    args.option("seed", s.seed, "Seed of the draw of the folds").from(0);
+    args.flag("probability", s.probability,
               "Also estimate class probabilities; training takes several times longer");
-    call.choice<std::string>(
+    args.choice<std::string>(
         "class-weights", s.class_weights, "Factors of C",
         {{"none", "none", "1 for all classes"},
          {"balanced", "balanced", "each class counts alike, however many pixels it has"}});
-    call.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
-    call.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
+    args.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
+    args.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
     tools::add_pairs_option(
-        call, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
-    tool::add_label_options(call, s.labels);
-    call.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
-    call.add_compute(false);
-    call.check([&s](const tool::CommonOptions& options) {
+        args, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
+    tool::add_label_options(args, s.labels);
+    args.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
+    args.add_compute(false);
+    args.check([&s](const tool::CommonOptions& options) {
         if (!s.with.empty() && options.mask.given())
             throw UsageError("-with does not go with a mask, which is of src alone",
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
@@ -354,7 +354,7 @@ void declare(tool::Call& call) {
         for (const auto& text : s.weights)
             parse_weight(text);
     });
-    call.body([&s](tool::Run& run) { run_train(run, s); });
+    args.body([&s](tool::Run& run) { run_train(run, s); });
 }
 
 } // namespace svm_train_tool

@@ -260,70 +260,70 @@ void make_scene(tool::Run& run, Settings s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.option("size", s.size, "Size of the scene: samples, lines and bands")
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.option("size", s.size, "Size of the scene: samples, lines and bands")
         .shown_as("XSIZE YSIZE BANDS")
         .required = true;
-    call.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
-    call.choice<synth::Pattern>(
+    args.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
+    args.choice<synth::Pattern>(
         "pattern", s.scene.pattern, "What the ground looks like",
         {{"land", synth::Pattern::land,
           "strips of crops, woods, a river, roads, settlements, rock; hills and shadows"},
          {"fields", synth::Pattern::fields,
           "polygons of any material, a river and a grid of roads, evenly lit"}});
-    call.option("endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24");
-    call.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise")
+    args.option("endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24");
+    args.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise")
         .in_unit("decibels")
         .or_infinite();
-    call.option("targets", s.scene.targets,
+    args.option("targets", s.scene.targets,
                 "Pure pixels to plant at random places, of one material after the other");
-    call.output("labels", s.labels, Content::raster,
+    args.output("labels", s.labels, Content::raster,
                 "Also write the dominant material of every pixel to FILE, with class names and colours; 0 "
                 "where a pixel has no "
                 "value");
-    call.output("truth", s.truth, Content::text,
+    args.output("truth", s.truth, Content::text,
                 "Also write the endmembers' spectra, targets, noise, bad bands and holes to FILE")
         .shown_as("FILE.json");
-    call.choice<std::string>("interleave", s.interleave,
+    args.choice<std::string>("interleave", s.interleave,
                              "Order of the values; it means ENVI unless dst or -of says GTiff",
                              {{"bsq", "bsq", "band by band"},
                               {"bil", "bil", "line by line, ENVI only"},
                               {"bip", "bip", "pixel by pixel"}})
         .defaults_to("bsq, or what the extension of dst says");
-    call.option("epsg", s.epsg,
+    args.option("epsg", s.epsg,
                 "EPSG code of the coordinate reference system; pixels are 30 m wide, or 0.0003 degrees in a "
                 "geographic one")
         .shown_as("CODE");
-    call.option("rotate", s.rotation, "Turn the georeference counter-clockwise about the upper left corner")
+    args.option("rotate", s.rotation, "Turn the georeference counter-clockwise about the upper left corner")
         .in_unit("degrees")
         .shown_as("DEGREES");
-    call.option(
+    args.option(
             "corner", s.corner,
             "The scene is a line over a landscape that goes on in all directions: its upper left corner, in "
             "pixels east and south of the landscape's, turned by -rotate")
         .shown_as("X Y")
         .in_unit("pixels")
         .defaults_to("the landscape itself");
-    call.option("light", s.light,
+    args.option("light", s.light,
                 "With -corner: multiply by FACTOR, and by SLOPE more at the right side of the line and less "
                 "at the "
                 "left")
         .shown_as("FACTOR SLOPE")
         .defaults_to("1 0");
-    call.option("nodata-stripe", s.stripe,
+    args.option("nodata-stripe", s.stripe,
                 "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata: -dstnodata, else -9999 or what the "
                 "type has "
                 "for it")
         .shown_as("XOFF WIDTH");
-    call.option("nan-pixels", s.scene.nan_pixels,
+    args.option("nan-pixels", s.scene.nan_pixels,
                 "Number of scattered pixels with NaN: every other one in all bands, the rest in one band");
-    call.option("bad-bands", s.scene.bad_bands,
+    args.option("bad-bands", s.scene.bad_bands,
                 "Number of bands, those nearest to 1400 and 1900 nm, that hold noise alone and are marked in "
                 "the bad-band list");
-    call.add_destination();
-    call.add_compute(false);
-    call.check([&s, &call](const tool::CommonOptions&) {
+    args.add_destination();
+    args.add_compute(false);
+    args.check([&s](const tool::Call& call) {
         s.flown = call.given("corner");
         if (!s.flown && call.given("light"))
             throw UsageError("-light is that of a line over a landscape, and there is none",
@@ -341,7 +341,7 @@ void declare(tool::Call& call) {
         s.scene.stripe_first = s.stripe[0];
         s.scene.stripe_width = s.stripe[1];
     });
-    call.body([&s](tool::Run& run) { make_scene(run, s); });
+    args.body([&s](tool::Run& run) { make_scene(run, s); });
 }
 
 } // namespace synth_tool

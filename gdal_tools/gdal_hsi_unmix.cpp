@@ -511,61 +511,61 @@ void run_unmix(tool::Run& run, const Settings& s) {
     if (!any) throw tool::no_valid_pixel(*scene);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_follow();
-    call.input_argument("library", s.library, Content::spectra,
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_follow();
+    args.input_argument("library", s.library, Content::spectra,
                         "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                         ".mat, GeoJSON ...)");
-    call.add_destination("The abundances, a band per endmember; it appears when it is complete");
-    call.computes_dst();
-    call.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
+    args.add_destination("The abundances, a band per endmember; it appears when it is complete");
+    args.computes_dst();
+    args.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
                                {{"ucls", unmix::Method::ucls, "nothing"},
                                 {"nnls", unmix::Method::nnls, "none is negative"},
                                 {"scls", unmix::Method::scls, "their sum is one"},
                                 {"fcls", unmix::Method::fcls, "none is negative, and their sum is one"}});
-    tools::add_spectrum_option(call, s.spectra, "the library");
-    call.output("rmse", s.rmse, Content::raster,
+    tools::add_spectrum_option(args, s.spectra, "the library");
+    args.output("rmse", s.rmse, Content::raster,
                 "Also write the root mean square error of every pixel, in the units of src, to FILE");
-    call.option("library-scale", s.library_scale,
+    args.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    tools::add_any_scale_option(call, s.any_scale);
-    tools::add_resample_option(call, s.fit);
+    tools::add_any_scale_option(args, s.any_scale);
+    tools::add_resample_option(args, s.fit);
     const char* const draws = "Uncertainty";
-    call.option(
+    args.option(
             "draws", s.draw.draws,
             "Unmix so many times with spectra that are drawn from each class of the library, and write the "
             "mean fractions of the classes")
         .between(1, 65535)
         .defaults_to("none")
         .under(draws);
-    call.option("per-class", s.draw.per_class, "Spectra of each class in a draw").from(1).under(draws);
-    call.option("seed", s.draw.seed, "Of the random numbers").under(draws);
-    call.input("classes", s.classes, Content::text,
+    args.option("per-class", s.draw.per_class, "Spectra of each class in a draw").from(1).under(draws);
+    args.option("seed", s.draw.seed, "Of the random numbers").under(draws);
+    args.input("classes", s.classes, Content::text,
                "The classes of the spectra: a table with the columns name and class, a line a spectrum")
         .defaults_to("the library's field class, else the names without numbers at their ends")
         .under(draws);
-    call.choice<unmix::Normalise>(
+    args.choice<unmix::Normalise>(
             "normalise", s.draw.normalise, "Lengths of the spectra",
             {{"none", unmix::Normalise::none, "as they are"},
              {"unit", unmix::Normalise::unit, "spectra and pixels of length one"},
              {"brightness", unmix::Normalise::brightness, "spectra of the library's mean brightness"}})
         .under(draws);
-    call.input("uncertainty", s.uncertainty, Content::raster,
+    args.input("uncertainty", s.uncertainty, Content::raster,
                "Add noise of the standard deviations in the raster FILE, in the units of src and of its size "
                "and bands, new in every draw")
         .under(draws);
-    call.output("deviation", s.deviation, Content::raster,
+    args.output("deviation", s.deviation, Content::raster,
                 "Also write the standard deviation of the fractions over the draws to FILE")
         .under(draws);
-    call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions& common) {
+    args.add_compute();
+    args.check([&s](const tool::Call& call) {
         s.unmix.rmse = !s.rmse.empty();
-        check_draws(call, s, common);
+        check_draws(call, s, call.options());
     });
-    call.body([&s](tool::Run& run) { run_unmix(run, s); });
+    args.body([&s](tool::Run& run) { run_unmix(run, s); });
 }
 
 } // namespace unmix_tool

@@ -144,22 +144,22 @@ void run_vd(tool::Run& run, const Settings& settings) {
     report(run, settings, scene, statistics);
 }
 
-void declare(tool::Call& call) {
-    auto& s = call.settings<Settings>();
-    call.add_source();
-    call.add_mask("the statistics");
-    call.add_compute(false);
-    call.choice<std::string>("method", s.method, "The test",
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the statistics");
+    args.add_compute(false);
+    args.choice<std::string>("method", s.method, "The test",
                              {{"hfc", "hfc", "Harsanyi, Farrand and Chang"},
                               {"nwhfc", "nwhfc", "the same after the noise was whitened"},
                               {"hysime", "hysime", "the signal subspace by HySime"}});
-    call.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
+    args.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
         .shown_as("P");
-    call.flag("table", s.table, "Also print the test of every pair of eigenvalues, after the number");
-    call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    tools::add_statistics_option(call, s.statistics);
-    call.exclusive("table", "json");
-    call.check([&s, &call](const tool::CommonOptions&) {
+    args.flag("table", s.table, "Also print the test of every pair of eigenvalues, after the number");
+    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    tools::add_statistics_option(args, s.statistics);
+    args.exclusive("table", "json");
+    args.check([&s](const tool::Call& call) {
         if (s.method == "hysime" && call.given("pf"))
             throw UsageError("-pf does not go with -method hysime: there is no test with false alarms",
                              "Leave it out, or use -method hfc or nwhfc.");
@@ -167,7 +167,7 @@ void declare(tool::Call& call) {
             throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is no false-alarm probability",
                              "Use a number between 0 and 1, for example 1e-3.");
     });
-    call.body([&s](tool::Run& run) { run_vd(run, s); });
+    args.body([&s](tool::Run& run) { run_vd(run, s); });
 }
 
 } // namespace vd_tool

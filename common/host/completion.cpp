@@ -45,10 +45,10 @@ int values_of_general(const std::string& word) {
     return word == "--optfile" || word == "--format" || word == "--debug" ? 1 : 0;
 }
 
-Before read(const tool::Call& call, const Words& words) {
+Before read(const tool::Declaration& declaration, const Words& words) {
     Before before;
     std::vector<const tool::Argument*> positional;
-    for (const tool::Argument& argument : call.arguments())
+    for (const tool::Argument& argument : declaration.arguments())
         if (argument.positional) positional.push_back(&argument);
     size_t place = 0; // of the next argument without a name
     int missing = 0;  // words that the option still takes
@@ -61,7 +61,7 @@ Before read(const tool::Call& call, const Words& words) {
             before.only_files = true;
         } else if (!before.only_files && word.size() > 1 && word[0] == '-') {
             before.general.clear();
-            before.option = call.find(word.substr(word[1] == '-' ? 2 : 1));
+            before.option = declaration.find(word.substr(word[1] == '-' ? 2 : 1));
             missing = before.option != nullptr ? before.option->values : values_of_general(word);
             if (before.option == nullptr) before.general = word;
             if (before.option != nullptr) before.values[before.option->name];
@@ -104,13 +104,13 @@ Words driver_names(const std::function<bool(GDALDriver*)>& qualifies) {
 
 /// The driver of an output with this content: by -of where that is about it, else by the extension of the
 /// first one that is named, else the one that the tools take then.
-GDALDriver* output_driver(const tool::Call& call, const Before& before, bool vectors) {
+GDALDriver* output_driver(const tool::Declaration& declaration, const Before& before, bool vectors) {
     GDALAllRegister();
-    const tool::Argument* const of = call.find("of");
+    const tool::Argument* const of = declaration.find("of");
     const bool about = of != nullptr && (of->vocabulary == tool::Vocabulary::vector_drivers) == vectors;
     if (const std::string format = before.first("of"); about && !format.empty())
         return GetGDALDriverManager()->GetDriverByName(format.c_str());
-    for (const tool::Argument& argument : call.arguments()) {
+    for (const tool::Argument& argument : declaration.arguments()) {
         const bool output = argument.role == tool::Role::destination || argument.role == tool::Role::output;
         const auto content = vectors ? tool::Content::vector : tool::Content::raster;
         const std::string path = before.first(argument.name);
@@ -164,7 +164,7 @@ Words pairs_of(GDALDriver* driver, const char* list_name, const std::string& typ
 }
 
 /// The values that an option takes; empty when it takes any.
-Words values_of(const tool::Call& call, const Before& before, const std::string& typed) {
+Words values_of(const tool::Declaration& declaration, const Before& before, const std::string& typed) {
     const tool::Argument& argument = *before.option;
     const bool input = argument.name == "if";
     switch (argument.vocabulary) {
@@ -179,11 +179,11 @@ Words values_of(const tool::Call& call, const Before& before, const std::string&
         break;
     }
     if (argument.name == "co")
-        return pairs_of(output_driver(call, before, false), GDAL_DMD_CREATIONOPTIONLIST, typed);
+        return pairs_of(output_driver(declaration, before, false), GDAL_DMD_CREATIONOPTIONLIST, typed);
     if (argument.name == "dsco")
-        return pairs_of(output_driver(call, before, true), GDAL_DMD_CREATIONOPTIONLIST, typed);
+        return pairs_of(output_driver(declaration, before, true), GDAL_DMD_CREATIONOPTIONLIST, typed);
     if (argument.name == "lco")
-        return pairs_of(output_driver(call, before, true), GDAL_DS_LAYER_CREATIONOPTIONLIST, typed);
+        return pairs_of(output_driver(declaration, before, true), GDAL_DS_LAYER_CREATIONOPTIONLIST, typed);
     if (argument.name == "oo") return pairs_of(source_driver(before), GDAL_DMD_OPENOPTIONLIST, typed);
     if (argument.name == "device") return {"auto", "cpu", "cuda", "cuda:0"};
     if (argument.name == "threads") return {"ALL_CPUS"};
@@ -200,10 +200,10 @@ std::string lines_of(const Words& candidates, const std::string& begin) {
     return text;
 }
 
-Words options_of(const tool::Call& call, const Before& before, bool two_dashes) {
+Words options_of(const tool::Declaration& declaration, const Before& before, bool two_dashes) {
     const std::string dashes = two_dashes ? "--" : "-";
     Words names;
-    for (const tool::Argument& argument : call.arguments()) {
+    for (const tool::Argument& argument : declaration.arguments()) {
         const std::string& name = argument.positional ? argument.option_name : argument.name;
         if (!name.empty() && (argument.repeatable || before.values.count(argument.name) == 0))
             names.push_back(dashes + name);
@@ -217,10 +217,10 @@ Words options_of(const tool::Call& call, const Before& before, bool two_dashes) 
 
 } // namespace
 
-std::string completions(const tool::Call& call, const std::vector<std::string>& words) {
+std::string completions(const tool::Declaration& declaration, const std::vector<std::string>& words) {
     if (words.empty()) return files;
     const std::string& last = words.back();
-    const Before before = read(call, words);
+    const Before before = read(declaration, words);
     if (before.general == "--format") return lines_of(driver_names([](GDALDriver*) { return true; }), last);
     if (before.general == "--debug") return lines_of({"ON", "OFF"}, last);
     if (before.general == "--config") return {};
@@ -228,13 +228,13 @@ std::string completions(const tool::Call& call, const std::vector<std::string>& 
     if (before.option != nullptr) {
         if (before.option->content != tool::Content::none) return files;
         try {
-            return lines_of(values_of(call, before, last), last);
+            return lines_of(values_of(declaration, before, last), last);
         } catch (const Error&) { // a driver or an extension that is none
             return {};
         }
     }
     if (!before.only_files && !last.empty() && last[0] == '-')
-        return lines_of(options_of(call, before, last.rfind("--", 0) == 0), last);
+        return lines_of(options_of(declaration, before, last.rfind("--", 0) == 0), last);
     return files;
 }
 

@@ -14,6 +14,6 @@ namespace hsi::host {
 /// of values. One that ends with "=" wants a value behind it: creation options (-co, -dsco, -lco) are those
 /// of the driver that -of names or the extension of the output means, open options (-oo) those of -if or of
 /// the scene's driver.
-std::string completions(const tool::Call& call, const std::vector<std::string>& words);
+std::string completions(const tool::Declaration& declaration, const std::vector<std::string>& words);
 
 } // namespace hsi::host

@@ -49,18 +49,18 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 std::string code(const std::string& text) { return "`" + text + "`"; }
 
 /// Names of the call's options as code, the rest as it is.
-std::string with_code(const tool::Call& call, const std::string& text) {
+std::string with_code(const tool::Declaration& declaration, const std::string& text) {
     std::string marked;
-    for (const auto& [part, is_option] : split_at_options(call, text))
+    for (const auto& [part, is_option] : split_at_options(declaration, text))
         marked += is_option ? code(part) : part;
     return marked;
 }
 
 /// A row of a table; the first cell is code already.
-std::string row(const tool::Call& call, const std::vector<std::string>& cells) {
+std::string row(const tool::Declaration& declaration, const std::vector<std::string>& cells) {
     std::string text = "|";
     for (size_t i = 0; i < cells.size(); ++i) {
-        std::string cell = i == 0 ? cells[i] : with_code(call, cells[i]);
+        std::string cell = i == 0 ? cells[i] : with_code(declaration, cells[i]);
         for (size_t at = cell.find('|'); at != std::string::npos; at = cell.find('|', at + 2))
             cell.insert(at, "\\");
         text += (cell.empty() ? "" : " ") + cell + " |";
@@ -68,19 +68,20 @@ std::string row(const tool::Call& call, const std::vector<std::string>& cells) {
     return text + "\n";
 }
 
-std::string table_of(const tool::Call& call, const std::vector<const tool::Argument*>& options) {
+std::string table_of(const tool::Declaration& declaration,
+                     const std::vector<const tool::Argument*>& options) {
     std::string text = "| option | meaning | default |\n| --- | --- | --- |\n";
     for (const tool::Argument* option : options)
-        text +=
-            row(call, {code(option_text(*option)), option_meaning(call, *option), option_default(*option)});
+        text += row(declaration, {code(option_text(*option)), option_meaning(declaration, *option),
+                                  option_default(*option)});
     return text;
 }
 
 } // namespace
 
-std::vector<std::string> option_groups(const tool::Call& call) {
+std::vector<std::string> option_groups(const tool::Declaration& declaration) {
     std::vector<std::string> order;
-    for (const tool::Argument& argument : call.arguments())
+    for (const tool::Argument& argument : declaration.arguments())
         if (!argument.positional && std::find(order.begin(), order.end(), argument.group) == order.end())
             order.push_back(argument.group);
     std::stable_partition(order.begin(), order.end(),
@@ -101,14 +102,15 @@ const std::vector<std::pair<std::string, std::string>>& general_options() {
     return options;
 }
 
-std::vector<std::pair<std::string, bool>> split_at_options(const tool::Call& call, const std::string& text) {
+std::vector<std::pair<std::string, bool>> split_at_options(const tool::Declaration& declaration,
+                                                           const std::string& text) {
     std::vector<std::pair<std::string, bool>> parts;
     std::string other;
     for (size_t at = 0; at < text.size();) {
         size_t end = at;
         if (text[at] == '-' && (at == 0 || text[at - 1] == ' ' || text[at - 1] == '('))
             end = std::min(text.find_first_of(" ,;:.)", at), text.size());
-        if (end > at + 1 && call.find(text.substr(at + 1, end - at - 1)) != nullptr) {
+        if (end > at + 1 && declaration.find(text.substr(at + 1, end - at - 1)) != nullptr) {
             if (!other.empty()) parts.emplace_back(std::exchange(other, ""), false);
             parts.emplace_back(text.substr(at, end - at), true);
             at = end;
@@ -120,12 +122,12 @@ std::vector<std::pair<std::string, bool>> split_at_options(const tool::Call& cal
     return parts;
 }
 
-std::string usage_arguments(const tool::Call& call) {
+std::string usage_arguments(const tool::Declaration& declaration) {
     std::string text;
-    for (const tool::Argument& argument : call.arguments())
+    for (const tool::Argument& argument : declaration.arguments())
         if (argument.positional)
             text += (text.empty() ? "" : " ") + argument.name +
-                    (argument.repeatable && !argument.takes_rest ? " ..." : "");
+                    (argument.repeatable && !argument.takes_rest() ? " ..." : "");
     return text;
 }
 
@@ -137,7 +139,7 @@ std::string option_text(const tool::Argument& argument) {
     return text;
 }
 
-std::string option_meaning(const tool::Call& call, const tool::Argument& argument) {
+std::string option_meaning(const tool::Declaration& declaration, const tool::Argument& argument) {
     std::string text = argument.summary;
     std::string meanings;
     for (const tool::Choice& choice : argument.choices)
@@ -147,14 +149,14 @@ std::string option_meaning(const tool::Call& call, const tool::Argument& argumen
 
     std::vector<std::string> facts;
     if (argument.required) facts.emplace_back("required");
-    const std::string limits = argument.limits();
+    const std::string limits = argument.limits_text();
     if (!limits.empty())
         facts.push_back(limits + (argument.unit.empty() ? "" : " ") + argument.unit);
     else if (!argument.unit.empty() && !equal_names(argument.unit, argument.value_name))
         facts.push_back("in " + argument.unit);
     if (argument.repeatable) facts.emplace_back("may be repeated");
     std::vector<std::string> others;
-    for (const auto& [one, other] : call.exclusions())
+    for (const auto& [one, other] : declaration.exclusions())
         if (one == argument.name || other == argument.name)
             others.push_back("-" + (one == argument.name ? other : one));
     if (!others.empty()) facts.push_back("not with " + joined(others, " or "));
@@ -163,27 +165,27 @@ std::string option_meaning(const tool::Call& call, const tool::Argument& argumen
 }
 
 std::string option_default(const tool::Argument& argument) {
-    return argument.default_value.empty() ? argument.default_note : argument.default_value;
+    return argument.preset.value.empty() ? argument.preset.note : argument.preset.value;
 }
 
-std::string option_description(const tool::Call& call, const tool::Argument& argument) {
+std::string option_description(const tool::Declaration& declaration, const tool::Argument& argument) {
     const std::string standard = option_default(argument);
-    return option_meaning(call, argument) + (standard.empty() ? "" : " [" + standard + "]");
+    return option_meaning(declaration, argument) + (standard.empty() ? "" : " [" + standard + "]");
 }
 
-std::string help_text(const tool::Call& call) {
-    const tool::Definition& definition = call.definition();
+std::string help_text(const tool::Declaration& declaration) {
+    const tool::Definition& definition = declaration.definition();
     const std::string name = definition.executable();
-    std::string text = "Usage: " + name + " [options] " + usage_arguments(call) + "\n\n";
+    std::string text = "Usage: " + name + " [options] " + usage_arguments(declaration) + "\n\n";
     append_wrapped(text, definition.description, 0, 0);
     text += "\nArguments:\n";
-    for (const tool::Argument& argument : call.arguments())
+    for (const tool::Argument& argument : declaration.arguments())
         if (argument.positional) append_entry(text, argument.name, argument.meaning());
-    for (const std::string& group : option_groups(call)) {
+    for (const std::string& group : option_groups(declaration)) {
         text += "\n" + group + ":\n";
-        for (const tool::Argument& argument : call.arguments())
+        for (const tool::Argument& argument : declaration.arguments())
             if (!argument.positional && argument.group == group)
-                append_entry(text, option_text(argument), option_description(call, argument));
+                append_entry(text, option_text(argument), option_description(declaration, argument));
     }
     text += "\nGeneral:\n";
     for (const auto& [option, meaning] : general_options())
@@ -200,20 +202,20 @@ std::string help_text(const tool::Call& call) {
     return text;
 }
 
-std::string option_table(const tool::Call& call) {
+std::string option_table(const tool::Declaration& declaration) {
     std::string text = "| argument | meaning |\n| --- | --- |\n";
-    for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) text += row(call, {code(argument.name), argument.meaning()});
+    for (const tool::Argument& argument : declaration.arguments())
+        if (argument.positional) text += row(declaration, {code(argument.name), argument.meaning()});
     std::string shared;
     std::vector<const tool::Argument*> own;
-    for (const tool::Argument& argument : call.arguments()) {
+    for (const tool::Argument& argument : declaration.arguments()) {
         if (argument.positional) continue;
         if (!argument.shared)
             own.push_back(&argument);
         else
             shared += (shared.empty() ? "" : ", ") + code("-" + argument.name);
     }
-    if (!own.empty()) text += "\n" + table_of(call, own);
+    if (!own.empty()) text += "\n" + table_of(declaration, own);
     if (!shared.empty()) {
         text += '\n';
         append_wrapped(text, "And of the [shared options](options.md): " + shared + ".", 0, 0);
@@ -222,23 +224,23 @@ std::string option_table(const tool::Call& call) {
 }
 
 std::string shared_option_table() {
-    const tool::Definition definition{"shared", "", "", {}, "", [](tool::Call& call) {
-                                          call.add_source();
-                                          call.add_mask("statistics", true);
-                                          call.add_destination();
-                                          call.add_compute();
+    const tool::Definition definition{"shared", "", "", {}, "", [](tool::Builder& args) {
+                                          args.add_source();
+                                          args.add_mask("statistics", true);
+                                          args.add_destination();
+                                          args.add_compute();
                                       }};
-    const tool::Call call(definition);
+    const tool::Declaration declaration(definition);
     std::string text;
-    for (const std::string& group : option_groups(call)) {
+    for (const std::string& group : option_groups(declaration)) {
         std::vector<const tool::Argument*> options;
-        for (const tool::Argument& argument : call.arguments())
+        for (const tool::Argument& argument : declaration.arguments())
             if (!argument.positional && argument.group == group) options.push_back(&argument);
-        text += "### " + group + "\n\n" + table_of(call, options) + "\n";
+        text += "### " + group + "\n\n" + table_of(declaration, options) + "\n";
     }
     text += "### General\n\n| option | meaning |\n| --- | --- |\n";
     for (const auto& [option, meaning] : general_options())
-        text += row(call, {code(option), meaning});
+        text += row(declaration, {code(option), meaning});
     return text;
 }
 

@@ -11,35 +11,36 @@
 namespace hsi::host {
 
 /// --help: usage, arguments, options by group, examples; lines of at most 100 letters.
-std::string help_text(const tool::Call& call);
+std::string help_text(const tool::Declaration& declaration);
 
 /// "src labels dst": the arguments without a name, in order.
-std::string usage_arguments(const tool::Call& call);
+std::string usage_arguments(const tool::Declaration& declaration);
 
 /// "-t, -targets N": an option with all its spellings and what stands for its value.
 std::string option_text(const tool::Argument& argument);
 
 /// The summary with choices' meanings, limits and what else holds: "Window size (3 to 63 pixels)".
-std::string option_meaning(const tool::Call& call, const tool::Argument& argument);
+std::string option_meaning(const tool::Declaration& declaration, const tool::Argument& argument);
 
 /// What holds without the option; empty when nothing does.
 std::string option_default(const tool::Argument& argument);
 
 /// Both: "Window size (3 to 63 pixels) [5]".
-std::string option_description(const tool::Call& call, const tool::Argument& argument);
+std::string option_description(const tool::Declaration& declaration, const tool::Argument& argument);
 
 /// The tool's arguments and its own options as Markdown tables, then the names of the shared ones that it
 /// has.
-std::string option_table(const tool::Call& call);
+std::string option_table(const tool::Declaration& declaration);
 
 /// The options that tools share, with those that belong to no definition, as Markdown tables.
 std::string shared_option_table();
 
 /// The text in pieces, those that name an option of the call ("-ws") marked.
-std::vector<std::pair<std::string, bool>> split_at_options(const tool::Call& call, const std::string& text);
+std::vector<std::pair<std::string, bool>> split_at_options(const tool::Declaration& declaration,
+                                                           const std::string& text);
 
 /// The headings of options in the order of the help: the tool's own first, they are why one reads this.
-std::vector<std::string> option_groups(const tool::Call& call);
+std::vector<std::string> option_groups(const tool::Declaration& declaration);
 
 /// Options of every tool that belong to no definition, with what they do: --help, --version ...
 const std::vector<std::pair<std::string, std::string>>& general_options();

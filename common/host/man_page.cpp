@@ -50,9 +50,9 @@ std::string heading(const std::string& name, const std::string& title) {
 }
 
 /// A text with the names of the call's options in bold.
-std::string prose(const tool::Call& call, const std::string& text) {
+std::string prose(const tool::Declaration& declaration, const std::string& text) {
     std::string roff;
-    for (const auto& [part, is_option] : split_at_options(call, text))
+    for (const auto& [part, is_option] : split_at_options(declaration, text))
         roff += is_option ? bold(part) : literal(part);
     return roff.rfind('.', 0) == 0 || roff.rfind('\'', 0) == 0 ? "\\&" + roff : roff;
 }
@@ -75,41 +75,42 @@ void entry(std::string& page, const std::string& left, const std::string& right)
 }
 
 /// An option with its choices as a list below it.
-void option_entry(std::string& page, const tool::Call& call, const tool::Argument& argument) {
+void option_entry(std::string& page, const tool::Declaration& declaration, const tool::Argument& argument) {
     tool::Argument plain = argument;
     std::vector<tool::Choice> explained;
     for (tool::Choice& choice : plain.choices)
         if (!choice.summary.empty()) explained.push_back(std::exchange(choice, {choice.name, ""}));
-    entry(page, roff_option(argument), prose(call, option_description(call, plain)));
+    entry(page, roff_option(argument), prose(declaration, option_description(declaration, plain)));
     if (explained.empty()) return;
     page += ".RS\n";
     for (const tool::Choice& choice : explained)
-        entry(page, bold(choice.name), prose(call, choice.summary));
+        entry(page, bold(choice.name), prose(declaration, choice.summary));
     page += ".RE\n";
 }
 
 } // namespace
 
-std::string man_page(const tool::Call& call) {
-    const tool::Definition& definition = call.definition();
+std::string man_page(const tool::Declaration& declaration) {
+    const tool::Definition& definition = declaration.definition();
     const std::string name = definition.executable();
     std::string page = heading(name, definition.title);
     page += ".SH SYNOPSIS\n" + bold(name) + " [options]";
-    for (const tool::Argument& argument : call.arguments())
+    for (const tool::Argument& argument : declaration.arguments())
         if (argument.positional)
-            page += " " + italic(argument.name) + (argument.repeatable && !argument.takes_rest ? " ..." : "");
-    page += "\n.SH DESCRIPTION\n" + prose(call, definition.description) + "\n";
+            page +=
+                " " + italic(argument.name) + (argument.repeatable && !argument.takes_rest() ? " ..." : "");
+    page += "\n.SH DESCRIPTION\n" + prose(declaration, definition.description) + "\n";
     const std::string notes = definition.notes;
     if (!notes.empty()) page += ".PP\n.nf\n" + literal(notes) + "\n.fi\n";
     page += ".SH ARGUMENTS\n";
-    for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) entry(page, italic(argument.name), prose(call, argument.meaning()));
+    for (const tool::Argument& argument : declaration.arguments())
+        if (argument.positional) entry(page, italic(argument.name), prose(declaration, argument.meaning()));
     page += ".SH OPTIONS\nOptions may be written with one dash or two (" + bold("-of") + ", " + bold("--of") +
             "); " + bold("--") + " ends the options. In brackets stands the default.\n";
-    for (const std::string& group : option_groups(call)) {
+    for (const std::string& group : option_groups(declaration)) {
         if (group != "Options") page += ".SS " + literal(group) + "\n";
-        for (const tool::Argument& argument : call.arguments())
-            if (!argument.positional && argument.group == group) option_entry(page, call, argument);
+        for (const tool::Argument& argument : declaration.arguments())
+            if (!argument.positional && argument.group == group) option_entry(page, declaration, argument);
     }
     page += ".SS General\n";
     for (const auto& [option, text] : general_options())
@@ -122,7 +123,7 @@ std::string man_page(const tool::Call& call) {
     for (const tool::Example& example : definition.examples) {
         page += std::exchange(between, ".PP\n");
         const std::string purpose = example.purpose;
-        if (!purpose.empty()) page += prose(call, purpose) + ":\n.PP\n";
+        if (!purpose.empty()) page += prose(declaration, purpose) + ":\n.PP\n";
         page += ".RS 4\n.nf\n" + literal(example.command) + "\n.fi\n.RE\n";
     }
     return page + ".SH SEE ALSO\n.BR gdal_hsi (1),\n.BR gdalinfo (1),\n.BR gdal_translate (1)\n";

@@ -10,7 +10,7 @@
 namespace hsi::host {
 
 /// A tool's page.
-std::string man_page(const tool::Call& call);
+std::string man_page(const tool::Declaration& declaration);
 
 /// The page of gdal_hsi, which names all tools.
 std::string suite_man_page(const std::vector<const tool::Definition*>& tools);

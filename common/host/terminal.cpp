@@ -170,7 +170,7 @@ bool serve_general_options(const std::string& name, std::vector<std::string>& wo
 
 bool takes_rest(const tool::Call& call) {
     return std::any_of(call.arguments().begin(), call.arguments().end(),
-                       [](const tool::Argument& argument) { return argument.takes_rest; });
+                       [](const tool::Argument& argument) { return argument.takes_rest(); });
 }
 
 /// Hands the words to the call's arguments.
@@ -179,7 +179,7 @@ void give_line(tool::Call& call, const CommandLine& line) {
         call.give(option.name, option.values);
     auto next = line.arguments.begin();
     for (const tool::Argument& argument : call.arguments())
-        while (argument.positional && (argument.count == 0 || argument.takes_rest || argument.repeatable) &&
+        while (argument.positional && (call.given_to(argument).count == 0 || argument.repeatable) &&
                next != line.arguments.end())
             call.give(argument.name, {*next++});
     if (next != line.arguments.end())
@@ -193,7 +193,7 @@ void refuse_lost_outputs(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
             argument.name == "report") // which is execute()'s own
-            for (const std::string& path : argument.words)
+            for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
                     throw UsageError(
                         argument.spelling() + " '" + path +
@@ -220,7 +220,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
         tool::Call call(definition);
         std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
         if (!words.empty() && words.front() == "--complete") {
-            std::fputs(completions(call, {words.begin() + 1, words.end()}).c_str(), stdout);
+            std::fputs(completions(call.declaration(), {words.begin() + 1, words.end()}).c_str(), stdout);
             check_standard_output();
             return 0;
         }
@@ -242,7 +242,8 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
         if (!job.speaks()) terminal.be_silent();
         const CommandLine line = parse_words(words, known_options(call), takes_rest(call));
         if (line.help || line.json_usage) {
-            std::fputs((line.help ? help_text(call) : usage_json(call)).c_str(), stdout);
+            std::fputs((line.help ? help_text(call.declaration()) : usage_json(call.declaration())).c_str(),
+                       stdout);
             check_standard_output();
             return 0;
         }
@@ -291,7 +292,7 @@ std::string suite_help(const Tools& tools) {
 std::string suite_json(const Tools& tools) {
     auto all = OrderedJson::array();
     for (const tool::Definition* one : tools)
-        all.push_back(OrderedJson::parse(usage_json(tool::Call(*one))));
+        all.push_back(OrderedJson::parse(usage_json(tool::Declaration(*one))));
     const OrderedJson json{
         {"schema", usage_schema}, {"name", "gdal_hsi"}, {"version", tool::project_version()}, {"tools", all}};
     return json.dump(2) + "\n";
@@ -324,8 +325,8 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     if (what == "--option-table" && name == "shared") return print(shared_option_table());
     const tool::Definition* one = tool_named(tools, name);
     if (one == nullptr) return unknown(name, tools);
-    const tool::Call call(*one);
-    return print(what == "--man" ? man_page(call) : option_table(call));
+    const tool::Declaration declaration(*one);
+    return print(what == "--man" ? man_page(declaration) : option_table(declaration));
 }
 
 /// The step that a word of a pipeline stands in.

@@ -7,13 +7,14 @@
 
 namespace hsi::host {
 
-std::string usage_json(const tool::Call& call) {
+std::string usage_json(const tool::Declaration& declaration) {
     OrderedJson json{{"schema", usage_schema}};
-    const OrderedJson definition = tool::definition_json(call);
+    const OrderedJson definition = tool::definition_json(declaration);
     for (const auto& [name, value] : definition.items()) {
         json[name] = value;
         if (name == "description")
-            json["usage"] = call.definition().executable() + " [options] " + usage_arguments(call);
+            json["usage"] =
+                declaration.definition().executable() + " [options] " + usage_arguments(declaration);
     }
     return json.dump(2) + "\n";
 }

@@ -13,6 +13,6 @@ namespace hsi::host {
 inline constexpr int usage_schema = 1;
 
 /// One object and a line end.
-std::string usage_json(const tool::Call& call);
+std::string usage_json(const tool::Declaration& declaration);
 
 } // namespace hsi::host

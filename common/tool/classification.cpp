@@ -16,17 +16,17 @@ std::string class_text(int value, const std::string& name) {
     return text;
 }
 
-void add_label_options(Call& call, raster::LabelOptions& labels) {
-    call.option("field", labels.field, "Field of vector labels that holds the classes: numbers or names")
+void add_label_options(Builder& args, raster::LabelOptions& labels) {
+    args.option("field", labels.field, "Field of vector labels that holds the classes: numbers or names")
         .shown_as("NAME");
-    call.option("name-field", labels.name_field,
+    args.option("name-field", labels.name_field,
                 "Field of vector labels with the classes' names, beside numbers")
         .shown_as("NAME");
-    call.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
-    call.flag("all-touched", labels.all_touched,
+    args.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
+    args.flag("all-touched", labels.all_touched,
               "Burn every pixel that a polygon touches, not only those whose centre it covers");
-    call.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
-    call.option(
+    args.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
+    args.option(
             "min-cover", labels.min_cover,
             "Burn only pixels of which polygons of one class cover this share, such as 0.7; the larger share "
             "wins")
@@ -34,17 +34,17 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
         .above(0)
         .shown_as("SHARE")
         .defaults_to("the centre decides");
-    call.exclusive("all-touched", "inside-only");
-    call.exclusive("all-touched", "min-cover");
-    call.exclusive("inside-only", "min-cover");
-    call.flag("pixel-coordinates", labels.pixel_coordinates,
+    args.exclusive("all-touched", "inside-only");
+    args.exclusive("all-touched", "min-cover");
+    args.exclusive("inside-only", "min-cover");
+    args.flag("pixel-coordinates", labels.pixel_coordinates,
               "Coordinates of vector labels are samples and lines from the scene's upper left corner");
-    call.choice("zero", labels.zero, "What 0 means in labels",
+    args.choice("zero", labels.zero, "What 0 means in labels",
                 {{"auto", raster::ZeroMeans::what_is_plain,
                   "a class where features have it or the raster gives it a name, else no label"},
                  {"class", raster::ZeroMeans::a_class, "a class"},
                  {"none", raster::ZeroMeans::no_label, "no label"}});
-    call.option("leave-out", labels.leave_out,
+    args.option("leave-out", labels.leave_out,
                 "Classes whose pixels count as having no label, by number or name: 5 or 5,Soil")
         .shown_as("CLASSES");
 }

@@ -20,7 +20,7 @@ std::string class_text(int value, const std::string& name);
 
 /// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: how vector labels
 /// are read; -zero: what 0 means in labels of any kind; -leave-out: the classes whose pixels have no label.
-void add_label_options(Call& call, raster::LabelOptions& labels);
+void add_label_options(Builder& args, raster::LabelOptions& labels);
 /// Throws UsageError when one of these options stands in a call whose labels (`advice`: how to name them) are
 /// absent.
 void refuse_label_options(const Call& call, const std::string& advice);

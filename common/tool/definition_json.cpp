@@ -65,35 +65,35 @@ OrderedJson argument_json(const Argument& argument) {
     if (argument.content != Content::none) json["content"] = name_of(argument.content);
     if (argument.values > 0) json["value_name"] = argument.value_name;
     if (!argument.unit.empty()) json["unit"] = argument.unit;
-    if (argument.minimum) {
-        json["minimum"] = *argument.minimum;
-        json["minimum_is_allowed"] = !argument.above_minimum;
+    if (argument.limits.minimum) {
+        json["minimum"] = *argument.limits.minimum;
+        json["minimum_is_allowed"] = !argument.limits.above_minimum;
     }
-    if (argument.maximum) json["maximum"] = *argument.maximum;
+    if (argument.limits.maximum) json["maximum"] = *argument.limits.maximum;
     for (const Choice& choice : argument.choices)
         json["choices"].push_back({{"name", choice.name}, {"summary", choice.summary}});
     if (const char* vocabulary = vocabulary_name(argument.vocabulary)) json["vocabulary"] = vocabulary;
-    if (!argument.default_value.empty()) json["default"] = argument.default_value;
-    if (!argument.default_note.empty()) json["default_note"] = argument.default_note;
+    if (!argument.preset.value.empty()) json["default"] = argument.preset.value;
+    if (!argument.preset.note.empty()) json["default_note"] = argument.preset.note;
     json["shared"] = argument.shared;
     json["about_files"] = is_about_files(argument);
     return json;
 }
 
-OrderedJson definition_json(const Call& call) {
-    const Definition& definition = call.definition();
+OrderedJson definition_json(const Declaration& declaration) {
+    const Definition& definition = declaration.definition();
     OrderedJson json{{"name", definition.name},
                      {"executable", definition.executable()},
                      {"version", project_version()},
                      {"title", definition.title},
                      {"description", definition.description},
                      {"arrays", definition.on_arrays},
-                     {"computes", call.computes()}};
+                     {"computes", declaration.computes()}};
     json["arguments"] = OrderedJson::array();
-    for (const Argument& argument : call.arguments())
+    for (const Argument& argument : declaration.arguments())
         json["arguments"].push_back(argument_json(argument));
     json["exclusive"] = OrderedJson::array();
-    for (const auto& [one, other] : call.exclusions())
+    for (const auto& [one, other] : declaration.exclusions())
         json["exclusive"].push_back({one, other});
     json["examples"] = OrderedJson::array();
     for (const Example& example : definition.examples)

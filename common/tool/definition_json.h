@@ -16,6 +16,6 @@ bool is_about_files(const Argument& argument);
 OrderedJson argument_json(const Argument& argument);
 
 /// name, executable, version, title, description, arrays, arguments, exclusive, examples.
-OrderedJson definition_json(const Call& call);
+OrderedJson definition_json(const Declaration& declaration);
 
 } // namespace hsi::tool

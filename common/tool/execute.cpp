@@ -36,13 +36,14 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const CommonOptions& options = call.options();
     const auto each = [&](Role role, const auto& visit) {
         for (const Argument& argument : call.arguments())
-            if (argument.role == role && argument.count > 0 && !argument.words.front().empty())
-                visit(argument.spelling(), argument.words.front());
+            if (const Given& given = call.given_to(argument);
+                argument.role == role && given.count > 0 && !given.words.front().empty())
+                visit(argument.spelling(), given.words.front());
     };
     each(Role::input, [&](const std::string& role, const std::string& path) {
         files.reads(role, path, raster::files_read_with(path));
     });
-    if (dst && call.has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
+    if (dst && call.declaration().has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
         files.writes("dst", options.destination.path, {});
     each(Role::output,
          [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
@@ -52,7 +53,7 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
 void register_files(const Call& call, raster::RunFiles& files) {
     const CommonOptions& options = call.options();
     register_outputs(call, files, true);
-    if (!call.has_source()) return;
+    if (!call.declaration().has_source()) return;
     // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
     // wait for that.
     const std::string& source = options.source.path;
@@ -66,14 +67,15 @@ Json own_options(const Call& call) {
     for (const Argument& argument : call.arguments()) {
         if (argument.shared) continue;
         auto& value = own[argument.name];
+        const Given& given = call.given_to(argument);
         if (argument.type == Type::flag)
-            value = argument.count > 0;
-        else if (argument.words.size() > 1)
-            value = argument.words;
-        else if (argument.words.size() == 1)
-            value = argument.words.front();
-        else if (!argument.default_value.empty())
-            value = argument.default_value;
+            value = given.count > 0;
+        else if (given.words.size() > 1)
+            value = given.words;
+        else if (given.words.size() == 1)
+            value = given.words.front();
+        else if (!argument.preset.value.empty())
+            value = argument.preset.value;
     }
     return own;
 }
@@ -193,7 +195,7 @@ bool run_step(Run& run, Call& call, const std::string& title, const std::string&
         state.start();
         register_outputs(call, *whole.files, own_name);
         call.run_checks();
-        done = complete([&] { call.work()(*step); });
+        done = complete([&] { call.work(*step); });
         state.finish();
     } catch (const UsageError& e) {
         throw UsageError(title + ": " + e.what(), e.advice());
@@ -301,7 +303,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         const CudaStart start(options.device);
 
         raster::register_drivers();
-        complete([&] { call.work()(*run); });
+        complete([&] { call.work(*run); });
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
         Outcome done;
         done.report = state.report;

@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "core/text_file.h"
+#include "raster/drivers.h"
 #include "raster/scene_document.h"
 #include "raster/side_files.h"
 #include "raster/text_output.h"
@@ -119,8 +120,8 @@ MadeRecord::MadeRecord(const Call& call) {
     m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
     auto& given = m_told["options"] = Json::object();
     for (const Argument& argument : call.arguments())
-        if (argument.count > 0 && !is_free(argument.name)) // no word itself: some are passwords
-            given[argument.name] = digest_text(joined(argument.words, "\n"));
+        if (const Given& one = call.given_to(argument); one.count > 0 && !is_free(argument.name))
+            given[argument.name] = digest_text(joined(one.words, "\n")); // no word itself: some are passwords
     m_told["settings"] = digest_text(joined(raster::settings_of_results(), "\n"));
     read();
 }

@@ -59,8 +59,8 @@ model::Origin origin_of(const Run& run) {
     return {run.tool() + " " + project_version(), run.options().destination.history};
 }
 
-void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with) {
-    call.flag("any-wavelengths", any_wavelengths,
+void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with) {
+    args.flag("any-wavelengths", any_wavelengths,
               std::string(with) + (*with != 0 ? "do" : "Do") +
                   " not compare the scene's wavelengths with the model's: take the bands as they come");
 }
@@ -98,8 +98,8 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
     return result;
 }
 
-void add_any_scale(Call& call, bool& any_scale, const char* with) {
-    call.flag("any-scale", any_scale,
+void add_any_scale(Builder& args, bool& any_scale, const char* with) {
+    args.flag("any-scale", any_scale,
               std::string(with) + (*with != 0 ? "do" : "Do") +
                   " not compare the scene's scale and offset with the model's: take the numbers as they are");
 }

@@ -24,7 +24,7 @@ void describe_bands(const raster::RasterSource& scene, model::ModelBands& model)
 model::Origin origin_of(const Run& run);
 
 /// -any-wavelengths
-void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with = "");
+void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with = "");
 
 /// A scene with only the bands that a model wants, and for each of the model's bands where it stands there.
 struct MatchedSource {
@@ -45,7 +45,7 @@ std::shared_ptr<raster::RasterSource> match_scene(Run& run,
                                                   const model::ModelBands& bands);
 
 /// -any-scale
-void add_any_scale(Call& call, bool& any_scale, const char* with = "");
+void add_any_scale(Builder& args, bool& any_scale, const char* with = "");
 
 /// Scale, offset and unit of the scene, for each band of a model: `matched` holds the scene's band (0-based)
 /// behind each; empty: band by band.

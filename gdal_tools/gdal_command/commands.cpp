@@ -169,13 +169,13 @@ std::string description_of(const tool::Call& call, const Argument& argument) {
     // GDAL says so by itself.
     if (const size_t at = text.find("; may be repeated"); at != std::string::npos) text.erase(at);
     if (!argument.unit.empty()) text += ", in " + argument.unit;
-    if (const std::string limits = argument.limits(); !limits.empty()) text += ", " + limits;
+    if (const std::string limits = argument.limits_text(); !limits.empty()) text += ", " + limits;
     std::string meanings;
     for (const tool::Choice& choice : argument.choices)
         if (!choice.summary.empty())
             meanings += (meanings.empty() ? "" : "; ") + choice.name + ": " + choice.summary;
     if (!meanings.empty()) text += " (" + meanings + ")";
-    if (!argument.default_note.empty()) text += " (default: " + argument.default_note + ")";
+    if (!argument.preset.note.empty()) text += " (default: " + argument.preset.note + ")";
     text = in_words_of_gdal(call, text);
     if (!text.empty())
         text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
@@ -374,7 +374,7 @@ class Command final : public GDALAlgorithm {
         AddOutputStringArg(&m_printed);
         for (const Argument& argument : m_call.arguments())
             if (argument.name != "q" || GetArg("quiet") == nullptr) add(argument); // GDAL's own from 3.12 on
-        for (const auto& pair : m_call.exclusions())
+        for (const auto& pair : m_call.declaration().exclusions())
             exclude(pair);
     }
 
@@ -454,10 +454,10 @@ class Command final : public GDALAlgorithm {
         } else if (argument.repeatable && argument.type == Type::text) {
             arg.SetPackedValuesAllowed(false); // its commas are the tool's
         }
-        if (argument.minimum)
-            argument.above_minimum ? arg.SetMinValueExcluded(*argument.minimum)
-                                   : arg.SetMinValueIncluded(*argument.minimum);
-        if (argument.maximum) arg.SetMaxValueIncluded(*argument.maximum);
+        if (argument.limits.minimum)
+            argument.limits.above_minimum ? arg.SetMinValueExcluded(*argument.limits.minimum)
+                                          : arg.SetMinValueIncluded(*argument.limits.minimum);
+        if (argument.limits.maximum) arg.SetMaxValueIncluded(*argument.limits.maximum);
         std::vector<std::string> choices;
         for (const tool::Choice& choice : argument.choices)
             choices.push_back(choice.name);
@@ -471,7 +471,7 @@ class Command final : public GDALAlgorithm {
             std::replace(shown.begin(), shown.end(), ' ', ','); // how GDAL writes several numbers
             arg.SetMetaVar(shown);
         }
-        if (const std::string& preset = argument.default_value; !preset.empty()) {
+        if (const std::string& preset = argument.preset.value; !preset.empty()) {
             if (argument.repeatable || argument.values > 1) return;
             if (argument.type == Type::text) arg.SetDefault(preset);
             if (argument.type == Type::number) arg.SetDefault(tool::parse_number(preset).value_or(0));
@@ -507,7 +507,8 @@ class Command final : public GDALAlgorithm {
     /// GDAL knows groups of which one is given, not pairs: what overlaps is left to the call's own check.
     void exclude(const std::pair<std::string, std::string>& pair) {
         const auto uses = [&](const std::string& name) {
-            return std::count_if(m_call.exclusions().begin(), m_call.exclusions().end(),
+            return std::count_if(m_call.declaration().exclusions().begin(),
+                                 m_call.declaration().exclusions().end(),
                                  [&](const auto& p) { return p.first == name || p.second == name; });
         };
         if (uses(pair.first) > 1 || uses(pair.second) > 1) return;

@@ -323,38 +323,38 @@ void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptio
     check_statistics(call, s, method);
 }
 
-void declare_features(tool::Call& call, Settings& s) {
+void declare_features(tool::Builder& args, Settings& s) {
     const char* const group = "Absorption features";
-    call.option(
+    args.option(
             "range", s.range_texts,
             "With sff: the features of all targets without lines in -features, between two wavelengths, ends "
             "included: -range 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .under(group);
-    call.input("features", s.features, Content::text,
+    args.input("features", s.features, Content::text,
                "With sff: a table with a line a feature: name (of the spectrum), from_nm, to_nm, and as you "
                "like "
                "weight, fit_min and depth_min")
         .under(group);
-    call.choice<detect::FitScore>(
+    args.choice<detect::FitScore>(
             "score", s.score, "With sff: what dst holds",
             {{"fit", detect::FitScore::fit,
               "the correlation of pixel and target, averaged over the features"},
              {"depth", detect::FitScore::depth, "the depth of the features in the pixel"},
              {"fd", detect::FitScore::fd, "both, multiplied feature by feature"}})
         .under(group);
-    call.output("depth", s.depth, Content::raster,
+    args.output("depth", s.depth, Content::raster,
                 "With sff: also write the depth of the targets' features in every pixel to FILE")
         .under(group);
 }
 
-void declare_mixtures(tool::Call& call, Settings& s) {
+void declare_mixtures(tool::Builder& args, Settings& s) {
     const char* const tuned = "Mixture-tuned matched filter";
-    call.input("mnf-model", s.mnf_model, Content::model,
+    args.input("mnf-model", s.mnf_model, Content::model,
                "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
         .under(tuned);
-    tool::add_any_wavelengths(call, s.any_wavelengths, "With -mnf-model: ");
-    call.option(
+    tool::add_any_wavelengths(args, s.any_wavelengths, "With -mnf-model: ");
+    args.option(
             "max-infeasibility", s.most_infeasible,
             "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
             "about 1")

@@ -10,9 +10,9 @@ namespace hsi::detect_tool {
 void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options);
 
 /// What belongs to -method sff.
-void declare_features(tool::Call& call, Settings& s);
+void declare_features(tool::Builder& args, Settings& s);
 
 /// What belongs to -method mtmf.
-void declare_mixtures(tool::Call& call, Settings& s);
+void declare_mixtures(tool::Builder& args, Settings& s);
 
 } // namespace hsi::detect_tool

@@ -165,24 +165,24 @@ void print_components(tool::Run& run, const pca::Model& model) {
 // Into dst
 // ----------------------------------------------------------------------------------------------------------
 
-void add_component_count_option(tool::Call& call, ProjectionSettings& s) {
-    call.option("nc", s.components,
+void add_component_count_option(tool::Builder& args, ProjectionSettings& s) {
+    args.option("nc", s.components,
                 "Number of components, 1 to the number of bands; with -apply at most as many as the model "
                 "has, and all of them "
                 "by default");
 }
 
-void add_model_options(tool::Call& call, ProjectionSettings& s) {
-    call.output("model", s.model_file, tool::Content::model, "Also save the model to FILE (JSON)");
-    call.input(
+void add_model_options(tool::Builder& args, ProjectionSettings& s) {
+    args.output("model", s.model_file, tool::Content::model, "Also save the model to FILE (JSON)");
+    args.input(
         "apply", s.apply_file, tool::Content::model,
         "Use the saved model FILE instead of the scene's own statistics; bands are matched by wavelength");
-    call.flag("inverse", s.inverse,
+    args.flag("inverse", s.inverse,
               "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
-    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
-    tool::add_any_scale(call, s.any_scale, "With -apply: ");
-    call.check([&s, &call](const tool::CommonOptions& options) {
-        tool::check_mask_use(options.mask, s.apply_file.empty(), "-apply");
+    tool::add_any_wavelengths(args, s.any_wavelengths, "With -apply: ");
+    tool::add_any_scale(args, s.any_scale, "With -apply: ");
+    args.check([&s](const tool::Call& call) {
+        tool::check_mask_use(call.options().mask, s.apply_file.empty(), "-apply");
         s.components_given = call.given("nc");
         if (s.components < 1)
             throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",

@@ -78,10 +78,10 @@ struct ProjectionSettings {
 };
 
 /// -nc
-void add_component_count_option(tool::Call& call, ProjectionSettings& s);
+void add_component_count_option(tool::Builder& args, ProjectionSettings& s);
 
 /// -model, -apply, -inverse, -any-wavelengths, -any-scale, and the checks of these and of -nc.
-void add_model_options(tool::Call& call, ProjectionSettings& s);
+void add_model_options(tool::Builder& args, ProjectionSettings& s);
 
 /// What can be refused before any work.
 void check_output(const tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like);

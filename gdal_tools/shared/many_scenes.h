@@ -17,11 +17,11 @@
 namespace hsi::tools {
 
 /// -with SCENE, repeated; @FILE: those that the lines of FILE name. `what`: is done with it.
-void add_with_option(tool::Call& call, std::vector<std::string>& names,
+void add_with_option(tool::Builder& args, std::vector<std::string>& names,
                      const std::string& what = "Search this scene, too, as one with src");
 
 /// -with SCENE LABELS, repeated; @FILE: pairs, one on each line of FILE. `what` is taken of them.
-void add_pairs_option(tool::Call& call, std::vector<std::array<std::string, 2>>& pairs,
+void add_pairs_option(tool::Builder& args, std::vector<std::array<std::string, 2>>& pairs,
                       const std::string& what, const std::string& names = "SCENE LABELS");
 
 /// The pairs, with the lines of @FILE in the place of that: a tab stands between the two names, or blanks

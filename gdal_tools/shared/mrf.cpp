@@ -8,18 +8,18 @@
 
 namespace hsi::tools {
 
-tool::Argument& add_mrf_options(tool::Call& call, MrfSettings& s) {
-    auto& lambda = call.option("lambda", s.mrf.lambda,
+tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s) {
+    auto& lambda = args.option("lambda", s.mrf.lambda,
                                "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper")
                        .shown_as("L")
                        .also("spatial-weight");
-    call.option("mu", s.mrf.mu, "Penalty of the random field's ADMM").above(0).shown_as("M");
-    call.option("iterations", s.mrf.iterations, "Iterations of the random field's ADMM, exactly so many")
+    args.option("mu", s.mrf.mu, "Penalty of the random field's ADMM").above(0).shown_as("M");
+    args.option("iterations", s.mrf.iterations, "Iterations of the random field's ADMM, exactly so many")
         .between(1, 1000000);
-    call.choice(
+    args.choice(
         "tv", s.mrf.anisotropic, "Total variation of the random field",
         {{"isotropic", false, "of both differences together"}, {"anisotropic", true, "of each alone"}});
-    call.choice(
+    args.choice(
         "boundary", s.periodic, "What the random field takes for the border of the scene",
         {{"reflect", false, "mirrored"}, {"periodic", true, "touching its opposite, as in the paper"}});
     return lambda;

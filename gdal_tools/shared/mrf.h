@@ -22,7 +22,7 @@ struct MrfSettings {
 using SahicComputing = tool::Computing<sahic::Backend>;
 
 /// -lambda (which the caller limits), -mu, -iterations, -tv, -boundary.
-tool::Argument& add_mrf_options(tool::Call& call, MrfSettings& s);
+tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s);
 
 /// What the way through the random field depends on.
 sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,

@@ -20,8 +20,8 @@
 
 namespace hsi::tools {
 
-void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library) {
-    call.option("spectrum", wanted,
+void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, const std::string& library) {
+    args.option("spectrum", wanted,
                 "Take this spectrum of " + library +
                     " alone: its name, a pattern such as *kaolin*, or #N, counted from 1")
         .shown_as("NAME");
@@ -56,8 +56,8 @@ std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::st
 
 } // namespace
 
-void add_resample_option(tool::Call& call, BandFit& fit) {
-    call.choice(
+void add_resample_option(tool::Builder& args, BandFit& fit) {
+    args.choice(
         "resample", fit, "How the library's spectra come to the scene's bands, where these are others",
         {{"auto", BandFit::automatic, "response where both tell the widths of all bands, else linear"},
          {"response", BandFit::response, "under the responses of the scene's bands"},
@@ -688,8 +688,8 @@ std::string scale_text(const raster::BandValues& values) {
 
 } // namespace
 
-void add_any_scale_option(tool::Call& call, bool& any_scale) {
-    call.flag("any-scale", any_scale,
+void add_any_scale_option(tool::Builder& args, bool& any_scale) {
+    args.flag("any-scale", any_scale,
               "Take the scene's numbers as they are where its bands have scales of their own, or offsets");
 }
 

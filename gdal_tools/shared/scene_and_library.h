@@ -17,7 +17,7 @@
 namespace hsi::tools {
 
 /// -spectrum of a tool that reads a library.
-void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library);
+void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, const std::string& library);
 
 /// How a library's spectra come to the bands of a scene that are others.
 enum class BandFit {
@@ -26,7 +26,7 @@ enum class BandFit {
     linear,    ///< interpolated between neighbouring bands
 };
 /// -resample of such a tool.
-void add_resample_option(tool::Call& call, BandFit& fit);
+void add_resample_option(tool::Builder& args, BandFit& fit);
 /// What fit_library() has done, into the report (`resampled`) and in a note; nothing where the spectra were
 /// taken as they are. `used`: what fit_library() says.
 void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path);
@@ -142,7 +142,7 @@ double proposed_scale(double ratio, const std::string& type);
 // library, and so its own spectra are written into one, to come back as they went.
 
 /// -any-scale of tools that compare with spectra.
-void add_any_scale_option(tool::Call& call, bool& any_scale);
+void add_any_scale_option(tool::Builder& args, bool& any_scale);
 
 /// The scene as it is compared with spectra: what its numbers mean where one factor does not lead there, with
 /// a note; else, and with any_scale, itself. The report's scale_applied says which.

@@ -50,11 +50,11 @@ void reorder(GivenStatistics& given, const std::vector<int>& place) {
 
 } // namespace
 
-void add_statistics_option(tool::Call& call, std::string& file, bool all) {
-    call.input("statistics", file, tool::Content::model,
+void add_statistics_option(tool::Builder& args, std::string& file, bool all) {
+    args.input("statistics", file, tool::Content::model,
                "Take the statistics from FILE, which gdal_hsi_statistics has made of one scene or many, "
                "instead of a pass over src; bands are matched by wavelength");
-    call.check([&file, all](const tool::CommonOptions& options) {
+    args.check([&file, all](const tool::CommonOptions& options) {
         if (all) tool::check_mask_use(options.mask, file.empty(), "-statistics");
     });
 }

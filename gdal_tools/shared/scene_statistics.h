@@ -14,7 +14,7 @@
 namespace hsi::tools {
 
 /// -statistics FILE. `all`: nothing else is learned of the scene, so that a mask would change nothing.
-void add_statistics_option(tool::Call& call, std::string& file, bool all = true);
+void add_statistics_option(tool::Builder& args, std::string& file, bool all = true);
 
 /// Statistics for a scene that is to be looked at by them.
 struct GivenStatistics {

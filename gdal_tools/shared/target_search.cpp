@@ -257,16 +257,16 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
     return library;
 }
 
-void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
-    call.option("of", options.format, "Vector format of dst")
+void add_vector_options(tool::Builder& args, raster::VectorOptions& options) {
+    args.option("of", options.format, "Vector format of dst")
         .shown_as("FORMAT")
         .defaults_to("from the extension of dst, else GPKG")
         .speaks(tool::Vocabulary::vector_drivers)
         .under("Output");
-    call.option("dsco", options.dataset_options, "Dataset creation option of dst")
+    args.option("dsco", options.dataset_options, "Dataset creation option of dst")
         .shown_as("NAME=VALUE")
         .under("Output");
-    call.option("lco", options.layer_options, "Layer creation option of dst")
+    args.option("lco", options.layer_options, "Layer creation option of dst")
         .shown_as("NAME=VALUE")
         .under("Output");
 }

@@ -68,7 +68,7 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
                                            const ManyScenes* scenes = nullptr);
 
 /// -of, -dsco, -lco of a vector layer of points, dst.
-void add_vector_options(tool::Call& call, raster::VectorOptions& options);
+void add_vector_options(tool::Builder& args, raster::VectorOptions& options);
 
 /// Writes one point a target, with rank, line, sample, score, longitude and latitude. A warning says when
 /// they do not lie where the scene does, or nowhere at all.

@@ -59,11 +59,12 @@ const tool::Argument* found(const tool::Call& call, std::string name) {
 } // namespace
 
 OrderedJson description_of(const tool::Definition& definition) {
-    const tool::Call call(definition);
-    OrderedJson json = tool::definition_json(call);
+    const tool::Declaration declaration(definition);
+    OrderedJson json = tool::definition_json(declaration);
     OrderedJson kept = OrderedJson::array();
     for (const auto& argument : json["arguments"])
-        if (!tool::is_about_files(*call.find(argument["name"].get<std::string>()))) kept.push_back(argument);
+        if (!tool::is_about_files(*declaration.find(argument["name"].get<std::string>())))
+            kept.push_back(argument);
     json["arguments"] = std::move(kept);
     return json;
 }

@@ -138,9 +138,9 @@ void choose_device(tool::Call& call, const Exchange& exchange) {
     if (argument == nullptr)
         throw UsageError(name + " computes on the CPU, and " + there, "Copy it to the host.");
     if (!call.given("device")) return call.give("device", {"cuda:" + number});
-    const DeviceChoice said = parse_device(argument->words.front());
+    const DeviceChoice said = parse_device(call.given_to(*argument).words.front());
     if (said.kind != DeviceChoice::Kind::cuda || said.devices != std::vector<int>{exchange.device()})
-        throw UsageError("device: " + argument->words.front() + " is asked for, and " + there,
+        throw UsageError("device: " + call.given_to(*argument).words.front() + " is asked for, and " + there,
                          "Leave device out, or copy the array.");
 }
 

@@ -30,34 +30,34 @@ Words lines(const std::string& text) {
 /// A tool that reads a scene and writes a raster.
 Words next(const Words& words) {
     const tool::Definition definition{
-        "frame", "A frame", "It frames.", {}, "", [](tool::Call& call) {
-            auto& s = call.settings<Settings>();
-            call.add_source();
-            call.add_destination();
-            call.add_compute();
-            call.option("ws", s.window, "Window size");
-            call.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
-            call.output("alpha", s.alpha, tool::Content::raster, "Alpha");
-            call.flag("whiten", s.whiten, "Whiten");
+        "frame", "A frame", "It frames.", {}, "", [](tool::Builder& args) {
+            auto& s = args.settings<Settings>();
+            args.add_source();
+            args.add_destination();
+            args.add_compute();
+            args.option("ws", s.window, "Window size");
+            args.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
+            args.output("alpha", s.alpha, tool::Content::raster, "Alpha");
+            args.flag("whiten", s.whiten, "Whiten");
         }};
-    const tool::Call call(definition);
-    return lines(completions(call, words));
+    const tool::Declaration declaration(definition);
+    return lines(completions(declaration, words));
 }
 
 /// A tool that writes points.
 Words next_of_points(const Words& words) {
     const tool::Definition definition{
-        "points", "Points", "It writes points.", {}, "", [](tool::Call& call) {
-            auto& s = call.settings<Settings>();
-            call.add_source();
-            call.output_argument("dst", s.labels, tool::Content::vector, "Points");
-            call.output("alpha", s.alpha, tool::Content::raster, "Alpha");
-            call.option("of", s.method, "Format").speaks(tool::Vocabulary::vector_drivers);
-            call.option("lco", s.layer_options, "Layer creation option");
-            call.option("co", s.layer_options, "Creation option of -alpha");
+        "points", "Points", "It writes points.", {}, "", [](tool::Builder& args) {
+            auto& s = args.settings<Settings>();
+            args.add_source();
+            args.output_argument("dst", s.labels, tool::Content::vector, "Points");
+            args.output("alpha", s.alpha, tool::Content::raster, "Alpha");
+            args.option("of", s.method, "Format").speaks(tool::Vocabulary::vector_drivers);
+            args.option("lco", s.layer_options, "Layer creation option");
+            args.option("co", s.layer_options, "Creation option of -alpha");
         }};
-    const tool::Call call(definition);
-    return lines(completions(call, words));
+    const tool::Declaration declaration(definition);
+    return lines(completions(declaration, words));
 }
 
 bool has(const Words& words, const std::string& word) {

@@ -26,27 +26,27 @@ const tool::Definition definition{
     "Frames a scene, with -plain without ornament.",
     {{"gdal_hsi_frame a.img b.tif", ""}, {"gdal_hsi_frame -plain a.img b.tif", "Without ornament"}},
     ".a note that begins with a dot",
-    [](tool::Call& call) {
-        auto& s = call.settings<Settings>();
-        call.add_source();
-        call.add_destination();
-        call.option("ws", s.window, "Window size").between(3, 63).in_unit("pixels");
-        call.option("limit", s.limit, "Limit of |p.x| without -plain").above(0);
-        call.option("max-angle", s.angle, "Greatest angle").in_unit("degrees").shown_as("DEGREES");
-        call.option("list", s.list, "Numbers").in_unit("metres");
-        call.option("size", s.size, "Size").shown_as("X Y").required = true;
-        call.choice<std::string>("kind", s.kind, "Kind",
+    [](tool::Builder& args) {
+        auto& s = args.settings<Settings>();
+        args.add_source();
+        args.add_destination();
+        args.option("ws", s.window, "Window size").between(3, 63).in_unit("pixels");
+        args.option("limit", s.limit, "Limit of |p.x| without -plain").above(0);
+        args.option("max-angle", s.angle, "Greatest angle").in_unit("degrees").shown_as("DEGREES");
+        args.option("list", s.list, "Numbers").in_unit("metres");
+        args.option("size", s.size, "Size").shown_as("X Y").required = true;
+        args.choice<std::string>("kind", s.kind, "Kind",
                                  {{"fed", "fed", "fast"}, {"exact", "exact", "slow, like -limit 0"}});
-        call.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
-        call.flag("plain", s.plain, "Without ornament");
-        call.output("map", s.file, tool::Content::raster, "Also write a map to FILE");
-        call.exclusive("plain", "kind");
-        call.exclusive("limit", "plain");
+        args.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
+        args.flag("plain", s.plain, "Without ornament");
+        args.output("map", s.file, tool::Content::raster, "Also write a map to FILE");
+        args.exclusive("plain", "kind");
+        args.exclusive("limit", "plain");
     }};
 
 std::string description(const std::string& option) {
-    const tool::Call call(definition);
-    return option_description(call, *call.find(option));
+    const tool::Declaration declaration(definition);
+    return option_description(declaration, *declaration.find(option));
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -63,8 +63,8 @@ TEST(OptionDescription, TellsWhatTheDefinitionKnows) {
 }
 
 TEST(OptionTable, IsMarkdown) {
-    const tool::Call call(definition);
-    const std::string table = option_table(call);
+    const tool::Declaration declaration(definition);
+    const std::string table = option_table(declaration);
     EXPECT_TRUE(holds(table, "| `src` | The scene: anything that GDAL opens, or a .mat of MATLAB's |\n"))
         << table;
     EXPECT_TRUE(holds(table, "| `-ws N` | Window size (3 to 63 pixels) | 5 |\n")) << table;
@@ -86,15 +86,16 @@ TEST(OptionTable, OfSharedOptionsHasThemAll) {
 }
 
 TEST(Help, ShowsExamplesWithTheirPurpose) {
-    const tool::Call call(definition);
-    EXPECT_TRUE(holds(help_text(call), "Examples:\n  gdal_hsi_frame a.img b.tif\n  # Without ornament\n"
-                                       "  gdal_hsi_frame -plain a.img b.tif\n"))
-        << help_text(call);
+    const tool::Declaration declaration(definition);
+    EXPECT_TRUE(holds(help_text(declaration),
+                      "Examples:\n  gdal_hsi_frame a.img b.tif\n  # Without ornament\n"
+                      "  gdal_hsi_frame -plain a.img b.tif\n"))
+        << help_text(declaration);
 }
 
 TEST(ManPage, MarksOptionsAndListsChoices) {
-    const tool::Call call(definition);
-    const std::string page = man_page(call);
+    const tool::Declaration declaration(definition);
+    const std::string page = man_page(declaration);
     EXPECT_TRUE(holds(page, ".SH NAME\ngdal_hsi_frame \\- A frame (FR)\n")) << page;
     EXPECT_TRUE(holds(page, "Frames a scene, with \\fB\\-plain\\fR without ornament.\n")) << page;
     EXPECT_TRUE(holds(page, "\n\\&.a note that begins with a dot\n")) << page;

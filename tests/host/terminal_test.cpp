@@ -57,30 +57,30 @@ Outcome call(Words words, const std::function<void(ToolRun&)>& body = {},
     std::string method = "osp";
     double limit = 0;
     int kind = 0;
-    const std::function<void(tool::Call&)> declare = [&](tool::Call& call) {
-        call.add_source();
-        call.add_destination();
-        call.add_compute();
-        call.option("ws", outcome.window, "window size").between(3, 63);
-        call.option("times", outcome.times, "times");
-        call.choice<std::string>("method", method, "a name", {{"osp", "osp"}, {"gs", "gs"}});
-        call.option("limit", limit, "a limit").from(0);
-        call.choice("kind", kind, "a name that stands for a number", {{"fed", 0}, {"exact", 1}, {"fine", 2}});
-        if (checker) call.check(checker);
-        call.body([&](ToolRun& run) {
+    const std::function<void(tool::Builder&)> declare = [&](tool::Builder& args) {
+        args.add_source();
+        args.add_destination();
+        args.add_compute();
+        args.option("ws", outcome.window, "window size").between(3, 63);
+        args.option("times", outcome.times, "times");
+        args.choice<std::string>("method", method, "a name", {{"osp", "osp"}, {"gs", "gs"}});
+        args.option("limit", limit, "a limit").from(0);
+        args.choice("kind", kind, "a name that stands for a number", {{"fed", 0}, {"exact", 1}, {"fine", 2}});
+        if (checker) args.check(checker);
+        args.body([&](ToolRun& run) {
             outcome.ran = true;
             outcome.options = run.options();
             if (body) body(run);
         });
     };
-    static const std::function<void(tool::Call&)>* declares;
+    static const std::function<void(tool::Builder&)>* declares;
     declares = &declare;
     const tool::Definition definition{"frame",
                                       "A frame",
                                       "A tool that shows its frame.",
                                       {{"gdal_hsi_frame a b", ""}},
                                       "",
-                                      [](tool::Call& call) { (*declares)(call); }};
+                                      [](tool::Builder& args) { (*declares)(args); }};
     words.insert(words.begin(), "/some/where/gdal_hsi_frame");
     std::vector<char*> argv;
     for (auto& word : words)

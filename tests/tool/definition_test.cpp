@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 
 namespace hsi::tool {
@@ -40,32 +41,32 @@ Definition bare(
     static std::function<void(Run&)> body;
     shown = &seen;
     body = work;
-    return {"bare", "Bare", "It does nothing.", {}, "", [](Call& call) {
-                auto& s = call.settings<Settings>();
+    return {"bare", "Bare", "It does nothing.", {}, "", [](Builder& args) {
+                auto& s = args.settings<Settings>();
                 *shown = &s;
-                call.option("ws", s.window, "window").between(3, 63).in_unit("pixels").also("window");
-                call.option("limit", s.limit, "limit").above(0);
-                call.option("big", s.big, "big");
-                call.option("seed", s.seed, "seed").from(0);
-                call.option("list", s.list, "list").above(0);
-                call.option("name", s.names, "names");
-                call.option("pair", s.pair, "pair");
-                call.option("pairs", s.pairs, "pairs").from(0);
-                call.choice("kind", s.kind, "kind", {{"fed", Kind::fed, "fast"}, {"exact", Kind::exact}});
-                call.option("text", s.text, "text");
-                call.flag("on", s.on, "on");
-                call.exclusive("ws", "limit");
-                call.body(body);
+                args.option("ws", s.window, "window").between(3, 63).in_unit("pixels").also("window");
+                args.option("limit", s.limit, "limit").above(0);
+                args.option("big", s.big, "big");
+                args.option("seed", s.seed, "seed").from(0);
+                args.option("list", s.list, "list").above(0);
+                args.option("name", s.names, "names");
+                args.option("pair", s.pair, "pair");
+                args.option("pairs", s.pairs, "pairs").from(0);
+                args.choice("kind", s.kind, "kind", {{"fed", Kind::fed, "fast"}, {"exact", Kind::exact}});
+                args.option("text", s.text, "text");
+                args.flag("on", s.on, "on");
+                args.exclusive("ws", "limit");
+                args.body(body);
             }};
 }
 
-struct Given {
+struct OneGiven {
     std::string name;
     std::vector<std::string> words;
 };
 
 /// What finish() throws, with its advice; empty when it does not.
-std::pair<std::string, std::string> refusal(const std::vector<Given>& given, Settings* copy = nullptr) {
+std::pair<std::string, std::string> refusal(const std::vector<OneGiven>& given, Settings* copy = nullptr) {
     Settings* settings = nullptr;
     const Definition definition = bare(settings);
     Call call(definition);
@@ -80,7 +81,7 @@ std::pair<std::string, std::string> refusal(const std::vector<Given>& given, Set
     return {};
 }
 
-Settings settings_of(const std::vector<Given>& given) {
+Settings settings_of(const std::vector<OneGiven>& given) {
     Settings copy;
     EXPECT_EQ(refusal(given, &copy).first, "");
     return copy;
@@ -90,7 +91,7 @@ TEST(Arguments, CarryTheirDefaults) {
     Settings* settings = nullptr;
     const Definition definition = bare(settings);
     const Call call(definition);
-    const auto preset = [&](const char* name) { return call.find(name)->default_value; };
+    const auto preset = [&](const char* name) { return call.find(name)->preset.value; };
     EXPECT_EQ(preset("ws"), "5");
     EXPECT_EQ(preset("limit"), "0.25");
     EXPECT_EQ(preset("kind"), "exact");

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// One use of a tool: what its arguments were given.
+#pragma once
+
+#include "tool/declaration.h"
+#include "tool/run.h"
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hsi::tool {
+
+/// What an argument was given.
+struct Given {
+    std::vector<std::string> words; ///< all of them, in order
+    int count = 0;                  ///< how many times
+};
+
+/// Made by a host, used once. Calls know nothing of one another: several may run in one process.
+class Call {
+  public:
+    explicit Call(const Definition& definition) : m_declaration(definition) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    const Declaration& declaration() const { return m_declaration; }
+    const Definition& definition() const { return m_declaration.definition(); }
+    const std::deque<Argument>& arguments() const { return m_declaration.arguments(); }
+    const Argument* find(const std::string& name) const { return m_declaration.find(name); }
+
+    /// One more occurrence of an argument, with its words (none for a flag). \throws UsageError when there is
+    /// no such argument or the number of words is wrong.
+    void give(const std::string& name, const std::vector<std::string>& words);
+    bool given(const std::string& name) const;    ///< the argument was given
+    bool excluded(const std::string& name) const; ///< by another one that was given
+    /// What one of arguments() was given so far.
+    const Given& given_to(const Argument& argument) const;
+
+    /// All arguments are given: converts and checks them, fills options(). \throws UsageError.
+    void finish();
+    /// The shared options; complete after finish(). The host adds history, cancellation and register.
+    CommonOptions& options() { return *m_declaration.m_options; }
+    const CommonOptions& options() const { return *m_declaration.m_options; }
+    void run_checks() const;
+    void work(Run& run) const { m_declaration.m_body(run); } ///< the tool's body
+    /// dst, else the first output that is given, else what Builder::tells_output() has said; may be empty.
+    std::string first_output() const;
+
+  private:
+    void resolve();
+
+    const Declaration m_declaration;
+    std::map<const Argument*, Given> m_given;
+};
+
+} // namespace hsi::tool

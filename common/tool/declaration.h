@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// What a tool declares, and the Builder that its declare() uses.
+#pragma once
+
+#include "tool/argument.h"
+#include "tool/run.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hsi::tool {
+
+class Call;
+struct Definition;
+struct SharedTexts;
+
+/// A value of an enumeration (or a text) with its name on the command line.
+template <class T>
+struct Named {
+    const char* name;
+    T value;
+    const char* summary = "";
+};
+
+/// The arguments, checks and body of a tool, bound to settings of its own. Nothing changes it once it is
+/// made.
+class Declaration {
+  public:
+    explicit Declaration(const Definition& definition);
+
+    const Definition& definition() const { return m_definition; }
+    const std::deque<Argument>& arguments() const { return m_arguments; }
+    /// The argument of this name or alias; null when there is none.
+    const Argument* find(const std::string& name) const;
+    /// Pairs of options that exclude one another.
+    const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
+    bool has_source() const { return m_has_source; }
+    bool has_destination() const { return m_has_destination; }
+    bool computes() const { return m_computes; } ///< Builder::computes_dst()
+
+  private:
+    friend class Builder;
+    friend class Call;
+    using Assign = std::function<void(const Argument&, const std::vector<std::string>& words)>;
+
+    const Definition& m_definition;
+    std::deque<Argument> m_arguments; ///< references to them stay valid
+    std::vector<Assign> m_assign;     ///< for each of them: gives words to its variable. \throws UsageError
+    std::vector<std::pair<std::string, std::string>> m_exclusions;
+    std::vector<std::function<void(const Call&)>> m_checks;
+    std::function<void(Run&)> m_body;
+    std::function<std::string()> m_first_output;
+    std::shared_ptr<void> m_settings;         ///< the tool's own
+    std::shared_ptr<CommonOptions> m_options; ///< the shared ones
+    std::shared_ptr<SharedTexts> m_texts;     ///< those that Call::finish() reads
+    bool m_has_source = false, m_has_destination = false, m_has_compute = false, m_computes = false;
+};
+
+/// Makes a Declaration: what a definition's declare() gets.
+class Builder {
+  public:
+    explicit Builder(Declaration& made) : m_made(made) {}
+
+    /// The tool's own settings, made here and kept as long as the call. Once a call.
+    template <class Settings>
+    Settings& settings() {
+        auto made = std::make_shared<Settings>();
+        m_made.m_settings = made;
+        return *made;
+    }
+    Argument& flag(const std::string& name, bool& variable, const std::string& summary);
+    /// An option with a value: a number, a text, so many of them (std::array) or any number (std::vector;
+    /// given several times, and numbers also as a list with commas; of std::array: so many each time). The
+    /// variable's value is the default.
+    template <class T>
+    Argument& option(const std::string& name, T& variable, const std::string& summary);
+    /// An option whose value is one of a few names, whatever their case.
+    template <class T>
+    Argument& choice(const std::string& name, T& variable, const std::string& summary,
+                     std::initializer_list<Named<T>> choices);
+    /// An option that names a file that is read ("-original FILE"), or written ("-alpha FILE"): part of the
+    /// run's register of files.
+    Argument& input(const std::string& name, std::string& path, Content content, const std::string& summary);
+    Argument& output(const std::string& name, std::string& path, Content content, const std::string& summary);
+    /// The same as an argument without a name, required, in the order of the declarations.
+    Argument& input_argument(const std::string& name, std::string& path, Content content,
+                             const std::string& summary);
+    Argument& output_argument(const std::string& name, std::string& path, Content content,
+                              const std::string& summary);
+
+    /// A last argument without a name that takes all words from its first one on: steps of a pipeline.
+    Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
+
+    void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    /// The same for a tool of many scenes, `paths` as they were given: "scene ...", which may be none. The
+    /// body opens and registers them.
+    void add_sources(std::vector<std::string>& paths, const std::string& summary);
+    /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
+    /// for a tool that writes rasters of all pixels, also -mask-output.
+    void add_mask(const std::string& what, bool outputs = false);
+    /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
+    /// with follow() (tool/follow.h).
+    void add_follow();
+    /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed
+    void add_destination(const std::string& summary = "The output; it appears when it is complete");
+    /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
+    void computes_dst() { m_made.m_computes = true; }
+    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
+    /// computes on the CPU alone has no -device and no -device-memory.
+    void add_compute(bool device = true);
+    void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
+    /// -overwrite and -if-needed of a tool without add_destination().
+    Argument& overwrite(bool& variable, const std::string& summary);
+
+    /// The output beside which -if-needed keeps its record, where no argument names it: empty when there is
+    /// none.
+    void tells_output(std::function<std::string()> first) { m_made.m_first_output = std::move(first); }
+
+    /// Two options that are not given together.
+    void exclusive(const std::string& one, const std::string& other);
+    /// Called when all arguments are known and before any file is opened: throw UsageError when they
+    /// contradict one another. Checks run in the order in which they were added.
+    void check(std::function<void(const CommonOptions&)> checker);
+    /// The same for one that asks which arguments were given.
+    void check(std::function<void(const Call&)> checker);
+    void body(std::function<void(Run&)> work);
+
+  private:
+    using Assign = Declaration::Assign;
+    Argument& add(const std::string& name, const std::string& summary, Type type, int values);
+    /// Binds the argument that was added last.
+    void assigned_by(Assign assign) { m_made.m_assign.back() = std::move(assign); }
+    Argument& file(const std::string& name, std::string& path, Role role, Content content,
+                   const std::string& summary, bool positional);
+    void add_reading(); ///< -b, -exclude-range, -bbl, -srcwin, -srcnodata, -if, -oo
+    Argument& choose(const std::string& name, const std::string& summary, std::vector<Choice> choices,
+                     size_t preset, std::function<void(size_t)> take);
+
+    Declaration& m_made;
+    bool m_shared = false; ///< what is declared now is one of the shared arguments
+};
+
+/// The shared options as they are on the command line.
+struct SharedTexts {
+    std::vector<std::string> bands, excluded;
+    std::array<std::string, 4> window;
+    std::array<std::string, 2> tile;
+    bool use_bad_band_list = true;
+    std::string source_nodata, nodata;
+    std::string device = "auto", memory, device_memory, threads = "ALL_CPUS";
+};
+
+namespace detail {
+
+template <class T>
+struct Shape { // of a single value
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = false;
+};
+template <class T, size_t n>
+struct Shape<std::array<T, n>> {
+    using Element = T;
+    static constexpr int values = static_cast<int>(n);
+    static constexpr bool list = false;
+};
+template <class T>
+struct Shape<std::vector<T>> {
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = true;
+};
+template <class T, size_t n>
+struct Shape<std::vector<std::array<T, n>>> { // several values each time, any number of times
+    using Element = T;
+    static constexpr int values = static_cast<int>(n);
+    static constexpr bool list = true;
+};
+template <class T>
+struct Shape<std::optional<T>> {
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = false;
+};
+
+template <class T>
+constexpr Type type_of() {
+    if constexpr (std::is_integral_v<T>) return Type::integer;
+    if constexpr (std::is_floating_point_v<T>) return Type::number;
+    return Type::text;
+}
+
+template <class T>
+T value_in(const Argument& argument, const std::string& text) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(integer_in(
+            argument, text, std::numeric_limits<T>::min(),
+            static_cast<long long>(std::min<unsigned long long>(std::numeric_limits<T>::max(), LLONG_MAX))));
+    else if constexpr (std::is_floating_point_v<T>)
+        return static_cast<T>(number_in(argument, text));
+    else
+        return text;
+}
+
+/// "1,2", "3" -> "1", "2", "3"
+std::vector<std::string> split_lists(const std::vector<std::string>& words);
+
+template <class T>
+std::string text_of(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>)
+        return std::is_integral_v<T> ? std::to_string(value) : number_text(static_cast<double>(value));
+    else
+        return value;
+}
+
+} // namespace detail
+
+template <class T>
+Argument& Builder::option(const std::string& name, T& variable, const std::string& summary) {
+    using Shape = detail::Shape<T>;
+    using Element = typename Shape::Element;
+    Argument& argument = add(name, summary, detail::type_of<Element>(), Shape::values);
+    if constexpr (std::is_same_v<T, Element>) argument.preset.value = detail::text_of(variable);
+    argument.repeatable = Shape::list;
+    assigned_by([&variable](const Argument& given, const std::vector<std::string>& words) {
+        if constexpr (Shape::list && Shape::values > 1) {
+            variable.clear();
+            for (size_t i = 0; i < words.size(); ++i) {
+                if (i % Shape::values == 0) variable.emplace_back();
+                variable.back()[i % Shape::values] = detail::value_in<Element>(given, words[i]);
+            }
+        } else if constexpr (Shape::list) {
+            variable.clear();
+            for (const auto& word : std::is_arithmetic_v<Element> ? detail::split_lists(words) : words)
+                variable.push_back(detail::value_in<Element>(given, word));
+        } else if constexpr (Shape::values > 1) {
+            for (size_t i = 0; i < variable.size(); ++i)
+                variable[i] = detail::value_in<Element>(given, words[i]);
+        } else {
+            variable = detail::value_in<Element>(given, words.front());
+        }
+    });
+    return argument;
+}
+
+template <class T>
+Argument& Builder::choice(const std::string& name, T& variable, const std::string& summary,
+                          std::initializer_list<Named<T>> choices) {
+    std::vector<Choice> names;
+    std::vector<T> values;
+    size_t preset = choices.size();
+    for (const Named<T>& one : choices) {
+        if (one.value == variable) preset = values.size();
+        names.push_back({one.name, one.summary});
+        values.push_back(one.value);
+    }
+    return choose(name, summary, std::move(names), preset,
+                  [&variable, values](size_t chosen) { variable = values[chosen]; });
+}
+
+} // namespace hsi::tool
