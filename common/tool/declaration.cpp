@@ -133,13 +133,14 @@ Argument& Builder::words(const std::string& name, std::vector<std::string>& vari
     return argument;
 }
 
-void Builder::add_source() {
+Argument& Builder::add_source() {
     const SharedArguments shared(m_shared);
     m_made.m_has_source = true;
     auto& o = m_made.m_options->source;
-    file("src", o.path, Role::source, Content::raster,
-         "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
+    Argument& src = file("src", o.path, Role::source, Content::raster,
+                         "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
     add_reading();
+    return src;
 }
 
 void Builder::add_sources(std::vector<std::string>& paths, const std::string& summary) {
@@ -239,11 +240,11 @@ void Builder::add_follow() {
     });
 }
 
-void Builder::add_destination(const std::string& summary) {
+Argument& Builder::add_destination(const std::string& summary) {
     const SharedArguments shared(m_shared);
     m_made.m_has_destination = true;
     auto& o = m_made.m_options->destination;
-    file("dst", o.path, Role::destination, Content::raster, summary, true);
+    Argument& dst = file("dst", o.path, Role::destination, Content::raster, summary, true);
     option("of", o.format, "Output format")
         .shown_as("FORMAT")
         .defaults_to("from the extension of dst, else GTiff")
@@ -273,6 +274,7 @@ void Builder::add_destination(const std::string& summary) {
         .defaults_to("what the metadata of src tell")
         .under(output_group);
     overwrite(o.overwrite, "Replace dst when it is there; without this that is an error");
+    return dst;
 }
 
 Argument& Builder::overwrite(bool& variable, const std::string& summary) {

@@ -102,7 +102,7 @@ class Builder {
     /// A last argument without a name that takes all words from its first one on: steps of a pipeline.
     Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
 
-    void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    Argument& add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata; returns src
     /// The same for a tool of many scenes, `paths` as they were given: "scene ...", which may be none. The
     /// body opens and registers them.
     void add_sources(std::vector<std::string>& paths, const std::string& summary);
@@ -112,8 +112,8 @@ class Builder {
     /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
     /// with follow() (tool/follow.h).
     void add_follow();
-    /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed
-    void add_destination(const std::string& summary = "The output; it appears when it is complete");
+    /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
+    Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
     void computes_dst() { m_made.m_computes = true; }
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that

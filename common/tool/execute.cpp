@@ -43,8 +43,8 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     each(Role::input, [&](const std::string& role, const std::string& path) {
         files.reads(role, path, raster::files_read_with(path));
     });
-    if (dst && call.declaration().has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
-        files.writes("dst", options.destination.path, {});
+    const std::string& output = options.destination.path; // empty: dst is optional
+    if (dst && !output.empty() && output.rfind("/vsistdout", 0) != 0) files.writes("dst", output, {});
     each(Role::output,
          [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
 }
@@ -53,7 +53,7 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
 void register_files(const Call& call, raster::RunFiles& files) {
     const CommonOptions& options = call.options();
     register_outputs(call, files, true);
-    if (!call.declaration().has_source()) return;
+    if (options.source.path.empty()) return;
     // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
     // wait for that.
     const std::string& source = options.source.path;
