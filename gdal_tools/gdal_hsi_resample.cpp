@@ -238,33 +238,10 @@ void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::Raster
 // A library
 // ----------------------------------------------------------------------------------------------------------
 
-/// What is a raster's alone.
-void refuse_raster_options(const tool::CommonOptions& o) {
-    const auto refuse = [](const std::string& option) {
-        throw UsageError(option + " does not go with a spectral library",
-                         "It is about rasters; leave it out.");
-    };
-    if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");
-    if (!o.source.excluded.empty()) refuse("-exclude-range");
-    if (!o.source.use_bbl) refuse("-bbl ignore");
-    if (o.source.window) refuse("-srcwin");
-    if (o.source.nodata) refuse("-srcnodata");
-    if (!o.source.drivers.empty()) refuse("-if");
-    if (!o.source.open_options.empty()) refuse("-oo");
-    if (!o.destination.format.empty()) refuse("-of");
-    if (!o.destination.creation_options.empty()) refuse("-co");
-    if (!o.destination.type.empty()) refuse("-ot");
-    if (o.destination.nodata) refuse("-dstnodata");
-    if (o.tile_samples > 0) refuse("-tile");
-}
-
 void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrary& library) {
     const auto& o = run.options();
-    refuse_raster_options(o);
     const auto output = run.text_output("dst", o.destination.path, o.destination.overwrite);
     raster::check_library_output(output);
-    for (const auto& note : library.notes)
-        run.warn(note);
     if (library.wavelengths_nm.empty()) refuse_without_wavelengths(o.source.path);
     const Target target = target_of(run, s);
     const auto resampled = tools::resampled(library, target.bands, s.method);
@@ -296,15 +273,9 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
 }
 
 void run_resample(tool::Run& run, const Settings& s) {
-    std::shared_ptr<raster::RasterSource> source;
-    try {
-        source = run.open_source();
-    } catch (const Error&) {
-        const auto library = raster::plain_library(run.options().source.path);
-        if (!library) throw;
-        return run_library(run, s, *library);
-    }
-    run_scene(run, s, std::move(source));
+    auto source = tools::open_scene_or_library(run);
+    if (source.library) return run_library(run, s, *source.library);
+    run_scene(run, s, std::move(source.scene));
 }
 
 void declare(tool::Builder& args) {

@@ -48,6 +48,43 @@ void note_cut_range(tool::Run& run, const std::string& what, const std::vector<d
 
 namespace {
 
+/// What is a raster's alone.
+void refuse_raster_options(const tool::CommonOptions& o) {
+    const auto refuse = [](const std::string& option) {
+        throw UsageError(option + " does not go with a spectral library",
+                         "It is about rasters; leave it out.");
+    };
+    if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");
+    if (!o.source.excluded.empty()) refuse("-exclude-range");
+    if (!o.source.use_bbl) refuse("-bbl ignore");
+    if (o.source.window) refuse("-srcwin");
+    if (o.source.nodata) refuse("-srcnodata");
+    if (!o.source.drivers.empty()) refuse("-if");
+    if (!o.source.open_options.empty()) refuse("-oo");
+    if (!o.destination.format.empty()) refuse("-of");
+    if (!o.destination.creation_options.empty()) refuse("-co");
+    if (!o.destination.type.empty()) refuse("-ot");
+    if (o.destination.nodata) refuse("-dstnodata");
+    if (o.tile_samples > 0) refuse("-tile");
+}
+
+} // namespace
+
+SceneOrLibrary open_scene_or_library(tool::Run& run) {
+    try {
+        return {run.open_source(), std::nullopt};
+    } catch (const Error&) {
+        auto library = raster::plain_library(run.options().source.path);
+        if (!library) throw;
+        refuse_raster_options(run.options());
+        for (const auto& note : library->notes)
+            run.warn(note);
+        return {nullptr, std::move(library)};
+    }
+}
+
+namespace {
+
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
 /// The library's bands at which a spectrum has a value.

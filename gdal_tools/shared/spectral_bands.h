@@ -8,6 +8,8 @@
 #include "raster/spectral_library.h"
 #include "tool/run.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,15 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
 /// its bands beyond the first or the last of them: there the scene ends, or its bands are bad.
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to);
+
+/// What src is; the other member is empty.
+struct SceneOrLibrary {
+    std::shared_ptr<raster::RasterSource> scene;
+    std::optional<raster::SpectralLibrary> library;
+};
+/// Opens src, for tools that take both. Options of rasters are errors for a library, whose notes become
+/// warnings. \throws Error and UsageError.
+SceneOrLibrary open_scene_or_library(tool::Run& run);
 
 /// A library's spectra at other bands.
 struct ResampledSpectra {
