@@ -28,6 +28,7 @@ class Server:
       "whole"        the range is ignored: 200 and the file
       "cut"          the connection ends in the middle of the answer
       "stall"        nothing more comes in the middle of the answer, until the client goes
+      "drip"         one byte after another comes, ten a second, from the middle of the answer on
       a function     of the answer, which it may change: answer.status, .headers, .body
     lists: folders are told of; closes: each connection ends behind its first answer.
     with Server(folder) as server: ... server.url("scene.tif"), server.take(); most_at_once: requests for bytes
@@ -203,13 +204,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         sent, size = 0, last - first + 1
         with open(path, "rb") as file:
             while sent < size:
+                if fault == "drip" and sent >= size // 2:
+                    if files.gone.wait(0.1):
+                        return
                 if fault in ("cut", "stall") and sent >= size // 2:
                     if fault == "stall":
                         files.gone.wait(600)
                     self.close_connection = True
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return
-                step = min(STEP, size - sent, max(1, size // 2 - sent) if fault in ("cut", "stall") else size)
+                step = min(STEP, size - sent, max(1, size // 2 - sent) if fault in ("cut", "stall", "drip") else size)
                 files.wait_for_the_line(step)
                 got = self.connection.sendfile(file, first + sent, step) if not self.wfile.closed else 0
                 if not got:

@@ -513,8 +513,23 @@ def test_server_without_ranges(tmp_path, there, kind):
     out = tmp_path / "out"
     out.mkdir()
     with Server(there, fault=lambda request: "whole") as server, assert_untouched(out):
-        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="1"))
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img", env=environment())
+        asked = server.take()
     assert result.code == 1 and os.path.basename(scene) in first_error(result)
+    assert "the server is to blame: it sends the whole file" in first_error(result)
+    parts = [(r.path, r.first) for r in asked if r.method == "GET" and r.first]
+    assert len(parts) == len(set(parts)), parts  # none is asked for again
+
+
+def test_slow_drip(tmp_path, there):
+    """Bytes that come, but too slowly: a connection must bring a thousand a second, or as many as the user says."""
+    scene = make(there, "BIL")
+    out = tmp_path / "out"
+    out.mkdir()
+    with Server(there, fault=Faults("drip", -1)) as server, assert_untouched(out):
+        result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img",
+                     env=environment(GDAL_HTTP_MAX_RETRY="1", GDAL_HTTP_LOW_SPEED_TIME="1"))
+    assert result.code == 1 and "cannot fetch" in first_error(result) and "(2 tries)" in first_error(result)
 
 
 def test_interrupt(tmp_path, there):

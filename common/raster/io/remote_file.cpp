@@ -55,7 +55,6 @@ constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request
 
 constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
 constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
-const char* const whole_file = "Range downloading not supported"; // as GDAL says it
 
 /// Between two looks at what may end a wait for bytes.
 constexpr std::chrono::milliseconds now_and_then(100);
@@ -158,7 +157,9 @@ std::string beginning_of(const std::string& path) {
     if (!file) return {};
     std::string why;
     if (auto bytes = first_of(path, file, first_bytes, why)) return *std::move(bytes);
-    throw Error("cannot fetch the beginning of '" + path + "': " + why, "Try again later.");
+    throw Error("cannot fetch the beginning of '" + path + "': " + why,
+                why.starts_with(server_is_to_blame) ? "Fetch the file first: curl -O URL."
+                                                    : "Try again later.");
 }
 
 /// A file in memory, of `bytes` that are not there yet.
@@ -259,8 +260,8 @@ void RemoteOpening::begin() {
     if (VSIIsLocal(m_path.c_str())) return;
     for (const auto& [name, value] : {std::pair("GDAL_HTTP_MAX_RETRY", "5"),
                                       {"GDAL_HTTP_RETRY_DELAY", "0.5"},
-                                      {"GDAL_HTTP_LOW_SPEED_TIME", "30"},
-                                      {"GDAL_HTTP_LOW_SPEED_LIMIT", "1"}})
+                                      {"GDAL_HTTP_LOW_SPEED_TIME", "30"},     // seconds
+                                      {"GDAL_HTTP_LOW_SPEED_LIMIT", "1000"}}) // bytes per second
         if (CPLGetConfigOption(name, nullptr) == nullptr) CPLSetConfigOption(name, value);
     m_ingests = CPLGetConfigOption(ingested, nullptr) == nullptr;
     if (m_ingests) CPLSetThreadLocalConfigOption(ingested, std::to_string(first_bytes).c_str());
@@ -947,9 +948,8 @@ bool RemoteFile::fetch(const Extent& extent) {
         if (some) at += got;
         if (some && got == wanted) return tries.failed() == 0;
         const std::string said = errors.text("");
-        if (said.find(whole_file) != std::string::npos)
-            throw Error(what + "the server sends the whole file when it is asked for a part",
-                        "Fetch the file first: curl -O URL.");
+        if (said.find(ranges_unknown_to_server) != std::string::npos)
+            throw Error(what + sends_whole_file, "Fetch the file first: curl -O URL.");
         const auto seconds = tries.next();
         if (!seconds) {
             check_unchanged();

@@ -215,6 +215,8 @@ AnswerWatch::~AnswerWatch() {
 void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const char* message) {
     auto* const self = static_cast<AnswerWatch*>(CPLGetErrorHandlerUserData());
     if (level != CE_Debug) {
+        if (std::strstr(message, ranges_unknown_to_server) != nullptr && self->m_fault.empty())
+            self->m_fault = sends_whole_file;
         if (level == CE_Fatal)
             CPLDefaultErrorHandler(level, number, message);
         else
@@ -308,6 +310,9 @@ void AnswerWatch::end_of_answer() {
             return;
         }
         if (range->all) told["Content-Length"] = std::to_string(*range->all);
+    } else if (m_asked->first > 0) {
+        m_fault = sends_whole_file;
+        return;
     } else if (!length.empty()) {
         told["Content-Length"] = length;
     }

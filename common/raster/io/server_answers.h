@@ -23,6 +23,13 @@ namespace hsi::raster {
 /// file).
 using ServerHeaders = std::map<std::string, std::string>;
 
+/// How GDAL says that an answer was the whole file instead of a part, and how every fault of an answer
+/// begins.
+inline constexpr const char* ranges_unknown_to_server = "Range downloading not supported";
+inline constexpr const char* server_is_to_blame = "the server is to blame: ";
+inline constexpr const char* sends_whole_file =
+    "the server is to blame: it sends the whole file when it is asked for a part";
+
 /// Asks the server for the headers of a file. Empty: the server does not answer, or states none of them.
 ServerHeaders headers_of(const std::string& path);
 

@@ -606,7 +606,8 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     } catch (const Cancelled&) {
         throw;
     } catch (const Error& error) {
-        if (VSIIsLocal(file.c_str())) throw;
+        const bool blamed = std::string(error.what()).find(server_is_to_blame) != std::string::npos;
+        if (blamed || VSIIsLocal(file.c_str())) throw;
         // What a server does not give looks like a file that is damaged, or empty, or of another kind.
         const std::string trouble = trouble_with(file);
         if (trouble.empty()) return open_once();
