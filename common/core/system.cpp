@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/system.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #ifdef __linux__
-#include <dirent.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
 #include <sched.h>
@@ -30,6 +30,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -273,6 +274,25 @@ std::string executable() {
     std::error_code ec;
     const auto file = std::filesystem::read_symlink("/proc/self/exe", ec);
     return ec ? std::string() : file.string();
+}
+
+std::vector<std::string> odd_entries(const std::string& folder) {
+    std::vector<std::string> names;
+    const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir(folder.c_str()), ::closedir);
+    while (const dirent* const entry = all ? ::readdir(all.get()) : nullptr) {
+#ifdef __linux__
+        if (!portable() && (entry->d_type == DT_REG || entry->d_type == DT_DIR)) continue;
+        const bool known = !portable() && entry->d_type != DT_UNKNOWN;
+#else
+        const bool known = false;
+#endif
+        struct stat facts {};
+        if (!known && (::fstatat(::dirfd(all.get()), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+                       S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)))
+            continue;
+        names.emplace_back(entry->d_name);
+    }
+    return names;
 }
 
 std::string path_of(int file) {

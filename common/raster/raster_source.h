@@ -40,6 +40,7 @@ struct OpenOptions {
     std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
     /// Not null: this scene, and `path` is what messages call it.
     std::shared_ptr<const SceneDocument> document = {};
+    std::string named_by = {}; ///< the document that names `path`, which is then vetted; empty: the user
     /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written; its end is where
     /// nothing has come for so many seconds.
     std::optional<double> follow = {};

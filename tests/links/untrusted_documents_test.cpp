@@ -7,13 +7,19 @@
 #include "core/text_file.h"
 #include "links/links.h"
 #include "mnf/mnf.h"
+#include "raster/files/document_names.h"
+#include "raster/gdal_errors.h"
 #include "raster/raster_source.h"
 #include "raster/scene_document.h"
 #include "statistics/statistics.h"
 
-#include <gdal.h>
+#include <gdal_priv.h>
 #include <gtest/gtest.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -285,6 +291,18 @@ TEST_F(UntrustedDocuments, OfAnyBytesAreRefused) {
     }
 }
 
+/// WKT2 with a shift by a file.
+std::string bound_crs(const std::string& grid) {
+    return R"(BOUNDCRS[SOURCECRS[GEOGCRS["a",DATUM["a",ELLIPSOID["a",6378137,298.25]],)"
+           R"(CS[ellipsoidal,2],AXIS["latitude",north],AXIS["longitude",east],ANGLEUNIT["degree",)"
+           R"(0.0174532925199433]]],TARGETCRS[GEOGCRS["WGS 84",DATUM["World Geodetic System 1984",)"
+           R"(ELLIPSOID["WGS 84",6378137,298.257223563]],CS[ellipsoidal,2],AXIS["latitude",north],)"
+           R"(AXIS["longitude",east],ANGLEUNIT["degree",0.0174532925199433],ID["EPSG",4326]]],)"
+           R"(ABRIDGEDTRANSFORMATION["a",METHOD["NTv2",ID["EPSG",9615]],)"
+           R"(PARAMETERFILE["Latitude and longitude difference file",")" +
+           grid + "\",ID[\"EPSG\",8656]]]]";
+}
+
 TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
     const Json good = document(links::displacement(3, some(bands, 5)), bands);
     const std::string plain = good["raster"];
@@ -294,9 +312,15 @@ TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
     const std::string source =
         "<SimpleSource><SourceFilename>/vsicurl/http://127.0.0.1:9/x</SourceFilename></SimpleSource>";
     for (const std::string& text :
-         {m_folder + "/s.dat", std::string("/vsicurl/http://127.0.0.1:9/x.vrt"), std::string("vrt://s.dat"),
-          " " + plain, plain + plain, std::string("<VRTDataset"), std::string("<GDAL_WMS/>"),
-          with("<MaskBand/>"), with("<OverviewList>2</OverviewList>"),
+         {m_folder + "/s.dat",
+          std::string("/vsicurl/http://127.0.0.1:9/x.vrt"),
+          std::string("vrt://s.dat"),
+          " " + plain,
+          plain + plain,
+          std::string("<VRTDataset"),
+          std::string("<GDAL_WMS/>"),
+          with("<MaskBand/>"),
+          with("<OverviewList>2</OverviewList>"),
           with("<VRTRasterBand band=\"6\">" + source + "</VRTRasterBand>"),
           with("<VRTRasterBand band=\"6\" subClass=\"VRTDerivedRasterBand\"/>"),
           with("<Metadata domain=\"GEOLOCATION\"><MDI "
@@ -304,7 +328,11 @@ TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
           with(R"(<Metadata domain="OVERVIEWS"><MDI key="OVERVIEW_FILE">s.dat</MDI></Metadata>)"),
           with("<SRS>+init=" + m_folder + "/s.dat:1</SRS>"),
           with("<SRS>+proj=longlat +nadgrids=" + m_folder + "/s.dat</SRS>"),
-          with(R"(<GCPList Projection="+proj=utm +zone=30 +geoidgrids=@/dev/zero"/>)")}) {
+          with(R"(<GCPList Projection="+proj=utm +zone=30 +geoidgrids=@/dev/zero"/>)"),
+          with("<SRS>" + bound_crs("/dev/zero") + "</SRS>"),
+          with(R"(<SRS>GEOGCS["x",EXTENSION["PROJ4_GRIDS","/dev/zero"]]</SRS>)"),
+          with(R"(<SRS>{"type": "BoundCRS", "parameters": [{"name": "g", "value": "/dev/zero"}]}</SRS>)"),
+          with("<SRS>http://127.0.0.1:9/crs</SRS>")}) {
         Json other = good;
         other["raster"] = text;
         EXPECT_NE(refusal(other.dump()), "") << text.substr(0, 100);
@@ -314,6 +342,153 @@ TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
     EXPECT_EQ(refusal(other.dump()), "");
     other["raster"] = with("<SRS>+proj=merc +a=6378137 +b=6378137 +nadgrids=@null</SRS>");
     EXPECT_EQ(refusal(other.dump()), "");
+}
+
+/// A port of this machine that notices who asks.
+class Listener {
+  public:
+    Listener() : m_socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t bytes = sizeof at;
+        if (bind(m_socket, reinterpret_cast<sockaddr*>(&at), bytes) != 0 || listen(m_socket, 9) != 0 ||
+            getsockname(m_socket, reinterpret_cast<sockaddr*>(&at), &bytes) != 0)
+            throw Error("cannot listen");
+        m_port = ntohs(at.sin_port);
+    }
+    ~Listener() { close(m_socket); }
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+    std::string file() const { return "/vsicurl/http://127.0.0.1:" + std::to_string(m_port) + "/a.tif"; }
+    bool was_asked() const { return accept(m_socket, nullptr, nullptr) >= 0; }
+
+  private:
+    int m_socket, m_port = 0;
+};
+
+/// What a source tells in a side file, in the text of a VRT or in its own format is vetted like the document.
+TEST_F(UntrustedDocuments, AreVettedWithWhatTheirSourcesName) {
+    const Listener server;
+    ASSERT_EQ(mkfifo((m_folder + "/pipe").c_str(), 0600), 0);
+    const auto item = [](const char* domain, const char* key, const std::string& value) {
+        return "<Metadata domain=\"" + std::string(domain) + "\"><MDI key=\"" + key + "\">" + value +
+               "</MDI></Metadata>";
+    };
+    const std::string pipe = m_folder + "/pipe", grid = "/nowhere/grid",
+                      shift = "coordinate reference system that names the file";
+    const std::pair<std::string, std::string> contents[] = {
+        {item("OVERVIEWS", "OVERVIEW_FILE", server.file()), "not a file of this machine"},
+        {item("OVERVIEWS", "OVERVIEW_FILE", pipe), "pipe or a device"},
+        {item("OVERVIEWS", "OVERVIEW_FILE", ":::BASE:::pipe"), "pipe or a device"},
+        {item("GEOLOCATION", "X_DATASET", server.file()), "not a file of this machine"},
+        {item("GEOLOCATION", "Y_DATASET", pipe), "pipe or a device"},
+        {"<SRS>+init=" + grid + ":1</SRS>", shift},
+        {"<SRS>+proj=longlat +nadgrids=" + grid + "</SRS>", shift},
+        {"<SRS>" + bound_crs(grid) + "</SRS>", shift},
+        {"<SRS>http" + server.file().substr(13) + "</SRS>", "not a file of this machine"},
+        {"<GCPList Projection=\"+proj=utm +zone=30 +geoidgrids=" + grid + "\"/>", shift}};
+    const Json good = document(links::displacement(3, some(bands, 5)), bands);
+    const std::string side = m_folder + "/s.dat.aux.xml", vrt = m_folder + "/s.vrt";
+    const auto vrt_text = [&](const std::string& inner) {
+        std::string text = description(bands, "Float32");
+        for (int b = bands; b >= 1; --b) {
+            const std::string band = "band=\"" + std::to_string(b) + "\"";
+            text.replace(text.find(band + "/>"), band.size() + 2,
+                         band +
+                             "><SimpleSource><SourceFilename relativeToVRT=\"1\">s.dat</SourceFilename>"
+                             "<SourceBand>" +
+                             std::to_string(b) + "</SourceBand></SimpleSource></VRTRasterBand>");
+        }
+        return text.insert(text.find('>') + 1, inner);
+    };
+    const auto with_vrt = [&](const std::string& inner) {
+        std::ofstream(vrt) << vrt_text(inner);
+        Json other = good;
+        other["source"]["path"] = vrt;
+        return other;
+    };
+    for (const auto& [content, message] : contents) {
+        std::ofstream(side) << "<PAMDataset>" << content << "</PAMDataset>";
+        EXPECT_NE(refusal(good.dump()).find(message), std::string::npos) << content;
+        fs::remove(side);
+        ASSERT_EQ(refusal(good.dump()), "");
+        EXPECT_NE(refusal(with_vrt(content).dump()).find(message), std::string::npos) << content;
+    }
+    std::ofstream(side) << "<PAMDataset>" << item("OVERVIEWS", "OVERVIEW_FILE", m_folder + "/s.dat")
+                        << item("any", "a", "/dev/zero") << "<SRS>EPSG:4326</SRS></PAMDataset>";
+    EXPECT_EQ(refusal(good.dump()), "");
+    fs::remove(side);
+    EXPECT_EQ(refusal(with_vrt("<SRS>EPSG:4326</SRS>").dump()), "");
+    EXPECT_FALSE(server.was_asked());
+}
+
+TEST_F(UntrustedDocuments, AreVettedWithWhatFormatsKeep) {
+    const Listener server;
+    const std::string tiff = m_folder + "/t.tif";
+    const auto made = [&](const char* domain, const char* key, const std::string& file) {
+        fs::remove(tiff);
+        GDALDataset* const t = GetGDALDriverManager()->GetDriverByName("GTiff")->Create(
+            tiff.c_str(), samples, lines, bands, GDT_Float32, nullptr);
+        if (!file.empty()) t->SetMetadataItem(key, file.c_str(), domain);
+        t->GetRasterBand(1)->Fill(3);
+        GDALClose(t);
+        Json d = document(links::displacement(3, some(bands, 5)), bands);
+        d["source"]["path"] = tiff;
+        return d.dump();
+    };
+    EXPECT_EQ(refusal(made("", "", "")), "");
+    for (const auto& [domain, key] :
+         {std::pair("OVERVIEWS", "OVERVIEW_FILE"), {"GEOLOCATION", "X_DATASET"}}) {
+        EXPECT_NE(refusal(made(domain, key, server.file())).find("not a file of this machine"),
+                  std::string::npos)
+            << key;
+        EXPECT_EQ(refusal(made(domain, key, m_folder + "/s.dat")), "") << key;
+    }
+    EXPECT_FALSE(server.was_asked());
+    const auto with_srs = [](const std::string& text) {
+        const raster::GdalErrors quiet; // PROJ opens the file
+        GDALDataset* const memory =
+            GetGDALDriverManager()->GetDriverByName("MEM")->Create("", 3, 2, 1, GDT_Byte, nullptr);
+        OGRSpatialReference srs;
+        srs.SetFromUserInput(text.c_str());
+        memory->SetSpatialRef(&srs);
+        std::string said;
+        try {
+            raster::check_dataset_names(*memory, "y.hsi");
+        } catch (const Error& e) {
+            said = e.what();
+        }
+        GDALClose(memory);
+        return said;
+    };
+    const std::string grid = "/nowhere/grid";
+    for (const std::string& srs : {bound_crs(grid), "+proj=longlat +nadgrids=" + grid,
+                                   "+proj=utm +zone=30 +geoidgrids=" + grid + " +vunits=m"})
+        EXPECT_NE(with_srs(srs).find("names the file '" + grid + "'"), std::string::npos) << srs;
+    for (const char* const srs : {"EPSG:4326", "EPSG:32630", "EPSG:3857", "+proj=longlat +nadgrids=@null"})
+        EXPECT_EQ(with_srs(srs), "") << srs;
+}
+
+/// PROJ opens the file of a definition when GDAL reads it, so texts beside a source are read before.
+TEST_F(UntrustedDocuments, AreVettedWithTextsBesideTheirSources) {
+    ASSERT_EQ(mkfifo((m_folder + "/pipe").c_str(), 0600), 0);
+    const std::string good = document(links::displacement(3, some(bands, 5)), bands).dump();
+    const std::string shift = R"(GEOGCS["x",DATUM["x",SPHEROID["a",6378137,298],EXTENSION["PROJ4_GRIDS",")" +
+                              m_folder + R"(/pipe"]],PRIMEM["Greenwich",0],UNIT["degree",0.01745]])";
+    const std::string header = read_text_file(m_folder + "/s.hdr", largest_file::model);
+    const std::pair<std::string, std::string> texts[] = {
+        {"s.prj", shift},
+        {"s.hdr", header + "map info = {x, 1, 1, 0, 0, 1, 1}\ncoordinate system string = {" + shift + "}\n"}};
+    for (const auto& [name, text] : texts) {
+        std::ofstream(m_folder + "/" + name) << text;
+        EXPECT_NE(refusal(good), "") << name;
+        raster::OpenOptions options; // by a tool
+        options.path = m_folder + "/s.dat";
+        EXPECT_THROW(raster::RasterSource::open(options), Error) << name;
+        fs::remove(m_folder + "/" + name);
+    }
+    std::ofstream(m_folder + "/s.hdr") << header;
 }
 
 /// The text of a model or a file of statistics.

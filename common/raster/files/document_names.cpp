@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/regular_file.h"
@@ -13,6 +14,7 @@
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <gdal_priv.h>
 
 #include <sys/stat.h>
 
@@ -71,11 +73,36 @@ class NameCheck {
         check_name(document.source.table);
         for (const auto& file : document.source.files)
             check_name(file.path);
-        check_description(document.raster);
+        check_described(document.raster, "");
         if (document.source.scene) return check(*document.source.scene);
-        follow(document.source.path);
-        follow(document.source.table);
+        for (const std::string& name : {document.source.path, document.source.table}) {
+            follow(name);
+            if (const std::string pipe = pipe_beside(name); !pipe.empty()) refuse_pipe(pipe);
+        }
     }
+    /// What GDAL and PROJ open when they use a dataset: its overviews, the arrays of longitude and latitude,
+    /// and the files of its coordinate reference system.
+    void check(GDALDataset& dataset) {
+        const std::string path = dataset.GetDescription();
+        if (const char* file = dataset.GetMetadataItem("OVERVIEW_FILE", "OVERVIEWS"))
+            follow_overview(file, path);
+        for (const char* item : {"X_DATASET", "Y_DATASET"})
+            if (const char* file = dataset.GetMetadataItem(item, "GEOLOCATION")) check_name(file);
+        if (const char* srs = dataset.GetMetadataItem("SRS", "GEOLOCATION")) check_srs(srs);
+        for (const OGRSpatialReference* srs : {dataset.GetSpatialRef(), dataset.GetGCPSpatialRef()})
+            if (srs != nullptr) check(*srs);
+    }
+    void check(const OGRSpatialReference& srs) const {
+        for (const char* const form : {"FORMAT=WKT2_2019", "FORMAT=WKT1_GDAL"}) { // with extensions
+            const char* const options[] = {form, nullptr};
+            char* text = nullptr;
+            const bool known = srs.exportToWkt(&text, options) == OGRERR_NONE && text != nullptr;
+            const std::string wkt = known ? text : "";
+            CPLFree(text);
+            check_srs(wkt);
+        }
+    }
+
     /// The document itself, where a text behind it may lead back to.
     void begin_at(const std::string& path) { m_way.push_back(path); }
 
@@ -120,23 +147,12 @@ class NameCheck {
     /// Whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a file or a folder of this
     /// machine. Throws Error where one is a pipe or a device.
     bool has_file(const std::string& name) const {
-        constexpr int most_looks = 20000;
-        int looks = 0;
-        bool found = false;
-        for (size_t begin = 0; begin < name.size(); ++begin) {
-            const bool starts = begin == 0 || std::strchr("/,{=:\"?", name[begin - 1]) != nullptr;
-            if (!starts && name[begin] != '/') continue;
-            for (size_t end = name.find_first_of("/,}&:\"?", begin + 1);;
-                 end = name.find_first_of("/,}&:\"?", end + 1)) {
-                if (++looks > most_looks)
-                    fail("is damaged: it names a file with too many parts", "Make it anew.");
-                const Kind kind = kind_of(name.substr(begin, end - begin));
-                if (kind == Kind::other) refuse_pipe(name);
-                found |= kind == Kind::file || (kind == Kind::folder && end == std::string::npos);
-                if (end == std::string::npos || (kind == Kind::nothing && name[end] == '/')) break;
-            }
-        }
-        return found;
+        const auto parts = parts_of_name(name);
+        if (!parts) fail("is damaged: it names a file with too many parts", "Make it anew.");
+        for (const NamedPart& part : *parts)
+            if (part.pipe) refuse_pipe(part.path);
+        return std::any_of(parts->begin(), parts->end(),
+                           [](const NamedPart& part) { return part.file || part.last; });
     }
 
     /// Texts behind a name that name further files: a VRT, an index of MRF's, a description of a server.
@@ -146,6 +162,7 @@ class NameCheck {
             name.rfind(shown, 0) == 0 ? name.substr(shown.size(), name.find('?') - shown.size()) : name;
         const bool hidden = path.rfind("/vsi", 0) == 0; // in an archive
         if (path.empty() || (hidden ? names_server(path) : kind_of(path) != Kind::file)) return;
+        check_texts_beside(path);
         const std::string begin = beginning_of_file(path, 1024);
         if (is_scene_document(path)) { // behind another one, it is checked when it is opened
             if (m_way.size() > 1) follow_document(path);
@@ -160,8 +177,21 @@ class NameCheck {
         if (!enter(path)) return;
         const std::string text = read_file(path, longest_text, FileHolds::bytes);
         if (json && names_server(text)) check_server(path);
+        if (!json) check_described(text, path);
         if (!json) follow_xml(text, folder_of(path));
         m_way.pop_back();
+    }
+
+    /// PROJ opens what a definition names when GDAL reads it, so texts are read before.
+    void check_texts_beside(const std::string& path) {
+        for (const std::string& side : texts_of_dataset(path)) {
+            if (side == path || !is_regular_file(side) || !m_seen.insert(side).second) continue;
+            const std::string text = read_file(side, longest_text, FileHolds::bytes);
+            if (side.ends_with(".aux.xml"))
+                check_described(text, path);
+            else
+                check_srs(text);
+        }
     }
 
     /// \return false where it is on the way already.
@@ -189,7 +219,6 @@ class NameCheck {
     }
 
     void follow_nodes(const CPLXMLNode* node, const std::string& folder, int depth) {
-        constexpr int deepest_element = 256;
         if (depth > deepest_element) fail("leads to a text with too many levels", "Make it anew.");
         for (; node != nullptr; node = node->psNext) {
             if (node->eType == CXT_Element && tells_no_files(node->pszValue)) continue;
@@ -219,39 +248,94 @@ class NameCheck {
         }
     }
 
-    /// What GDAL and PROJ open when they use a description: arrays of longitude and latitude, overviews, and
-    /// the files of a projection.
-    void check_description(const std::string& raster) const {
-        const CPLXMLTreeCloser root(CPLParseXMLString(raster.c_str()));
-        for (const CPLXMLNode* node = root ? root->psChild : nullptr; node != nullptr; node = node->psNext) {
-            if (EQUAL(node->pszValue, "SRS")) check_srs(CPLGetXMLValue(node, "", ""));
-            if (EQUAL(node->pszValue, "GCPList")) check_srs(CPLGetXMLValue(node, "Projection", ""));
-            if (!EQUAL(node->pszValue, "Metadata")) continue;
-            for (const CPLXMLNode* item = node->psChild; item != nullptr; item = item->psNext) {
-                const std::string key = CPLGetXMLValue(item, "key", "");
-                if (EQUAL(key.c_str(), "OVERVIEW_FILE"))
-                    fail("names overviews in another file, which no scene that is computed has",
-                         "Make it anew with the tool that has made it.");
-                if (EQUAL(CPLGetXMLValue(node, "domain", ""), "GEOLOCATION") &&
-                    (EQUAL(key.c_str(), "X_DATASET") || EQUAL(key.c_str(), "Y_DATASET")))
-                    check_name(CPLGetXMLValue(item, "", ""));
-            }
+    /// The same as check(GDALDataset&) of the text that describes a dataset: a VRT or an .aux.xml of `path`.
+    void check_described(const std::string& text, const std::string& path) {
+        const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
+        check_described(root.get(), path, "", 0);
+    }
+
+    void check_described(const CPLXMLNode* node, const std::string& path, const char* domain, int depth) {
+        for (; node != nullptr; node = node->psNext) {
+            if (depth > deepest_element) fail("leads to a text with too many levels", "Make it anew.");
+            const auto is = [&](const char* name) { return EQUAL(node->pszValue, name); };
+            if (node->eType == CXT_Text) check_srs(node->pszValue);
+            if (is("SRS")) check_srs_name(CPLGetXMLValue(node, "", ""));
+            if (is("GCPList")) check_srs_name(CPLGetXMLValue(node, "Projection", ""));
+            if (is("MDI"))
+                check_item(CPLGetXMLValue(node, "key", ""), domain, CPLGetXMLValue(node, "", ""), path);
+            const char* const inner = is("Metadata") ? CPLGetXMLValue(node, "domain", "") : domain;
+            check_described(node->psChild, path, inner, depth + 1);
         }
     }
 
-    /// PROJ opens the files that +init and +nadgrids, +geoidgrids and +grids name. Without a folder they are
-    /// PROJ's own.
-    void check_srs(const std::string& srs) const {
-        for (const char* const key : {"init=", "grids="})
-            for (size_t at = srs.find(key); at != std::string::npos; at = srs.find(key, at + 1)) {
-                const std::string value = srs.substr(at, srs.find_first_of(" \t\r\n\"", at) - at);
-                if (value.find_first_of("/\\~") != std::string::npos)
-                    fail("has a coordinate reference system that names the file '" +
-                             value.substr(value.find('=') + 1) + "'",
-                         "Make it anew with the tool that has made it.");
-            }
+    void check_item(const std::string& key, const char* domain, const std::string& value,
+                    const std::string& path) {
+        if (EQUAL(key.c_str(), "OVERVIEW_FILE")) {
+            if (path.empty())
+                fail("names overviews in another file, which no scene that is computed has",
+                     "Make it anew with the tool that has made it.");
+            follow_overview(value, path);
+        }
+        if (EQUAL(domain, "GEOLOCATION") &&
+            (EQUAL(key.c_str(), "X_DATASET") || EQUAL(key.c_str(), "Y_DATASET")))
+            for (const std::string& name : {value, is_local(value) ? join_path(folder_of(path), value) : ""})
+                check_name(name);
     }
 
+    void follow_overview(const std::string& value, const std::string& path) {
+        const std::string base = ":::BASE:::"; // the folder of the dataset
+        const std::string name = STARTS_WITH_CI(value.c_str(), base.c_str())
+                                     ? join_path(folder_of(path), value.substr(base.size()))
+                                     : value;
+        check_name(name);
+        follow(name);
+        if (const std::string pipe = pipe_beside(name); !pipe.empty()) refuse_pipe(pipe);
+    }
+
+    /// A text that GDAL takes for a coordinate reference system: a definition, or where there is one.
+    void check_srs_name(const std::string& srs) const {
+        const std::string opengis = "http://www.opengis.net/"; // known to GDAL without asking
+        if (srs.size() <= PATH_MAX && is_local(srs) && kind_of(srs) == Kind::other) refuse_pipe(srs);
+        if (!srs.starts_with(opengis) && begins_with_any(lower(srs), {"http", "ftp", "/vsi"}) &&
+            names_server(srs))
+            check_server(srs);
+    }
+
+    /// PROJ opens the files that a definition names: a PROJ string by +init, +nadgrids, +geoidgrids and the
+    /// like, WKT by PARAMETERFILE and the extension PROJ4_GRIDS, PROJJSON by "value". Without a folder they
+    /// are PROJ's own.
+    void check_srs(const std::string& srs) const {
+        const std::string text = lower(srs);
+        const bool steps = text.find("proj=") != std::string::npos;
+        for (const char* const key : {"init=", "grids=", "file=", "model=", "catalog="}) {
+            if (!steps && !EQUAL(key, "init=") && !EQUAL(key, "grids=")) continue;
+            for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+                const size_t begin = at + std::strlen(key);
+                check_srs_file(srs.substr(begin, srs.find_first_of(" \t\r\n\"", begin) - begin));
+            }
+        }
+        const auto check_quoted = [&](const char* key, int skipped) {
+            for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+                size_t begin = at + std::strlen(key), end = begin;
+                for (int k = 0; k <= skipped && end != std::string::npos; ++k) {
+                    begin = text.find('"', k == 0 ? begin : end + 1);
+                    end = begin == std::string::npos ? begin : text.find('"', begin + 1);
+                }
+                if (end != std::string::npos) check_srs_file(srs.substr(begin + 1, end - begin - 1));
+            }
+        };
+        check_quoted("parameterfile", 1); // behind the name of the parameter
+        check_quoted("\"proj4_grids\"", 0);
+        if (text.find_first_not_of(" \t\r\n") == text.find('{')) check_quoted("\"value\"", 0);
+    }
+
+    void check_srs_file(const std::string& file) const {
+        if (file.find_first_of("/\\~") != std::string::npos)
+            fail("has a coordinate reference system that names the file '" + file + "'",
+                 "Make it anew with the tool that has made it.");
+    }
+
+    static constexpr int deepest_element = 256;
     const std::string m_document;
     const bool m_servers;
     std::vector<std::string> m_way; ///< texts that lead to one another
@@ -307,6 +391,11 @@ std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
 }
 
 } // namespace
+
+void check_dataset_names(GDALDataset& dataset, const std::string& document) {
+    const GdalErrors quiet;
+    NameCheck(document).check(dataset);
+}
 
 void check_document_names(const SceneDocument& document, const std::string& name) {
     const GdalErrors quiet;

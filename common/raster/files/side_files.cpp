@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "raster/drivers.h"
+#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5/hdf5_references.h"
 #include "raster/matlab/matlab_file.h"
@@ -43,6 +44,7 @@ using Dataset = std::unique_ptr<GDALDataset, Closer>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
     try {
+        refuse_pipe_beside(path);
         if (leads_to_hdf5(path)) try_hdf5(path);
     } catch (const Error&) { // who wants to read it is told
         return {};
@@ -377,6 +379,7 @@ std::vector<std::string> placing_files(const std::string& path) {
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
     const GdalErrors quiet;
+    if (!pipe_beside(path).empty()) return {path}; // opening it says so
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);

@@ -2,6 +2,7 @@
 #include "raster/labels.h"
 
 #include "core/error.h"
+#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal/unknown_srs.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
@@ -118,6 +119,7 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
 
 std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, const Grid* grid) {
     register_drivers();
+    refuse_pipe_beside(options.path);
     if (leads_to_hdf5(options.path)) try_hdf5(options.path);
     // GDAL takes many a table of points for a raster.
     if (may_be_point_table(options.path))

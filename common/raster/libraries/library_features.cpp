@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "raster/gdal/dataset_handle.h"
+#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
@@ -158,6 +159,7 @@ bool holds_features(const std::string& text) {
 
 SpectralLibrary read_feature_spectra(const std::string& path, const std::string* text) {
     register_drivers();
+    if (text == nullptr) refuse_pipe_beside(path);
     const GdalErrors errors;
     const TextInMemory file(text);
     const DatasetHandle dataset(

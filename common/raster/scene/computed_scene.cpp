@@ -70,11 +70,13 @@ std::string values_text_of(const SourceState& s) {
     return all;
 }
 
-std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const std::string& name) {
+std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const std::string& name,
+                                          const std::string& document) {
     OpenOptions options;
     options.path = source.path;
     options.document = source.scene;
     if (source.scene) options.path = name;
+    options.named_by = document;
     options.open_options = source.open_options;
     options.drivers = source.drivers;
     options.bands = source.bands;
@@ -175,7 +177,7 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
     check_unchanged(document.source, name);
     const std::string inside = "a scene in '" + name + "'";
     try {
-        const auto behind = open_behind(document.source, inside);
+        const auto behind = open_behind(document.source, inside, name);
         made->behind = behind;
         const auto& source = document.source;
         if (source.file_count && *source.file_count != static_cast<int64_t>(source.files.size()))

@@ -8,6 +8,8 @@
 #include "core/process_limits.h"
 #include "core/text.h"
 #include "raster/drivers.h"
+#include "raster/files/document_names.h"
+#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5/hdf5_chunks.h"
 #include "raster/hdf5/hdf5_references.h"
@@ -442,6 +444,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
     if (lacks_bytes() && !VSIIsLocal(file.c_str()))
         throw Error("cannot open '" + options.path + "': " + errors.text(errors.warnings()),
                     "Try again later.");
+    if (dataset && !options.named_by.empty()) check_dataset_names(*dataset, options.named_by);
     if (dataset) return dataset;
     if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
         throw Error(
@@ -593,6 +596,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
 
 std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     const std::string file = file_of_subdataset(options.path);
+    if (!options.document) refuse_pipe_beside(options.path);
     RemoteOpening opening(file);
     const auto open_once = [&] {
         std::shared_ptr<RasterSource> source;

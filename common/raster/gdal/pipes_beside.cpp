@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "raster/gdal/pipes_beside.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/system.h"
+#include "core/text.h"
+#include "raster/regular_file.h"
+
+#include <cpl_conv.h>
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct stat facts_of(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) facts.st_mode = 0;
+    return facts;
+}
+
+bool is_pipe(mode_t mode) { return mode != 0 && !S_ISREG(mode) && !S_ISDIR(mode); }
+bool is_pipe(const std::string& path) { return is_pipe(facts_of(path).st_mode); }
+
+/// system::odd_entries(), which lists a folder again only after it has changed: many scenes lie in one
+/// folder.
+std::shared_ptr<const Names> odd_entries(const std::string& folder) {
+    struct Listed {
+        struct stat facts;
+        std::shared_ptr<const Names> names;
+    };
+    static std::mutex mutex;
+    static std::map<std::string, Listed> all;
+    const struct stat now = facts_of(folder);
+    const auto same = [&](const struct stat& then) {
+        return now.st_ino == then.st_ino && now.st_dev == then.st_dev &&
+               now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
+    };
+    const std::lock_guard lock(mutex);
+    if (const auto at = all.find(folder); at != all.end() && same(at->second.facts)) return at->second.names;
+    auto names = std::make_shared<const Names>(system::odd_entries(folder));
+    constexpr size_t most_folders = 1000;
+    if (all.size() >= most_folders) all.clear();
+    // Times of folders are coarse: an entry may come within the tick in which the folder was listed.
+    constexpr time_t settled = 2; // seconds
+    all.erase(folder);
+    if (std::time(nullptr) - now.st_mtim.tv_sec >= settled) all.emplace(folder, Listed{now, names});
+    return names;
+}
+
+/// Side files of names that have nothing to do with the scene's: METADATA.DIM, summary.txt, and HDR...,
+/// RPC..., DIM..., ..._MTL.txt, which have a part of its name.
+bool is_shared_side_file(const std::string& name) {
+    const bool text = name.ends_with(".txt") || name.ends_with(".xml");
+    return name == "metadata.dim" || name == "summary.txt" || name.ends_with("_mtl.txt") ||
+           (text && begins_with_any(name, {"hdr", "rpc", "dim"}));
+}
+
+std::string beside(const std::string& path) {
+    const std::string folder = folder_of(path), own = name_of(path), name = CPLString(own).tolower();
+    const std::string stem =
+        name.substr(0, name.find_last_of('.') == 0 ? std::string::npos : name.rfind('.'));
+    const auto entries = odd_entries(folder);
+    for (const std::string& entry : *entries) {
+        const std::string other = CPLString(entry).tolower();
+        const bool begins =
+            other.starts_with(stem) && (other.size() == stem.size() ||
+                                        std::isalnum(static_cast<unsigned char>(other[stem.size()])) == 0);
+        if (entry == own || !(begins || is_shared_side_file(other))) continue;
+        if (const std::string found = join_path(folder, entry); is_pipe(found)) return found;
+    }
+    return {};
+}
+
+/// A pipe in a folder that is read as one scene, or in a folder within it.
+std::string inside(const std::string& folder, int levels) {
+    const auto entries = odd_entries(folder);
+    for (const std::string& entry : *entries)
+        if (const std::string found = join_path(folder, entry); is_pipe(found)) return found;
+    if (levels == 0) return {};
+    std::error_code ec;
+    for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
+        std::error_code unknown;
+        if (!at->is_directory(unknown)) continue;
+        if (std::string found = inside(at->path().string(), levels - 1); !found.empty()) return found;
+    }
+    return {};
+}
+
+std::string_view trimmed(std::string_view text, const char* what) {
+    const size_t begin = text.find_first_not_of(what);
+    return begin == std::string_view::npos ? std::string_view()
+                                           : text.substr(begin, text.find_last_not_of(what) + 1 - begin);
+}
+
+/// The text of a file that may name others.
+struct NamingText {
+    std::string text;                 ///< empty: the file is not a text
+    bool xml = false, header = false; ///< header: of a format that names its data
+};
+
+NamingText naming_text(const std::string& path) {
+    constexpr size_t looked_at = 1024, shortest = 16, any = size_t{1} << 20, xml_of_any = size_t{16} << 20,
+                     most = size_t{256} << 20;
+    const std::string begin = beginning_of_file(path, looked_at);
+    if (begin.size() < shortest || begin.find('\0') < shortest) return {};
+    const size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+    const bool xml = first != std::string::npos && begin[first] == '<';
+    const bool vrt = xml && begin.find("<VRTDataset") != std::string::npos;
+    const bool ers = contains_any(CPLString(begin).tolower(), {"datasetheader", "algorithm"});
+    const bool label = contains_any(begin, {"PDS_VERSION_ID", "ODL_VERSION_ID", "IsisCube"});
+    const size_t bound = vrt || ers || label ? most : xml ? xml_of_any : any;
+    const auto bytes = static_cast<size_t>(facts_of(path).st_size);
+    NamingText out{beginning_of_file(path, std::min(bytes, bound)), xml, xml || ers || label};
+    if (label && !ers && !xml) { // pixels follow where GDAL's reader finds the end
+        size_t end = out.text.size();
+        for (const char* mark : {"\r\nEND\r\n", "\nEND\n", "\r\nEnd\r\n", "\nEnd\n"})
+            end = std::min(end, out.text.find(mark));
+        out.text.resize(end);
+    }
+    return out;
+}
+
+/// A walk through the texts that name one another.
+class Walk {
+  public:
+    std::string found; ///< empty: none so far
+
+    void look_at_parts(const std::string& name, int depth = 0) {
+        const auto parts = parts_of_name(name);
+        if (!parts) throw Error("a name has too many parts: '" + name.substr(0, 80) + "...'", "Shorten it.");
+        for (const NamedPart& part : *parts) {
+            if (found.empty() && part.pipe) found = part.path;
+            if (part.file) look_at(part.path, depth + 1);
+        }
+    }
+
+    void look_at(const std::string& path, int depth = 0) {
+        constexpr int deepest = 16;
+        if (depth > deepest || !found.empty() || !m_seen.insert(path).second) return;
+        const mode_t mode = facts_of(path).st_mode;
+        if (S_ISDIR(mode)) {
+            found = inside(path, depth == 0 ? 1 : 0);
+        } else if (S_ISREG(mode)) {
+            found = beside(path);
+            for (const std::string& text : texts_of_dataset(path))
+                if (found.empty()) look_into(text, depth);
+        }
+    }
+
+  private:
+    /// Where a text lies.
+    struct Place {
+        std::string folder;
+        const Names& odd; ///< entries of the folder
+        int depth;
+        bool devices; ///< a name of a device counts: the text names data, not just anything
+    };
+
+    void look_into(const std::string& path, int depth) {
+        const NamingText naming = naming_text(path);
+        if (naming.text.empty()) return;
+        const auto odd = odd_entries(folder_of(path));
+        const Place place{folder_of(path), *odd, depth, naming.header};
+        if (naming.xml) {
+            const CPLXMLTreeCloser root(CPLParseXMLString(naming.text.c_str()));
+            return look_at_nodes(root.get(), place, 0);
+        }
+        std::string_view rest = naming.text;
+        while (!rest.empty() && found.empty()) {
+            const size_t end = std::min(rest.find_first_of(std::string_view("\"'\r\n\0", 5)), rest.size());
+            look_at_names(rest.substr(0, end), place);
+            rest.remove_prefix(std::min(rest.size(), end + 1));
+        }
+    }
+
+    void look_at_nodes(const CPLXMLNode* node, const Place& place, int level) {
+        constexpr int deepest = 256;
+        for (; node != nullptr && level < deepest && found.empty(); node = node->psNext) {
+            // A history may hold "-report /dev/stderr".
+            if (EQUAL(node->pszValue, "MDI") && !names_files(CPLGetXMLValue(node, "key", ""))) continue;
+            if (node->eType == CXT_Text) look_at_names(node->pszValue, place);
+            look_at_nodes(node->psChild, place, level + 1);
+        }
+    }
+
+    /// Items of metadata by which GDAL finds files.
+    static bool names_files(const char* key) {
+        return EQUAL(key, "OVERVIEW_FILE") || EQUAL(key, "X_DATASET") || EQUAL(key, "Y_DATASET");
+    }
+
+    /// The names that a text may be: all of it, what follows "=", and each word.
+    void look_at_names(std::string_view text, const Place& place) {
+        // Names without a folder lead to an odd entry, or to a file beside one.
+        if (place.odd.empty() && text.find('/') == std::string_view::npos) return;
+        constexpr const char* around = " \t(),;{}&@";
+        look_at_name(trimmed(text, around), place);
+        const size_t equals = text.find('=');
+        if (equals != std::string_view::npos) look_at_name(trimmed(text.substr(equals + 1), around), place);
+        for (bool all = true; !text.empty() && found.empty(); all = false) {
+            const size_t end = std::min(text.find_first_of(" \t(),;{}[]=&@\""), text.size());
+            if (!all || end < text.size()) look_at_name(text.substr(0, end), place);
+            text.remove_prefix(std::min(text.size(), end + 1));
+        }
+    }
+
+    void look_at_name(std::string_view text, const Place& place) {
+        const bool slash = text.find('/') != std::string_view::npos;
+        if (!found.empty() || text.empty() || text.size() > PATH_MAX || (!slash && place.odd.empty())) return;
+        const std::string name(text);
+        if (!place.devices && begins_with_any(name, {"/dev/", "/proc/"})) return;
+        if (name.starts_with("/vsi") || (place.devices && name.find(':') != std::string::npos))
+            look_at_parts(name, place.depth);
+        if (!found.empty() || !is_local(name)) return;
+        std::string path = name.front() == '/' ? name : join_path(place.folder, name);
+        // Drivers look for "a.img" where a label has "A.IMG".
+        for (const std::string& entry : place.odd)
+            if (!slash && equal_names(entry, name)) path = join_path(place.folder, entry);
+        if (is_pipe(path))
+            found = path;
+        else
+            look_at(path, place.depth + 1);
+    }
+
+    std::set<std::string> m_seen;
+};
+
+} // namespace
+
+std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name) {
+    constexpr int most_looks = 20000;
+    std::vector<NamedPart> parts;
+    int looks = 0;
+    for (size_t begin = 0; begin < name.size(); ++begin) {
+        const bool starts = begin == 0 || std::strchr("/,{=:\"?", name[begin - 1]) != nullptr;
+        if (!starts && name[begin] != '/') continue;
+        for (size_t end = name.find_first_of("/,}&:\"?", begin + 1);;
+             end = name.find_first_of("/,}&:\"?", end + 1)) {
+            if (++looks > most_looks) return std::nullopt;
+            const std::string path = name.substr(begin, end - begin);
+            const mode_t mode = facts_of(path).st_mode;
+            if (mode != 0) parts.push_back({path, S_ISREG(mode), is_pipe(mode), end == std::string::npos});
+            if (end == std::string::npos || (mode == 0 && name[end] == '/')) break;
+        }
+    }
+    return parts;
+}
+
+std::vector<std::string> texts_of_dataset(const std::string& path) {
+    std::vector<std::string> texts{path, path + ".aux.xml"};
+    for (const char* const extension : {"hdr", "HDR", "prj", "PRJ"}) {
+        texts.push_back(path + "." + extension);
+        texts.emplace_back(CPLResetExtension(path.c_str(), extension));
+    }
+    return texts;
+}
+
+std::string pipe_beside(const std::string& path) {
+    if (path.size() > PATH_MAX) return {};
+    Walk walk;
+    if (is_local(path) && facts_of(path).st_mode != 0)
+        walk.look_at(path);
+    else if (path.find(':') != std::string::npos || path.starts_with("/vsi"))
+        walk.look_at_parts(path);
+    return walk.found;
+}
+
+void refuse_pipe_beside(const std::string& path) {
+    if (const std::string pipe = pipe_beside(path); !pipe.empty())
+        throw Error("cannot open '" + path + "': GDAL would open '" + pipe + "', which is a pipe or a device",
+                    "Remove it, or give it another name.");
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/// Pipes and devices that GDAL would open along with a scene. It opens side files by their names and files
+/// that a header names without a look at what they are, and opening a pipe waits for its other end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// A file, a folder, a pipe or a device of this machine that a name leads to.
+struct NamedPart {
+    std::string path;
+    bool file = false, pipe = false; ///< a regular file; neither a regular file nor a folder
+    bool last = false;               ///< the name ends with it
+};
+
+/// The parts of a name of GDAL's (NETCDF:"a.nc":v, /vsizip/a.zip/b.tif, vrt://a.tif?bands=1) that exist on
+/// this machine; nullopt if the name has too many parts to look at all.
+std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name);
+
+/// The local file itself and the texts next to it in which GDAL looks for names and for the coordinate
+/// reference system (.aux.xml, .hdr, .prj), whether they are there or not.
+std::vector<std::string> texts_of_dataset(const std::string& path);
+
+/// Returns a pipe or a device that GDAL may open along with `path`, empty if there is none: an entry of its
+/// folder whose name begins as its own does (a.ovr, a_rpc.txt of a.tif); a name in its text, if it is one
+/// (ERS, PDS3, ISIS3, VRT), or in its .aux.xml, and entries beside the files that these name; an entry of a
+/// folder, and of those in it. A pipe at `path` itself is not looked at.
+std::string pipe_beside(const std::string& path);
+
+/// Throws Error naming the pipe if there is one.
+void refuse_pipe_beside(const std::string& path);
+
+} // namespace hsi::raster
