@@ -376,14 +376,15 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
 }
 
 /// The tool of the map's history that looked at the neighbours of a pixel; empty: none did, or nobody knows.
-std::string tool_with_neighbours(const std::string& history) {
+std::string tool_with_neighbours(const tool::Run& run, const std::string& history) {
     std::string found;
     size_t first = std::string::npos;
-    for (const std::string& name : std::vector<std::string>{"eadp", "profile", "regularize", "sahic", "spp"})
+    for (const tool::Definition* one : run.tools())
         for (const char* const suite : {"gdal_hsi_", "gdal hsi "})
-            if (const size_t at = history.find(suite + name + " "); at < first) {
+            if (const size_t at = history.find(suite + std::string(one->name) + " ");
+                at < first && tool::Declaration(*one).looks_around()) {
                 first = at;
-                found = "gdal_hsi_" + name;
+                found = one->executable();
             }
     return found;
 }
@@ -405,7 +406,7 @@ std::string labels_of_model(const std::string& model) {
 
 /// A map that was made with neighbours, and of whose training pixels nothing is known, to the user.
 void warn_without_training(tool::Run& run, const Settings& s, const raster::LabelSource& map) {
-    const std::string tool = tool_with_neighbours(map.item("HSI_HISTORY"));
+    const std::string tool = tool_with_neighbours(run, map.item("HSI_HISTORY"));
     if (!s.training.path.empty() || tool.empty()) return;
     std::string model = map.item("HSI_SVM_MODEL");
     if (model.empty()) model = map.item("HSI_SAHIC_MODEL");

@@ -428,6 +428,7 @@ void declare(tool::Builder& args) {
         tool::check_mask_use(call.options().mask, !(s.no_pca && call.given("k")), "-no-pca and -k");
         check_settings(call, s);
     });
+    args.looks_around();
     args.body([&s](tool::Run& run) { run_profile(run, s); });
 }
 

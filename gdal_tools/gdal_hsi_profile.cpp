@@ -458,6 +458,7 @@ void declare(tool::Builder& args) {
                              "Use a number from 1 to the number of bands.");
         resolve_attributes(s);
     });
+    args.looks_around();
     args.body([&s](tool::Run& run) {
         Profiling profiling(run, s);
         tool::end_of_plan(run, [&] { profiling.show_plan(); });

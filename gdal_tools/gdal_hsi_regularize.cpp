@@ -207,6 +207,7 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::Call& call) {
         if (s.labels.path.empty()) tool::refuse_label_options(call, "Name them with -labels FILE.");
     });
+    args.looks_around();
     args.body([&s](tool::Run& run) { run_regularize(run, s); });
 }
 

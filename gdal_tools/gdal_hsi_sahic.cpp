@@ -614,6 +614,7 @@ void declare(tool::Builder& args) {
     tool::add_label_options(args, s.labels);
     args.add_compute();
     args.check([&s](const tool::Call& call) { check_settings(call, s, call.options().mask); });
+    args.looks_around();
     args.body([&s](tool::Run& run) { run_sahic(run, s); });
 }
 

@@ -200,6 +200,7 @@ void declare(tool::Builder& args) {
         s.spp.alpha = !s.alpha_file.empty();
         s.spp.rho = !s.rho_file.empty();
     });
+    args.looks_around();
     args.body([&s](tool::Run& run) { run_spp(run, s); });
 }
 

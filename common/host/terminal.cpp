@@ -36,6 +36,7 @@ namespace {
 
 class Terminal final : public tool::Host {
   public:
+    explicit Terminal(const std::vector<const tool::Definition*>& tools) : m_tools(tools) {}
     void begin(const tool::CommonOptions& options, Warn warn) override {
         m_warn = std::move(warn);
         m_stdout_is_output = options.destination.path.rfind("/vsistdout", 0) == 0;
@@ -80,6 +81,7 @@ class Terminal final : public tool::Host {
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
         host::give_words(call, words);
     }
+    const std::vector<const tool::Definition*>& tools() const override { return m_tools; }
     void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
 
     /// From now on another process of the job speaks to the user.
@@ -112,6 +114,7 @@ class Terminal final : public tool::Host {
     /// A warning of GDAL's: the run's own while there is one, so that the report has it.
     void library_warning(const std::string& text) { m_warn ? m_warn(text) : warn(text); }
 
+    const std::vector<const tool::Definition*>& m_tools;
     CancelFlag m_cancel;
     Warn m_warn;
     GdalMessages m_messages{[this](const std::string& text) { library_warning(tool::one_line(text)); }};
@@ -210,9 +213,10 @@ void give_words(tool::Call& call, const std::vector<std::string>& words) {
     give_line(call, line);
 }
 
-int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
+int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
+                    const std::vector<const tool::Definition*>& tools) {
     open_standard_descriptors();
-    Terminal terminal;
+    Terminal terminal(tools);
     const std::string name = definition.executable();
     tool::Outcome outcome;
     tool::JoinedJob job;
@@ -377,7 +381,7 @@ const tool::Definition* step_with_help(const Tools& tools, const tool::Definitio
 /// The tool; where help is asked for in a step of a chain of tools, the help of that step's.
 int run_tool(const Tools& tools, const tool::Definition& called, int argc, char** argv) {
     const auto* const step = called.steps ? step_with_help(tools, called, {argv + 1, argv + argc}) : nullptr;
-    if (step == nullptr) return run_in_terminal(called, argc, argv);
+    if (step == nullptr) return run_in_terminal(called, argc, argv, tools);
     std::string name = step->executable(), help = "--help";
     char* line[] = {name.data(), help.data(), nullptr};
     return run_in_terminal(*step, 2, line);

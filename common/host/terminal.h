@@ -12,7 +12,9 @@ namespace hsi::host {
 /// The whole main() of a tool. Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit
 /// codes: 0 done, 1 the work failed, 2 the command line was wrong. Errors go to stderr: "ERROR: what is
 /// wrong", then what to do. One at a time in a process: signals and GDAL's messages are the process's.
-int run_in_terminal(const tool::Definition& definition, int argc, char** argv);
+/// `tools`: those that the user may call.
+int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
+                    const std::vector<const tool::Definition*>& tools = {});
 
 /// Hands words as they stand on a command line to a call's arguments. \throws UsageError.
 void give_words(tool::Call& call, const std::vector<std::string>& words);

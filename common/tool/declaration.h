@@ -47,7 +47,8 @@ class Declaration {
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
     bool has_source() const { return m_has_source; }
     bool has_destination() const { return m_has_destination; }
-    bool computes() const { return m_computes; } ///< Builder::computes_dst()
+    bool computes() const { return m_computes; }         ///< Builder::computes_dst()
+    bool looks_around() const { return m_looks_around; } ///< Builder::looks_around()
 
   private:
     friend class Builder;
@@ -64,7 +65,8 @@ class Declaration {
     std::shared_ptr<void> m_settings;         ///< the tool's own
     std::shared_ptr<CommonOptions> m_options; ///< the shared ones
     std::shared_ptr<SharedTexts> m_texts;     ///< those that Call::finish() reads
-    bool m_has_source = false, m_has_destination = false, m_has_compute = false, m_computes = false;
+    bool m_has_source = false, m_has_destination = false, m_has_compute = false, m_computes = false,
+         m_looks_around = false;
 };
 
 /// Makes a Declaration: what a definition's declare() gets.
@@ -116,6 +118,8 @@ class Builder {
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
     void computes_dst() { m_made.m_computes = true; }
+    /// What the tool makes of a pixel depends on the pixels around it.
+    void looks_around() { m_made.m_looks_around = true; }
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
     /// computes on the CPU alone has no -device and no -device-memory.
     void add_compute(bool device = true);

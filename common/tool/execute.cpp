@@ -111,6 +111,11 @@ void Host::give_words(Call& call, const std::vector<std::string>&) {
                 ")");
 }
 
+const std::vector<const Definition*>& Host::tools() const {
+    static const std::vector<const Definition*> unknown;
+    return unknown;
+}
+
 namespace {
 
 /// The host of a run, as one of its steps has it.
@@ -131,6 +136,7 @@ class StepHost final : public Host {
     void limit_cache(uint64_t bytes) override { m_run.host.limit_cache(bytes); }
     std::vector<std::string> library_failures() const override { return {}; } // those of the run
     void committed() override {}
+    const std::vector<const Definition*>& tools() const override { return m_run.host.tools(); }
     void end() override {}
 
   private:

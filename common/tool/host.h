@@ -14,6 +14,7 @@ namespace hsi::tool {
 
 class Call;
 struct CommonOptions;
+struct Definition;
 
 class Host {
   public:
@@ -43,6 +44,8 @@ class Host {
     /// Hands `words`, as the host's users write them, to a call that is a step of the run. \throws
     /// UsageError.
     virtual void give_words(Call& call, const std::vector<std::string>& words);
+    /// All tools that the host's users may call, where it knows them.
+    virtual const std::vector<const Definition*>& tools() const;
     /// The run is over, however it went; called once after begin().
     virtual void end() = 0;
 };

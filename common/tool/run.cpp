@@ -408,6 +408,7 @@ Run::Run(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 Run::~Run() = default;
 
 const std::string& Run::tool() const { return m->tool; }
+const std::vector<const Definition*>& Run::tools() const { return m->host.tools(); }
 const CommonOptions& Run::options() const { return m->options; }
 Json& Run::report() { return m->assumes ? m->assumed : m->report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }

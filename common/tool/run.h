@@ -20,6 +20,8 @@
 
 namespace hsi::tool {
 
+struct Definition;
+
 /// Which pixels count in what a tool learns of a scene: -mask, -mask-exclude, -mask-output.
 struct MaskOptions {
     std::string only, without; ///< files; empty: not given
@@ -60,6 +62,8 @@ class Run {
     ~Run();
     const CommonOptions& options() const;
     const std::string& tool() const; ///< "gdal_hsi_spp"
+    /// Host::tools()
+    const std::vector<const Definition*>& tools() const;
 
     /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
     /// With -mask-output the source has no values outside of it (RasterSource::has_mask()).

@@ -280,6 +280,7 @@ class GdalHost final : public tool::Host {
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
         host::give_words(call, words);
     }
+    const std::vector<const tool::Definition*>& tools() const override { return tools::catalogue(); }
     void end() override { m_warn = nullptr; }
 
     /// The run, to its end, on a thread of its own.
