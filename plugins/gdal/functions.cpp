@@ -9,6 +9,7 @@
 #include "features/features.h"
 #include "gdal/device.h"
 #include "gdal/lanes.h"
+#include "indices/indices.h"
 #include "math/continuum.h"
 #include "pca/pca.h"
 #include "raster/packed_text.h"
@@ -224,11 +225,17 @@ Function parse_resample(const Arguments& a, int bands) {
 }
 
 /// A band of gdal_hsi_features.
-Function parse_continuum(const Arguments& a, int bands) {
-    const auto nm = a.numbers("wavelengths");
-    if (nm.size() != static_cast<size_t>(bands))
-        a.refuse("the argument 'wavelengths' has " + counted(nm.size(), "value") + " for " +
+/// The argument's numbers, one a source.
+std::vector<double> source_numbers(const Arguments& a, const char* name, int bands) {
+    auto list = a.numbers(name);
+    if (list.size() != static_cast<size_t>(bands))
+        a.refuse("the argument '" + std::string(name) + "' has " + counted(list.size(), "value") + " for " +
                  counted(static_cast<size_t>(bands), "source"));
+    return list;
+}
+
+Function parse_continuum(const Arguments& a, int bands) {
+    const auto nm = source_numbers(a, "wavelengths", bands);
     std::vector<std::vector<double>> ends;
     if (a.has("ranges")) ends = a.lists("ranges");
     if (ends.empty()) ends.push_back({-HUGE_VAL, HUGE_VAL});
@@ -265,6 +272,23 @@ Function parse_continuum(const Arguments& a, int bands) {
     f.pixel_cost = 16.0 * bands;
     f.operation = features::make_features(bands, std::move(ranges),
                                           removed ? features::Output::removed : features::Output::features);
+    return f;
+}
+
+Function parse_index(const Arguments& a, int bands) {
+    indices::Bands known;
+    if (a.has("wavelengths")) known.wavelengths = source_numbers(a, "wavelengths", bands);
+    if (a.has("scale")) known.scale = source_numbers(a, "scale", bands);
+    if (a.has("offset")) known.offset = source_numbers(a, "offset", bands);
+    const std::string expression = a.text("expr");
+    Function f;
+    try {
+        f.operation = indices::make_indices(bands, {expression}, std::move(known));
+    } catch (const Error& e) {
+        a.refuse(std::string("the argument 'expr': ") + e.what(), e.advice());
+    }
+    f.pixel_cost = 2.0 * static_cast<double>(expression.size());
+    f.bytes = static_cast<size_t>(bands) * 3 * sizeof(double);
     return f;
 }
 
@@ -565,6 +589,12 @@ const std::vector<Definition>& definitions() {
                           HSI_ARGUMENT("output", "removed, depth, position, width, area or asymmetry")
                               HSI_ARGUMENT("band", "removed: the source, else the range, from 1") HSI_FRAME),
          parse_continuum},
+        {"hsi_index", "a spectral index: an expression over the spectrum",
+         HSI_LIST(HSI_ARGUMENT("expr", "the expression; b1 is the first source, r800 the one nearest 800 nm")
+                      HSI_ARGUMENT("wavelengths", "of the sources, in nanometres")
+                          HSI_ARGUMENT("scale", "a factor a source; 1 by default")
+                              HSI_ARGUMENT("offset", "added behind the factor; 0 by default") HSI_FRAME),
+         parse_index},
         {"hsi_unmix", "abundance of one of several endmembers, or the error of all",
          HSI_LIST(HSI_ARGUMENT("endmembers", "spectra, a value a source, separated by semicolons")
                       HSI_LIBRARY HSI_ARGUMENT("method", "fcls, ucls, nnls or scls") HSI_ARGUMENT(

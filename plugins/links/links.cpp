@@ -73,6 +73,16 @@ class Settings {
     size_t length(const char* key, double least, double most) const {
         return length(at(key), key, least, most);
     }
+    /// At most so many, one at least.
+    std::vector<std::string> texts(const char* key, double most) const {
+        std::vector<std::string> all;
+        all.reserve(length(key, 1, most));
+        for (const Json& one : at(key)) {
+            if (!one.is_string()) fail(std::string("an entry of '") + key + "' is not a text");
+            all.push_back(one.get<std::string>());
+        }
+        return all;
+    }
     std::vector<double> numbers(const char* key, size_t count, const Span& span = {}) const {
         return numbers<double>(at(key), key, count, span);
     }
@@ -397,16 +407,29 @@ Make read_features(const Settings& s) {
     };
 }
 
+Make read_indices(const Settings& s) {
+    s.same_bands("inputs");
+    const auto expressions = s.texts("expressions", most_bands);
+    indices::Bands bands;
+    // Negative: unknown. JSON has no NaN.
+    bands.wavelengths = s.band_numbers("wavelengths", {-1, 1e9});
+    bands.scale = s.band_numbers("scale");
+    bands.offset = s.band_numbers("offset");
+    return [inputs = s.scene.bands, expressions, bands] {
+        return Made(indices::make_indices(inputs, expressions, bands));
+    };
+}
+
 struct Kind {
     const char* name;
     Make (*read)(const Settings& settings);
 };
 
-constexpr Kind kinds[] = {{"spp", read_displacement}, {"transform", read_transform},
-                          {"unmix", read_unmixing},   {"detect", read_detection},
-                          {"svm", read_svm},          {"mlr", read_mlr},
-                          {"nearest", read_nearest},  {"resample", read_resampling},
-                          {"features", read_features}};
+constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transform},
+                          {"unmix", read_unmixing},    {"detect", read_detection},
+                          {"svm", read_svm},           {"mlr", read_mlr},
+                          {"nearest", read_nearest},   {"resample", read_resampling},
+                          {"features", read_features}, {"index", read_indices}};
 
 } // namespace
 
@@ -480,6 +503,22 @@ Link feature_bands(int inputs, const std::vector<features::Range>& ranges, featu
     const auto* const found = std::find_if(std::begin(feature_outputs), std::end(feature_outputs),
                                            [&](const auto& one) { return one.second == output; });
     return {"features", {{"inputs", inputs}, {"ranges", std::move(all)}, {"output", found->first}}};
+}
+
+Link index_bands(int inputs, const std::vector<std::string>& expressions, const indices::Bands& bands) {
+    const auto count = static_cast<size_t>(inputs);
+    auto nm = bands.wavelengths, scale = bands.scale, offset = bands.offset;
+    nm.resize(count, -1);
+    scale.resize(count, 1);
+    offset.resize(count, 0);
+    for (double& v : nm)
+        if (!(v > 0)) v = -1;
+    return {"index",
+            {{"inputs", inputs},
+             {"expressions", expressions},
+             {"wavelengths", nm},
+             {"scale", scale},
+             {"offset", offset}}};
 }
 
 } // namespace hsi::links

@@ -7,6 +7,7 @@
 #include "atdca/atdca.h"
 #include "detect/pixel/pixel.h"
 #include "features/features.h"
+#include "indices/indices.h"
 #include "pca/pca.h"
 #include "resample/resample.h"
 #include "sahic/sahic.h"
@@ -43,5 +44,8 @@ stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, doub
 stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& bands);
 /// features::make_features()
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
+/// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
+stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
+                         const indices::Bands& bands);
 
 } // namespace hsi::links

@@ -186,6 +186,13 @@ def is_hidden(argument):
     return argument["shared"] and argument["name"] in ("q", "ranks")
 
 
+def of_form(arguments):
+    """A form has every src and dst. A call that does without them, gdal_hsi_index -list, is for the terminal."""
+    if all(a["required"] for a in arguments if a["role"] == "destination"):
+        return arguments
+    return [{**a, "required": a["required"] or a["positional"]} for a in arguments if a["name"] not in ("list", "json")]
+
+
 def parameters_of(arguments):
     """The form: scenes and files without a name first, then options, then what comes out."""
     labels = next((a["name"] for a in arguments if a["role"] == "input" and a.get("content") == "labels"
@@ -250,7 +257,7 @@ def tools_of(usage):
     """All tools of `gdal_hsi --json-usage`, by name."""
     made = {}
     for tool in usage["tools"]:
-        parameters = parameters_of(tool["arguments"])
+        parameters = parameters_of(of_form(tool["arguments"]))
         made[tool["name"]] = Tool(
             name=tool["name"], title=tool["title"], description=tool["description"],
             group=group_of(tool["arguments"]),

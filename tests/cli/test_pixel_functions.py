@@ -422,6 +422,11 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 2"}, ["range 1", "2 sources", "needs 3"]),
     ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 8"}, ["no range"]),
     ("hsi_continuum", {"wavelengths": ONE, "output": "slope"}, ["'output'", "asymmetry"]),
+    ("hsi_index", {}, ["'expr'", "missing"]),
+    ("hsi_index", {"expr": "b1+*2"}, ["'expr'", "column 4"]),
+    ("hsi_index", {"expr": "b13"}, ["'b13' has not enough bands"]),
+    ("hsi_index", {"expr": "r800"}, ["'r800' has not enough bands"]),
+    ("hsi_index", {"expr": "b1", "scale": "1 2"}, ["'scale'", "2 values", "12 sources"]),
     ("hsi_unmix", {}, ["'endmembers'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE}, ["'band'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE, "band": "3"}, ["'band'", "2"]),
@@ -618,6 +623,8 @@ def expected(name, folder):
     if name == "hsi_continuum":
         hull = np.maximum(x[0] + (x[3] - x[0]) / 3, np.maximum(x[1], x[0] + (x[2] - x[0]) / 2))
         return x[1] / hull
+    if name == "hsi_index":
+        return (x[3] - x[0]) / (x[3] + x[:3].mean(0))
     if name == "hsi_resample":
         return np.tensordot([0, 0.25, 0.75, 0], x, 1)
     if name == "hsi_unmix":
@@ -643,7 +650,7 @@ def expected(name, folder):
 def test_every_function_has_an_example():
     names = {name.split("-")[0] for name, _ in EXAMPLES}
     assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr",
-                     "hsi_unmix", "hsi_sam", "hsi_match", "hsi_resample", "hsi_continuum"}
+                     "hsi_unmix", "hsi_sam", "hsi_match", "hsi_resample", "hsi_continuum", "hsi_index"}
 
 
 @pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])

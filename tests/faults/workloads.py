@@ -135,6 +135,8 @@ JOBS = [
         {"deviation": "deviation.tif", "dst": "o.tif", "report": "run.json"}, SCENE + ("library.sli", "library.hdr", "classes.csv")),
     Job("resample", "gdal_hsi_resample", ("-bands", "bands.csv", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("bands.csv",), devices=False),
+    Job("index", "gdal_hsi_index", ("-expr", "r530/r600", REPORT, "s.img", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("features", "gdal_hsi_features", ("-range", "440-660nm", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE),
     Job("detect_columns", "gdal_hsi_detect",

@@ -240,6 +240,9 @@ TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
          document(links::nearest_target({{1, 2, 3, 4, 5}, {5, 3, 1, 4, 2}}, 90), 1, bands, "Byte"));
     walk("resample", document(links::resampling(bands, resampled), 2));
     walk("features", document(links::feature_bands(bands, ranges, features::Output::features), 5));
+    walk("index", document(links::index_bands(bands, {"b1/b2", "edge(r[400:800])"},
+                                              {{400, 500, 600, 700, 800}, {}, {}, {}, {}}),
+                           2));
     walk("removed", document(links::feature_bands(bands, ranges, features::Output::removed), bands));
 }
 

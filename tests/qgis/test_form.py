@@ -85,6 +85,12 @@ def test_masks_of_the_tools():
     assert tools["pca"].parameter("mask_output").kind == "flag" and tools["vd"].parameter("mask_output") is None
 
 
+def test_a_form_needs_src_and_dst_where_the_terminal_does_not():
+    src, dst = ({**one, "required": False} for one in (SRC, DST))
+    tool = tool_of(src, dst, argument("list", type="flag", values=0), argument("json", type="flag", values=0), argument("name"))
+    assert [(p.name, p.optional) for p in tool.parameters] == [("src", False), ("name", True), ("dst", False)]
+
+
 def test_names_differ_for_qgis_too():
     names = [p.name for p in tool_of(argument("c"), argument("C"), argument("a-b"), argument("a_b")).parameters]
     assert names == ["c", "C_", "a_b", "a_b_"]
@@ -427,7 +433,8 @@ def test_every_argument_of_every_tool_is_in_its_form(suite):
         made = suite[tool["name"]]
         # "Compute when looked at" is the form's own: -of HSI in one tick.
         names = [p.argument["name"] for p in made.parameters if p.argument["name"] != "computed"]
-        assert sorted(names) == sorted(a["name"] for a in tool["arguments"] if a["name"] not in ("q", "ranks"))
+        hidden = ("q", "ranks", "list", "json") if tool["name"] == "index" else ("q", "ranks")  # -list has no dst
+        assert sorted(names) == sorted(a["name"] for a in tool["arguments"] if a["name"] not in hidden)
         assert len({p.name.lower() for p in made.parameters}) == len(made.parameters)
         for p in made.parameters:
             assert 3 <= len(p.label) <= 110 and p.label.count("(") == p.label.count(")"), p.label

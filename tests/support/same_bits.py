@@ -53,6 +53,8 @@ RUNS = [
     ("cluster", "-k 5 -distance angle scene.dat angle.dat", "angle.dat"),
     ("compare", "-json -metric nrmse,maxsde,sad,rmse,maxabs,ssim -map apart.dat scene.dat spp.dat", "apart.dat -"),
     ("features", "-range 450-1300nm scene.dat features.dat", "features.dat"),
+    ("index", "-tolerance 30 -expr (r500-r900)/sqrt(r1000) -expr edge(r[500:1200]) -expr ln(r700)+tanh(b5)^1.5 scene.dat index.dat",
+     "index.dat"),
     ("resample", "-bands bands.csv scene.dat resampled.dat", "resampled.dat"),
     ("spectra", "scene.dat truth.dat spectra.csv", "spectra.csv"),
     ("sample", "-n 12 -seed 1 truth.dat train.dat test.dat", "train.dat test.dat"),

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Expressions over the spectrum of a pixel: "(r800-r670)/(r800+r670)", "edge(r[680:750])".
+//
+// Loosest first:  || ; && ; < <= > >= == != ; + - ; * / ; unary + - ; ^ or **, which groups from the right,
+// so that -a^2 is -(a^2). Comparisons and logic give 1 or 0. All values are doubles, and NaN is nodata: every
+// operation with a nodata operand gives nodata, except `if`, which looks at the chosen branch alone. Division
+// by 0, logarithms of values <= 0, roots of negative values and results beyond Float32 are nodata at once.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hsi::indices {
+
+/// What an expression reads of a pixel.
+struct Operand {
+    enum class Of {
+        wavelength, ///< the value at `from`
+        band,       ///< the value of band number `from`
+        mean,       ///< this and all others: of the bands from `from` to `to`, ends included
+        sum,
+        least,
+        greatest,
+        deviation,
+        slope,
+        area,
+        edge,
+        least_at,
+        greatest_at,
+    };
+    Of of = Of::wavelength;
+    double from = 0, to = 0; ///< nm, or a number of a band counted from 1
+    std::string text;        ///< as it is written
+    bool is_range() const { return of > Of::band; }
+};
+
+/// Pixels that are computed at once.
+inline constexpr size_t block = 128;
+
+class Expression {
+  public:
+    /// \throws UsageError with the text and the column of the mistake, counted from 1.
+    explicit Expression(std::string text);
+    const std::string& text() const { return m_text; }
+    /// Each once.
+    const std::vector<Operand>& operands() const { return m_operands; }
+    /// Rows of `block` values that evaluate() works in.
+    size_t depth() const { return m_depth; }
+    /// values: a row of `block` for every operand. The result is the first row of `stack`.
+    void evaluate(const double* values, double* stack) const;
+    /// The text with each operand replaced by what `name` says of its index.
+    std::string with_operands(const std::function<std::string(size_t)>& name) const;
+
+  private:
+    friend class Parser;
+    enum class Act {
+        number,
+        operand, // no argument
+        minus,
+        absolute,
+        root,
+        exponential,
+        logarithm,
+        logarithm10,
+        hyperbolic,
+        add,
+        subtract,
+        multiply,
+        divide,
+        power,
+        less,
+        less_equal,
+        more,
+        more_equal,
+        equal,
+        unequal,
+        both,
+        either,
+        smaller,
+        larger,
+        choose, // three arguments
+    };
+    struct Step {
+        Act act;
+        double number = 0;
+        size_t operand = 0;
+    };
+    struct Place {
+        size_t at, length, operand;
+    };
+    std::string m_text;
+    std::vector<Operand> m_operands;
+    std::vector<Place> m_places; ///< of operands in the text, rising
+    std::vector<Step> m_steps;   ///< in the order of a stack
+    size_t m_depth = 0;
+};
+
+} // namespace hsi::indices
