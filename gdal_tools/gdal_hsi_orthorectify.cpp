@@ -137,7 +137,7 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     if (kept) {
         Reading reading;
         run.add_pass(stream::run_pass(*pixels, reading, {}, run.pass("reading", 0.4)));
-        tool::Run::seal(*pixels);
+        tool::seal(*pixels);
     }
     const auto grid = raster::orthorectified(read, pixels, table);
     auto pass = run.pass("orthorectification", kept ? 0.6 : 1);

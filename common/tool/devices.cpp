@@ -5,6 +5,7 @@
 #include "parallel/ranks.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
+#include "tool/run_impl.h"
 
 #include <algorithm>
 
@@ -40,9 +41,41 @@ void take_own_device(DeviceChoice& choice) {
 
 namespace {
 
+/// The links of all chains that have been opened so far compute where the tool does, told in the report and
+/// by -dry-run. No devices: nothing changes. Where they cannot and a GPU was not asked for by name, they stay
+/// on the CPU, with a warning.
+void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
+    auto& state = RunAccess::state(run);
+    if (devices.empty()) return;
+    for (const auto& source : state.watched) {
+        if (source->chain().empty()) continue;
+        try {
+            source->compute_links_on(devices);
+        } catch (const Error& e) {
+            if (state.options.device.kind == DeviceChoice::Kind::cuda || parallel::ranks().several()) throw;
+            run.warn(std::string(e.what()) + "; links compute on the CPU");
+        }
+    }
+    if (!state.entries.source.is_object() || !state.entries.source.contains("chain")) return;
+    const auto first = std::find_if(state.watched.begin(), state.watched.end(), [&](const auto& one) {
+        return state.entries.source["path"] == one->path();
+    });
+    if (first == state.watched.end()) return;
+    const auto chain = (*first)->chain();
+    std::string names;
+    Json& links = state.entries.source["chain"]["links"];
+    for (size_t k = 0; k < chain.size() && k < links.size(); ++k) {
+        links[k]["device"] = chain[k].on_devices ? describe_devices(run, devices, "") : "CPU";
+        links[k]["kept"] = chain[k].kept.empty() ? Json() : Json(chain[k].kept);
+        if (chain[k].on_devices) names += (names.empty() ? "" : ", ") + chain[k].operation;
+    }
+    if (!names.empty() && state.options.dry_run)
+        run.print("Links on " + describe_devices(run, devices, "") + ": " + names);
+}
+
 /// What the links of the run's chains compute in each pass, roughly.
-void add_links(const Run& run, Work& work) {
-    for (const auto& source : run.sources()) {
+void add_links(Run& run, Work& work) {
+    for (const auto& source : RunAccess::state(run).watched) {
         const auto chain = source->chain();
         const auto bytes = static_cast<double>(source->shape().float_bytes());
         const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
@@ -55,11 +88,11 @@ void add_links(const Run& run, Work& work) {
 
 /// Several passes over an array in host memory have it on the device. In a single one copies there, kernels
 /// and copies back go side by side, tile by tile.
-void keep_arrays_on(const Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
+void keep_arrays_on(Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
     const CommonOptions& options = run.options();
     if (devices.size() != 1 || options.device_memory > 0 || options.dry_run || parallel::ranks().several())
         return;
-    for (const auto& source : run.sources()) {
+    for (const auto& source : RunAccess::state(run).watched) {
         const auto bytes = static_cast<double>(source->shape().float_bytes());
         if (work.cpu_reads >= 2 * bytes) source->keep_on(devices.front(), options.threads);
     }
@@ -69,8 +102,9 @@ void keep_arrays_on(const Run& run, const std::vector<CudaDevice>& devices, cons
 
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work, size_t most) {
     add_links(run, work);
-    work.cpu_decoding = run.decoding_cost() * work.cpu_reads;
-    work.device_decoding = run.decoding_cost() * work.device_reads;
+    const double decoding = RunAccess::state(run).decoding;
+    work.cpu_decoding = decoding * work.cpu_reads;
+    work.device_decoding = decoding * work.device_reads;
     work.encoding = coding_cost(raster::RasterSink::compression(run.options().destination)).encode *
                     (work.writes + work.writes_after);
     const auto& choice = run.options().device;
@@ -95,7 +129,7 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, W
         run.warn("this tool computes on one device: CUDA " + std::to_string(devices.front().ordinal));
         devices.resize(most);
     }
-    run.compute_links_on(devices);
+    compute_links_on(run, devices);
     keep_arrays_on(run, devices, work);
     return devices;
 }

@@ -122,9 +122,9 @@ namespace {
 class StepHost final : public Host {
   public:
     StepHost(RunAccess::State& run, std::string title, double share)
-        : m_run(run), m_title(std::move(title)), m_from(run.share_done),
+        : m_run(run), m_title(std::move(title)), m_from(run.bar.share_done),
           m_share(std::min(share, 1 - m_from)) {
-        run.share_done += m_share;
+        run.bar.share_done += m_share;
     }
     void begin(const CommonOptions&, Warn) override {}
     void progress(double done) override { m_run.progress(m_from + m_share * done); }
@@ -194,7 +194,7 @@ bool run_step(Run& run, Call& call, const std::string& title, const std::string&
     state.agreed = whole.agreed;
     state.overwrite = call.given("overwrite");
     state.options = options;
-    state.own_options = own_options(call);
+    state.entries.own_options = own_options(call);
     const auto step = RunAccess::make(std::move(made));
     bool done = false;
     try {
@@ -275,7 +275,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.files = files;
         state.overwrite = call.given("overwrite");
         state.options = options;
-        state.own_options = own_options(call);
+        state.entries.own_options = own_options(call);
         run = RunAccess::make(std::move(made));
         files->set_listeners([&run](const std::string& text) { run->warn(text); },
                              [&run](const std::string& text) { run->note(text); });
@@ -312,7 +312,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         complete([&] { call.work(*run); });
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
         Outcome done;
-        done.report = state.report;
+        done.report = state.entries.report;
         state.finish();
         state.agree_on_files();
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
@@ -330,7 +330,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
         if (run) {
-            failure.report = RunAccess::state(*run).report;
+            failure.report = RunAccess::state(*run).entries.report;
             RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
         }
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "tool/run_impl.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -120,7 +121,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
         run.warn("the header of '" + source.path() + "' did not tell " + joined(late, ", ") +
                  " when the run began, and its results do not: run it again without -follow for them");
     auto whole = source.grown_to(done);
-    run.source_has_grown(whole);
+    RunAccess::state(run).source_has_grown(whole);
     run.note(counted(done, "line") + " of " + source.path());
     return whole;
 }

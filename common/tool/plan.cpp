@@ -35,7 +35,7 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
     run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers" +
               (device > 0 ? ", " + format_byte_size(device) + " on the device" : "") +
               (written > 0 ? ", writes about " + format_byte_size(written) : ""));
-    Json& report = RunAccess::state(run).report["plan"];
+    Json& report = RunAccess::state(run).entries.report["plan"];
     report[pass.name] = {{"tiles", plan.size()},
                          {"tile_samples", plan.max_core_samples()},
                          {"tile_lines", plan.max_core_lines()},
@@ -54,7 +54,7 @@ bool add_to_plan(Run& run, const std::string& text) {
 void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t value,
                  const std::string& text) {
     if (!add_to_plan(run, text)) return;
-    RunAccess::state(run).report["plan"][pass][key] = value;
+    RunAccess::state(run).entries.report["plan"][pass][key] = value;
 }
 
 void begin_virtual(Run& run, const raster::OutputOptions& options) {

@@ -220,9 +220,7 @@ std::string coarse_text(const std::vector<raster::RasterSource::CoarseBand>& coa
 // -------------------------------------------------------------------------------------------------------
 
 void Run::Impl::start() {
-    begin = std::chrono::steady_clock::now();
-    coding = codec_time();
-    started = utc_now();
+    started = {std::chrono::steady_clock::now(), codec_time(), utc_now()};
     memory = MemoryPlan(options.memory, options.threads);
     set_cache();
 }
@@ -232,9 +230,9 @@ void Run::Impl::set_cache() { host.limit_cache(memory.cache()); }
 void Run::Impl::progress(double done) {
     if (options.quiet || options.dry_run) return;
     const std::lock_guard lock(mutex);
-    bar_position =
-        done > 1 - 1e-9 ? 1.0 : std::max(done, bar_position); // shares that were added up are rarely 1
-    host.progress(bar_position);
+    bar.position =
+        done > 1 - 1e-9 ? 1.0 : std::max(done, bar.position); // shares that were added up are rarely 1
+    host.progress(bar.position);
 }
 
 void Run::Impl::warn(const std::string& words) {
@@ -279,30 +277,30 @@ void Run::Impl::finish() {
     for (const auto& file : watched)
         file->check_unchanged();
     warn_of_overflow(true);
-    if (bar_position > 0 && bar_position < 1) progress(1.0);
+    if (bar.position > 0 && bar.position < 1) progress(1.0);
     host.check_printed();
 }
 
 Json Run::Impl::record(const Outcome* failure) {
-    Json root = report;
+    Json root = entries.report;
     root["tool"] = tool;
     root["version"] = project_version();
     root["gdal"] = GDALVersionInfo("RELEASE_NAME");
     root["command"] = command;
-    root["started"] = started;
+    root["started"] = started.utc;
     root["options"] = describe(options);
-    root["options"].update(own_options);
+    root["options"].update(entries.own_options);
     if (!root.contains("device")) root["device"] = nullptr;
     root["simd"] = math::simd_target();
     if (parallel::ranks().job_size() > 1) root["ranks"] = parallel::ranks().job_size();
-    root["source"] = source;
+    root["source"] = entries.source;
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
     stream::PassReport total;
     // Outputs are completed after the last pass, too.
     const CodecTime coded = codec_time();
-    double decode_seconds = coded.decoding - coding.decoding,
-           encode_seconds = coded.encoding - coding.encoding;
+    double decode_seconds = coded.decoding - started.coding.decoding,
+           encode_seconds = coded.encoding - started.coding.encoding;
     for (const auto& pass : passes) {
         list.push_back(describe(pass));
         total.add(pass);
@@ -325,7 +323,7 @@ Json Run::Impl::record(const Outcome* failure) {
                           {"decode_seconds", decode_seconds},
                           {"encode_seconds", encode_seconds}};
     root["block_cache_bytes"] = memory.cache();
-    root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started.time).count();
     root["peak_resident_bytes"] = peak_resident();
     {
         const std::lock_guard lock(mutex);
@@ -410,10 +408,9 @@ Run::~Run() = default;
 const std::string& Run::tool() const { return m->tool; }
 const std::vector<const Definition*>& Run::tools() const { return m->host.tools(); }
 const CommonOptions& Run::options() const { return m->options; }
-Json& Run::report() { return m->assumes ? m->assumed : m->report; }
+Json& Run::report() { return m->assumes ? m->entries.assumed : m->entries.report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
-double Run::decoding_cost() const { return m->decoding; }
 void Run::warn(const std::string& text) {
     if (!m->assumes) m->warn(text);
 }
@@ -446,9 +443,9 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     // quarter.
     reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));
     m->memory.hold(source->take_memory(quarter(m->options.memory), m->options.threads));
-    if (m->source.is_null()) {
+    if (m->entries.source.is_null()) {
         const auto shape = source->shape();
-        m->source = Json{
+        m->entries.source = Json{
             {"path", source->path()},
             {"driver", source->driver()},
             {"product", source->product().empty() ? Json() : Json(source->product())},
@@ -478,7 +475,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
                              {"halo", link.halo},
                              {"kept", link.kept.empty() ? Json() : Json(link.kept)}});
         }
-        m->source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
+        m->entries.source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
         if (m->options.dry_run) print(text);
     }
     if (!m->options.mask.given()) return source;
@@ -558,11 +555,11 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
     if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);
 }
 
-void Run::source_has_grown(const std::shared_ptr<raster::RasterSource>& source) {
-    for (auto& file : m->watched)
+void Run::Impl::source_has_grown(const std::shared_ptr<raster::RasterSource>& source) {
+    for (auto& file : watched)
         if (file->path() == source->path()) file = source;
-    if (!m->source.is_null() && m->source["path"] == source->path())
-        m->source["lines"] = source->shape().lines;
+    if (!entries.source.is_null() && entries.source["path"] == source->path())
+        entries.source["lines"] = source->shape().lines;
 }
 
 void Run::reserve_cache(uint64_t bytes) {
@@ -605,36 +602,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     return kept;
 }
 
-const std::vector<std::shared_ptr<raster::RasterSource>>& Run::sources() const { return m->watched; }
-
-void Run::compute_links_on(const std::vector<CudaDevice>& devices) {
-    if (devices.empty()) return;
-    for (const auto& source : m->watched) {
-        if (source->chain().empty()) continue;
-        try {
-            source->compute_links_on(devices);
-        } catch (const Error& e) {
-            if (m->options.device.kind == DeviceChoice::Kind::cuda || parallel::ranks().several()) throw;
-            warn(std::string(e.what()) + "; links compute on the CPU");
-        }
-    }
-    if (!m->source.is_object() || !m->source.contains("chain")) return;
-    const auto first = std::find_if(m->watched.begin(), m->watched.end(),
-                                    [&](const auto& one) { return m->source["path"] == one->path(); });
-    if (first == m->watched.end()) return;
-    const auto chain = (*first)->chain();
-    std::string names;
-    Json& links = m->source["chain"]["links"];
-    for (size_t k = 0; k < chain.size() && k < links.size(); ++k) {
-        links[k]["device"] = chain[k].on_devices ? describe_devices(*this, devices, "") : "CPU";
-        links[k]["kept"] = chain[k].kept.empty() ? Json() : Json(chain[k].kept);
-        if (chain[k].on_devices) names += (names.empty() ? "" : ", ") + chain[k].operation;
-    }
-    if (!names.empty() && m->options.dry_run)
-        print("Links on " + describe_devices(*this, devices, "") + ": " + names);
-}
-
-void Run::seal(stream::CubeSource& source) {
+void seal(stream::CubeSource& source) {
     if (auto* kept = dynamic_cast<stream::ResidentSource*>(&source)) kept->seal();
 }
 
@@ -655,9 +623,9 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.cancel = &m->host.cancel();
     if (m->options.dry_run)
         pass.ranks = m->options.ranks > 0 ? m->options.ranks : parallel::ranks().job_size();
-    const double from = m->share_done;
+    const double from = m->bar.share_done;
     share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
-    m->share_done += share;
+    m->bar.share_done += share;
     pass.progress = [state = m.get(), from, share](double done) { state->progress(from + share * done); };
     return pass;
 }

@@ -81,9 +81,6 @@ class Run {
     /// does it for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
-    /// A scene that was followed is `source` from now on, for the report and for what watch_source() tells at
-    /// the end.
-    void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.
@@ -93,14 +90,6 @@ class Run {
     /// pass needs `beside` it. Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
-    /// The sources that have been opened so far, a file each.
-    const std::vector<std::shared_ptr<raster::RasterSource>>& sources() const;
-    /// The links of all chains that have been opened so far compute where the tool does, told in the report
-    /// and by -dry-run. No devices: nothing changes. Where they cannot and a GPU was not asked for by name,
-    /// they stay on the CPU, with a warning.
-    void compute_links_on(const std::vector<CudaDevice>& devices);
-    /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
-    static void seal(stream::CubeSource& source);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
@@ -127,9 +116,6 @@ class Run {
     /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
-    /// Seconds of a core to undo the compression of src, for each byte of its floats; 0: it has none, or src
-    /// is not open.
-    double decoding_cost() const;
     Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
     /// The ranks that share the run, this process among them: sums over all of them, what the root does for
@@ -142,6 +128,9 @@ class Run {
     explicit Run(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> m;
 };
+
+/// Ends the filling of what Run::keep_if_slow() returned; nothing to do for a source that is not kept.
+void seal(stream::CubeSource& source);
 
 /// What to throw when not a single pixel of the scene can be used, or with `masked` none that is in the mask.
 Error no_valid_pixel(const raster::RasterSource& source, bool masked);

@@ -28,16 +28,21 @@ struct Run::Impl {
     std::string command; ///< shell-quoted, for the report
     CommonOptions options;
     std::shared_ptr<raster::RunFiles> files; ///< what the run reads and writes
-    Json own_options = Json::object();       ///< the tool's own options, for the report
-    Json report = Json::object();            ///< the tool's entries
-    Json assumed;                            ///< what goes into no report: see `assumes`
+    /// What the report has of it.
+    struct {
+        Json own_options = Json::object(); ///< the tool's own options
+        Json report = Json::object();      ///< the tool's entries
+        Json assumed;                      ///< what goes into no report: see `assumes`
+        Json source;                       ///< facts of the first source
+    } entries;
     bool assumes = false; ///< -dry-run, behind a pass: results stand for those of the pixels
-    Json source;          ///< facts of the first source
     std::vector<stream::PassReport> passes;
-    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-    CodecTime coding;    ///< when the run began
+    struct {
+        std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+        CodecTime coding;
+        std::string utc; ///< ISO 8601
+    } started;
     double decoding = 0; ///< seconds of a core to decode a byte of src's floats
-    std::string started; ///< UTC, ISO 8601
     MemoryPlan memory;   ///< from start() on
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
@@ -49,13 +54,18 @@ struct Run::Impl {
 
     std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
     std::vector<std::string> warnings;
-    double share_done = 0; ///< of the bar, all passes begun so far
-    double bar_position = 0;
+    struct {
+        double share_done = 0; ///< all passes begun so far
+        double position = 0;
+    } bar;
 
     void start(); ///< clock, cache
     /// All ranks call it. Throws Error where files that the run reads, of which ranks have not spoken yet,
     /// are others for one of them.
     void agree_on_files();
+    /// A scene that was followed is `source` from now on, for the report and for what watch_source() tells at
+    /// the end.
+    void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     void set_cache();           ///< GDAL's block cache as `memory` has it
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);

@@ -87,7 +87,7 @@ bool Scene::scan_pass(const stream::CubeSource& cube, stream::Operation& operati
         m_minimum = watch.minimum();
         m_maximum = watch.maximum();
     }
-    Run::seal(*m_cube);
+    seal(*m_cube);
     return true;
 }
 
