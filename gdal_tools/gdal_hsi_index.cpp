@@ -10,6 +10,7 @@
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/scene.h"
 
@@ -465,43 +466,44 @@ void print_catalogue(tool::Run& run, const Settings& s) {
     if (s.json) run.print(OrderedJson{{"indices", all}}.dump(1));
 }
 
-void declare(tool::Call& call) {
+void declare(tool::Builder& args) {
     using indices::Choice;
-    auto& s = call.settings<Settings>();
-    call.add_source().required = false; // -list
-    call.add_destination("The indices, a band each: a raster, or of a library .csv").required = false;
-    call.computes_dst();
-    call.add_mask("the indices", true);
-    call.add_compute(false);
-    call.option(
+    auto& s = args.settings<Settings>();
+    args.add_source().required = false; // -list
+    args.add_destination("The indices, a band each: a raster, or of a library .csv").required = false;
+    args.computes_dst();
+    args.add_mask("the indices", true);
+    args.add_compute(false);
+    args.option(
             "name", s.names,
             "Indices of the catalogue, or a domain of it (vegetation, pigment ..), or all; of these what the "
             "scene has the bands for")
         .shown_as("NAME[,NAME]");
-    call.option(
+    args.option(
             "expr", s.expressions,
             "An expression over the spectrum, with a name: -expr 'ratio=r800/r670', mean(r[630:690]), b12")
         .shown_as("[NAME=]EXPR");
-    call.choice(
+    args.choice(
         "choice", s.choosing.choice, "What takes the place of a wavelength",
         {{"nearest", Choice::nearest, "the nearest good band within -tolerance"},
          {"linear", Choice::linear, "the line between the bands around it, at most 4 tolerances apart"},
          {"average", Choice::average, "the mean of the good bands within half of -width"},
          {"response", Choice::response, "a band with the FWHM -width, made as gdal_hsi_resample does"}});
-    call.option("tolerance", s.choosing.tolerance, "How far a band may be from the wavelength")
+    args.option("tolerance", s.choosing.tolerance, "How far a band may be from the wavelength")
         .from(0)
         .in_unit("nm");
-    call.option("width", s.choosing.width, "Width of -choice average and response").above(0).in_unit("nm");
-    call.option("scale", s.scale,
+    args.option("width", s.choosing.width, "Width of -choice average and response").above(0).in_unit("nm");
+    args.option("scale", s.scale,
                 "Factor that makes reflectance of the stored values; 0.0001 for percent times 100")
         .above(0)
         .shown_as("V")
         .defaults_to("scale and offset of the file");
-    call.flag("list", s.list, "Print the catalogue, with src also what the scene has the bands for");
-    call.flag("json", s.json, "Print -list as JSON");
+    args.flag("list", s.list, "Print the catalogue, with src also what the scene has the bands for");
+    args.flag("json", s.json, "Print -list as JSON");
     for (const char* const other : {"name", "expr", "scale", "mask", "mask-exclude"})
-        call.exclusive("list", other);
-    call.check([&s, &call](const tool::CommonOptions& o) {
+        args.exclusive("list", other);
+    args.check([&s](const tool::Call& call) {
+        const tool::CommonOptions& o = call.options();
         const Choice choice = s.choosing.choice;
         const bool near = choice == Choice::nearest || choice == Choice::linear;
         if (call.given("tolerance") && !near)
@@ -518,7 +520,7 @@ void declare(tool::Call& call) {
         if (o.destination.path.empty()) throw UsageError("dst is missing");
         if (o.mask.given()) tool::check_mask_use(o.mask, false, "gdal_hsi_index");
     });
-    call.body([&s](tool::Run& run) {
+    args.body([&s](tool::Run& run) {
         if (s.list) return print_catalogue(run, s);
         auto source = tools::open_scene_or_library(run);
         if (source.library) return run_library(run, s, *source.library);

@@ -14,7 +14,7 @@
 #include "stream/copy_operation.h"
 #include "stream/stacked_source.h"
 #include "tool/definition.h"
-#include "tool/memory_plan.h"
+#include "tool/devices.h"
 #include "tool/passes.h"
 
 #include <algorithm>

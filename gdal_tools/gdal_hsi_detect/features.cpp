@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "detect/fit/fit.h"
+#include "features/features.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
