@@ -487,6 +487,36 @@ void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
 RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 RasterSink::~RasterSink() = default;
 
+namespace {
+
+/// The kind of WKT without which the driver fails when it closes the file (ENVI) or ends the process (FITS);
+/// null: it needs none.
+const char* wkt_for(const Target& target) {
+    return is(target.driver, "ENVI")   ? "FORMAT=WKT1_ESRI"
+           : is(target.driver, "FITS") ? "FORMAT=WKT1_GDAL"
+                                       : nullptr;
+}
+
+/// What the format cannot hold of the scene's position is refused before anything is computed.
+void check_position(const Target& target, const RasterSource& like) {
+    const std::string name = "'" + like.path() + "'";
+    double gt[6];
+    if (is(target.driver, "ENVI") && like.geotransform(gt)) check_envi_geotransform(gt, name);
+    const auto& srs = like.metadata().srs;
+    const char* const format[] = {wkt_for(target), nullptr};
+    if (!srs || format[0] == nullptr) return;
+    const GdalErrors errors;
+    char* wkt = nullptr;
+    const bool good = srs->exportToWkt(&wkt, format) == OGRERR_NONE && !errors.any();
+    CPLFree(wkt);
+    if (!good)
+        throw Error(std::string(target.driver->GetDescription()) + " cannot hold the SRS of " + name + " ('" +
+                        like.srs_name() + "')",
+                    "Write a GTiff (-of GTiff), or warp the source first.");
+}
+
+} // namespace
+
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
     const Target target = check_all(options, spec);
     if (options.nodata || spec.nodata) // else create() knows what no value is
@@ -495,6 +525,7 @@ void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
 
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
     const Target target = check_all(options, spec);
+    check_position(target, like);
     check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &like.metadata(), target.type));
 }
 
@@ -509,6 +540,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
                        : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, like->metadata()))
                                        : std::optional<SceneMetadata>(like->metadata());
     const SceneMetadata nowhere;
+    if (like != nullptr) check_position(choose_target(options, spec, false), *like);
     impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
     impl->options = options;
     impl->spec = spec;
@@ -516,9 +548,6 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
         if (same_file(like->path(), options.path))
             throw UsageError("the destination '" + options.path + "' is the source");
         impl->scene = scene;
-        double gt[6];
-        if (is(impl->target.driver, "ENVI") && like->geotransform(gt))
-            check_envi_geotransform(gt, "'" + like->path() + "'");
         if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
             throw Error("internal: an output with the bands of its source has another number of them");
     }
