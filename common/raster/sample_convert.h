@@ -43,7 +43,7 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
 /// Returns the stored values that a nodata value stands for: the one rule of readers, labels and writers.
 /// Integers are nodata where they equal it. Real numbers are nodata where GDAL's mask bands say so
 /// (ARE_REAL_EQUAL in gdal_priv.h): where |v - nodata| < 2 * 2^-23 * |v + nodata|, computed in the file's
-/// type. So a nodata value may have as few as six or seven digits, in Float64 files as well. The sum
+/// type. So a nodata value may have as few as seven digits, in Float64 files as well. The sum
 /// overflows for values of more than half the type's range; then all values that make it overflow are nodata:
 /// -3.40282e+38 in a file of floats stands for everything below about -4e32. Inactive when no value of `type`
 /// can equal it (out of range, fractional for an integer type, NaN).

@@ -7,6 +7,7 @@
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/numbered_labels.h"
 #include "raster/metadata/envi_file.h"
+#include "raster/metadata/envi_map_info.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/sample_convert.h"
 
@@ -100,6 +101,10 @@ class RasterLabels final : public NumberedLabels {
         m_own.lines = m_dataset->GetRasterYSize();
         if (const std::string header = envi_header_of(*m_dataset); !header.empty())
             m_header = read_envi_header(header);
+        for (const std::string& list : m_header.unreadable())
+            m_notes.push_back("a list of the ENVI header of '" + m_path + "' is ignored: " + list);
+        for (const std::string& note : envi_map_info(m_header).notes)
+            m_notes.push_back("the ENVI header of '" + m_path + "': " + note);
         m_own.geotransform = geotransform_of(*m_dataset, m_header);
         m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
         // By way of nodata_of(): 64-bit types have a function of their own.

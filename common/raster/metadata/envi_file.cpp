@@ -8,6 +8,8 @@
 #include "raster/io/raw_file.h"
 #include "raster/io/whole_file.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/envi_map_info.h"
+#include "raster/metadata/esri_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/regular_file.h"
 
@@ -41,31 +43,25 @@ bool list_for_gdal(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// GDAL knows the datums of North America by one name, and takes WGS 84 for others.
-std::string datum_for_gdal(const std::string& name) {
-    std::string plain;
-    for (const char c : upper(name))
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) plain += c;
-    return plain == "NAD83" || plain == "NAD1983"   ? "North America 1983"
-           : plain == "NAD27" || plain == "NAD1927" ? "North America 1927"
-                                                    : name;
-}
-
 /// The fields in the manner that GDAL reads. Long ones last: it gives up at 10 MB.
 EnviHeader in_gdals_manner(const EnviHeader& header) {
     std::vector<EnviField> fields;
+    const EnviMapInfo map = envi_map_info(header);
+    if (!map.coordinate_system.empty())
+        fields.push_back({"coordinate system string", "{" + map.coordinate_system + "}"});
     for (const EnviField& f : header.fields()) {
+        const std::string key = envi_key(f.key);
+        if (key == "coordinate system string" && !map.coordinate_system.empty()) continue;
+        if (key == "map info" || key == "projection info") {
+            const auto& entries = key == "map info" ? map.entries : map.projection;
+            if (!entries.empty()) fields.push_back({key, envi_list_text(entries)});
+            continue;
+        }
         std::vector<std::string> elements;
-        if (list_for_gdal(envi_key(f.key)))
+        if (list_for_gdal(key))
             for (const std::string& element : envi_list(f.value))
                 elements.push_back(envi_name(element));
-        if (envi_key(f.key) == "map info") {
-            const auto list = envi_list(f.value);
-            for (const std::string& element : list)
-                elements.push_back(datum_for_gdal(element));
-            if (elements == list) elements.clear();
-        }
-        fields.push_back({envi_key(f.key), elements.empty() ? f.value : envi_list_text(elements)});
+        fields.push_back({key, elements.empty() ? f.value : envi_list_text(elements)});
     }
     std::stable_sort(fields.begin(), fields.end(),
                      [](const EnviField& a, const EnviField& b) { return a.value.size() < b.value.size(); });
@@ -135,6 +131,28 @@ std::string without_blanks(const std::string& text) {
     return out;
 }
 
+/// A list as the driver takes it: it drops blanks at the ends of entries, and keeps those within them.
+std::string without_outer_blanks(const std::string& text) {
+    std::string out;
+    const auto parts = [](char c) { return c == ',' || c == '{' || c == '}'; };
+    for (const char c : text) {
+        if (c == '\r' || c == '\n') continue;
+        if (c == ' ' && (out.empty() || parts(out.back()))) continue;
+        while (parts(c) && !out.empty() && out.back() == ' ')
+            out.pop_back();
+        out += c;
+    }
+    while (!out.empty() && out.back() == ' ')
+        out.pop_back();
+    return out;
+}
+
+/// The value of a field for comparison. Most values may have blanks anywhere.
+std::string compared(const std::string& key, const std::string& value) {
+    return key == "map_info" || key == "projection_info" ? without_outer_blanks(value)
+                                                         : without_blanks(value);
+}
+
 std::string file_text(const std::string& path) {
     GByte* bytes = nullptr;
     vsi_l_offset size = 0;
@@ -174,7 +192,7 @@ std::map<std::string, std::string> gdals_fields(const std::string& text) {
         std::string key = line.substr(0, end + 1);
         for (char& c : key)
             c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        fields[key] = without_blanks(line.substr(equals + 1));
+        fields[key] = compared(key, line.substr(equals + 1));
     }
     return fields;
 }
@@ -182,12 +200,13 @@ std::map<std::string, std::string> gdals_fields(const std::string& text) {
 bool gdal_reads_alike(const std::string& path) {
     const auto theirs = gdals_fields(file_text(path));
     const EnviHeader header = read_envi_header(path), ours = in_gdals_manner(header);
-    return header.unreadable().empty() &&
+    const bool position = theirs.count("map_info") > 0, ours_has = ours.find("map info") != nullptr;
+    return header.unreadable().empty() && position == ours_has &&
            std::all_of(ours.fields().begin(), ours.fields().end(), [&](const EnviField& f) {
                std::string key = f.key;
                std::replace(key.begin(), key.end(), ' ', '_');
                const auto at = theirs.find(key);
-               return at != theirs.end() && at->second == without_blanks(f.value);
+               return at != theirs.end() && at->second == compared(key, f.value);
            });
 }
 
@@ -240,6 +259,7 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
     };
     const std::string whole = whole_name(path);
     DatasetHandle dataset = opened(whole);
+    if (dataset) check_esri_header(*dataset);
     // Of these nothing is lost without an error, and what they show has names of its own.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
     if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/metadata/envi_header.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/regular_file.h"
@@ -76,7 +77,28 @@ bool quoted(std::string_view s) {
 
 std::string_view without_comment(std::string_view s) { return trim(s.substr(0, s.find(';'))); }
 
-/// Fields of one number or word: without what people put around it.
+/// Fortran's exponents in everybody's letter: "5.0D6" -> "5.0E6".
+std::string with_exponents(std::string text) {
+    const auto is_digit = [&](size_t i) {
+        return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    };
+    for (size_t i = 1; i < text.size(); ++i) {
+        const bool sign = i + 1 < text.size() && (text[i + 1] == '+' || text[i + 1] == '-');
+        if ((text[i] == 'D' || text[i] == 'd') && (is_digit(i - 1) || text[i - 1] == '.') &&
+            is_digit(i + (sign ? 2 : 1)))
+            text[i] = 'E';
+    }
+    return text;
+}
+
+/// Thrown for a list that cannot be read.
+struct Unreadable {
+    std::string why;
+};
+
+std::string_view element_of_equals(std::string_view value);
+
+/// Fields of one number or word: without what people put around it. \throws Unreadable for several values.
 std::string plain_value(const std::string& key, std::string value) {
     static const std::set<std::string> whole = {"samples",          "lines",     "bands",
                                                 "header offset",    "data type", "byte order",
@@ -84,7 +106,8 @@ std::string plain_value(const std::string& key, std::string value) {
     static const std::set<std::string> words = {"interleave", "wavelength units", "data ignore value",
                                                 "reflectance scale factor"};
     if (whole.count(key) == 0 && words.count(key) == 0) return value;
-    std::string_view plain = value;
+    const bool is_number = key != "interleave" && key != "wavelength units";
+    std::string_view plain = is_number ? element_of_equals(value) : value;
     for (bool again = true; again;) {
         const std::string_view before = plain = without_comment(plain);
         if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
@@ -97,8 +120,10 @@ std::string plain_value(const std::string& key, std::string value) {
     if (number && *number == std::floor(*number) && std::abs(*number) < most)
         return std::to_string(static_cast<int64_t>(*number));
     value = std::string(plain); // which is a part of it
-    if (key != "interleave" && key != "wavelength units" && envi_number(value))
+    if (is_number && envi_number(value)) {
         std::replace(value.begin(), value.end(), ',', '.'); // a decimal comma
+        value = with_exponents(std::move(value));
+    }
     return value;
 }
 
@@ -135,12 +160,20 @@ bool is_text_list(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// "[1, 2]", "(1, 2)", "array([1, 2])", "np.array([1, 2])".
-bool opens_python_list(std::string_view value) {
+/// Where the brackets of "[1, 2]", "(1, 2)", "np.array([1, 2])" or "Index(['a', 'b'], dtype='object')" begin;
+/// npos for other texts.
+size_t begin_of_python_list(std::string_view value) {
     const size_t bracket = value.find_first_of("[(");
-    if (bracket == std::string_view::npos) return false;
-    const std::string_view word = value.substr(0, bracket);
-    return word.empty() || word == "array" || word == "np.array" || word == "numpy.array";
+    if (bracket == std::string_view::npos || bracket == 0) return bracket;
+    const std::string_view type = value.substr(0, bracket);
+    const bool word = std::all_of(type.begin(), type.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '.' || c == '_';
+    });
+    const std::string_view behind = trim(value.substr(bracket + 1));
+    const bool list = behind.empty() || behind.front() == '[' || behind.front() == '(';
+    return !word || !list   ? std::string_view::npos
+           : behind.empty() ? bracket
+                            : value.find_first_of("[(", bracket + 1);
 }
 
 /// The list's last bracket, which is that of the first one; npos where it is not closed. Brackets in quotes
@@ -165,17 +198,25 @@ size_t end_of_python_list(std::string_view value) {
 
 bool only_numbers(std::string_view line) {
     return line.find_first_of("0123456789") != std::string_view::npos &&
-           line.find_first_not_of("0123456789+-.eE,; \t") == std::string_view::npos;
+           line.find_first_not_of("0123456789+-.eEdD,; \t") == std::string_view::npos;
+}
+
+/// A line of an open list of Python's that has a sign of equality and is no field: names in quotes, and what
+/// pandas says of the list.
+bool is_part_of_list(std::string_view line) {
+    for (const char* word : {"dtype=", "length=", "name="})
+        if (line.rfind(word, 0) == 0) return true;
+    return line.front() == '"' || line.front() == '\'' || line.find("dtype=") != std::string_view::npos;
 }
 
 /// Takes the lines that belong to a list that is in no braces.
 void complete_other_list(const std::string& key, std::string& value, std::string_view& rest) {
-    const bool python = opens_python_list(value);
+    const bool python = begin_of_python_list(value) != std::string_view::npos;
     if (!python && !value.empty() && !only_numbers(value) && value.back() != ',') return;
     while (!rest.empty() && !(python && end_of_python_list(value) != std::string::npos)) {
         std::string_view ahead = rest;
         const std::string line = take_line(ahead);
-        const bool field = line.find('=') != std::string::npos && line.find("dtype=") == std::string::npos;
+        const bool field = line.find('=') != std::string::npos && !(python && is_part_of_list(line));
         const bool more = python || line.empty() || only_numbers(line) ||
                           (is_text_list(key) && !value.empty() && value.back() == ',');
         if (field || !more) return;
@@ -199,19 +240,11 @@ std::string without_brackets(std::string_view value) {
     return out;
 }
 
-/// The elements between commas, of numbers also those between semicolons or blanks.
-std::vector<std::string> parted_numbers(std::string text) {
-    while (!text.empty() && (is_blank(text.back()) || text.back() == ','))
-        text.pop_back();
-    if (text.find(',') != std::string::npos) {
-        auto list = envi_list("{" + text + "}");
-        while (!list.empty() && list.back().empty())
-            list.pop_back();
-        return list;
-    }
+/// What stands between blanks, the ends of lines and semicolons.
+std::vector<std::string> words_between_blanks(std::string_view text) {
     std::vector<std::string> out;
     std::string one;
-    for (const char c : text + " ")
+    for (const char c : std::string(text) + " ")
         if (!is_blank(c) && c != ';') {
             one += c;
         } else if (!one.empty()) {
@@ -224,6 +257,46 @@ std::vector<std::string> parted_numbers(std::string text) {
 bool are_numbers(const std::vector<std::string>& list) {
     return !list.empty() && std::all_of(list.begin(), list.end(),
                                         [](const std::string& one) { return envi_number(one).has_value(); });
+}
+
+/// The elements between commas, and within them the numbers between blanks: "0 0 0, 255 0 0" has six.
+std::vector<std::string> numbers_apart(const std::vector<std::string>& list) {
+    std::vector<std::string> out;
+    for (const std::string& element : list) {
+        auto words = words_between_blanks(element);
+        if (words.size() < 2 || !are_numbers(words)) words = {element};
+        out.insert(out.end(), words.begin(), words.end());
+    }
+    return out;
+}
+
+/// The numbers between commas, semicolons and blanks.
+std::vector<std::string> parted_numbers(std::string text) {
+    while (!text.empty() && (is_blank(text.back()) || text.back() == ','))
+        text.pop_back();
+    if (text.find(',') == std::string::npos) return words_between_blanks(text);
+    auto list = numbers_apart(envi_list("{" + text + "}"));
+    while (!list.empty() && list.back().empty())
+        list.pop_back();
+    return list;
+}
+
+/// One of the values of a list that are all equal, as a part of its text; other texts as they are. \throws
+/// Unreadable where they differ.
+std::string_view element_of_equals(std::string_view value) {
+    const bool python = value.find_first_of("[(") == 0 && end_of_python_list(value) == value.size() - 1;
+    const bool braces = is_envi_list(value) && value.find_first_of("{}", 1) == value.size() - 1;
+    if (!braces && !python) return value;
+    const auto list = parted_numbers(without_brackets(value));
+    if (list.empty()) return value;
+    const auto differs = [&](const std::string& one) {
+        const auto a = envi_number(one), b = envi_number(list.front());
+        return a && b ? *a != *b : one != list.front();
+    };
+    if (const auto other = std::find_if(list.begin(), list.end(), differs); other != list.end())
+        throw Unreadable{"it has " + counted(list.size(), "value") + " (" + list.front() + ", " + *other +
+                         (list.size() > 2 ? " ..." : "") + "), and one value counts for all bands"};
+    return value.substr(value.find(list.front()), list.front().size());
 }
 
 /// numpy parts texts in quotes by blanks: "'a' 'b'" -> "'a', 'b'".
@@ -243,32 +316,29 @@ std::string with_commas(std::string_view text) {
     return out;
 }
 
-/// Thrown for a list that cannot be read.
-struct Unreadable {
-    const char* why;
-};
-
 /// The value of a known list in braces; values that are in ENVI's manner stay as they are.
 std::string in_braces(const std::string& key, const std::string& value) {
     if (value.find('{') == 0 && value.find('}') == std::string::npos)
         return value; // the header ends within it
-    const bool numbers = is_number_list(key), python = opens_python_list(value);
+    const bool numbers = is_number_list(key);
+    const size_t begin = begin_of_python_list(value);
     const auto refuse_dots = [](const std::vector<std::string>& list) {
         for (const std::string& one : list)
             if (one.find("...") != std::string::npos) throw Unreadable{"elements are left out ('...')"};
     };
-    if (python) {
-        const size_t end = end_of_python_list(value);
+    if (begin != std::string::npos) {
+        const std::string_view opened = std::string_view(value).substr(begin);
+        const size_t end = end_of_python_list(opened);
         if (end == std::string::npos) throw Unreadable{"its bracket is not closed"};
-        const std::string_view behind = without_comment(std::string_view(value).substr(end + 1));
-        if (!numbers && !behind.empty()) return value; // "(c) 2020, somebody"
-        const std::string_view inner = std::string_view(value).substr(0, end + 1);
+        const std::string_view behind = without_comment(opened.substr(end + 1));
+        if (!numbers && begin == 0 && !behind.empty()) return value; // "(c) 2020, somebody"
+        const std::string_view inner = opened.substr(0, end + 1);
         if (numbers) {
-            const auto list = parted_numbers(without_brackets(inner));
+            const auto list = parted_numbers(with_exponents(without_brackets(inner)));
             refuse_dots(list);
             return envi_list_text(list);
         }
-        std::string_view elements = inner.substr(inner.find_first_of("[("));
+        std::string_view elements = inner;
         if (const size_t type = elements.rfind(", dtype="); type != std::string_view::npos)
             elements = elements.substr(0, type); // which closes the outer bracket
         while (elements.size() > 1 && std::strchr("[(", elements.front()) != nullptr) {
@@ -286,12 +356,98 @@ std::string in_braces(const std::string& key, const std::string& value) {
                    ? "{" + value + "}"
                    : value;
     }
-    const bool braces = is_envi_list(value);
-    if (braces && value.find_first_of("[(") == std::string::npos && value.find(',') != std::string::npos)
-        return value;
-    const auto list = parted_numbers(without_brackets(value));
-    if (value.find_first_of("[(") != std::string::npos) refuse_dots(list);
-    return are_numbers(list) && (braces || list.size() > 1) ? envi_list_text(list) : value;
+    const std::string plain = with_exponents(value);
+    const bool braces = is_envi_list(plain), brackets = plain.find_first_of("[(") != std::string::npos;
+    if (braces && !brackets && plain.find(',') != std::string::npos) {
+        const auto list = envi_list(plain), apart = numbers_apart(list);
+        return apart.size() == list.size() ? plain : envi_list_text(apart);
+    }
+    const auto list = parted_numbers(without_brackets(plain));
+    if (brackets) refuse_dots(list);
+    return are_numbers(list) && (braces || list.size() > 1) ? envi_list_text(list) : plain;
+}
+
+/// Names of bands or classes, with one blank where a name is broken over lines.
+std::vector<std::string> names_in(std::vector<std::string> list) {
+    for (std::string& name : list) {
+        std::string joined;
+        for (const char c : name)
+            if (!is_blank(c) || c == ' ' || c == '\t')
+                joined += c;
+            else if (!joined.empty() && joined.back() != ' ')
+                joined += ' ';
+            else
+                continue;
+        name = joined;
+    }
+    return list;
+}
+
+/// What stands between `separator`, without commas at its ends.
+std::vector<std::string> parts_of(std::string_view text, char separator) {
+    std::vector<std::string> out;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find(separator), text.size());
+        std::string_view part = trim(text.substr(0, end));
+        while (!part.empty() && part.back() == ',')
+            part = trim(part.substr(0, part.size() - 1));
+        if (!part.empty()) out.emplace_back(quoted(part) ? part.substr(1, part.size() - 2) : part);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
+/// `count` names, between commas or, where that gives another number, between semicolons or the ends of
+/// lines. \throws Unreadable with both counts.
+std::vector<std::string> names_of(const std::string& value, size_t count, const char* of,
+                                  const char* several) {
+    const std::string braced = value.front() == '{' ? value : "{" + value + "}";
+    const auto list = names_in(envi_list(braced));
+    if (list.size() == count) return list;
+    const std::string_view inner = std::string_view(braced).substr(1, braced.size() - 2);
+    std::vector<std::string> lines;
+    for (const std::string& element : envi_list(braced))
+        for (std::string& part : parts_of(element, '\n'))
+            lines.push_back(std::move(part));
+    for (const auto& parts : {parts_of(inner, ';'), parts_of(inner, '\n'), lines})
+        if (parts.size() == count) return names_in(parts);
+    throw Unreadable{"it has " + counted(list.size(), "name") + " for " + counted(count, of, several) +
+                     "; names with commas need quotes"};
+}
+
+/// A list of names, in quotes where commas would part them; without commas where a name has both quotes.
+std::string names_text(std::vector<std::string> names) {
+    for (std::string& name : names) {
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return c == '{' || c == '}'; }, ' ');
+        const bool both = name.find('"') != std::string::npos && name.find('\'') != std::string::npos;
+        if (name == envi_name(name) || both)
+            name = envi_name(name);
+        else
+            name = name.find('"') == std::string::npos ? '"' + name + '"' : "'" + name + "'";
+    }
+    return envi_list_text(names);
+}
+
+/// Of the lists whose length is known (0: it is not). \throws Unreadable for another length.
+void complete_names(EnviField& field, size_t bands, size_t classes) {
+    const std::string key = envi_key(field.key);
+    const bool open = field.value.find('{') == 0 && !is_envi_list(field.value); // the header ends within it
+    if (open || trim(field.value).empty() || (is_envi_list(field.value) && envi_list(field.value).empty()))
+        return;
+    const size_t count = key == "band names" ? bands : key == "class names" ? classes : 0;
+    if (count > 0) {
+        const bool plain = is_envi_list(field.value) && envi_list(field.value).size() == count;
+        const auto names = names_of(field.value, count, key == "band names" ? "band" : "class",
+                                    key == "band names" ? "bands" : "classes");
+        if (!plain || names != envi_list(field.value)) field.value = names_text(names);
+    }
+    constexpr size_t parts = 3; // red, green and blue
+    if (key != "class lookup" || classes == 0) return;
+    if (const size_t found = envi_list(field.value).size(); found != parts * classes)
+        throw Unreadable{"it has " + counted(found, "value") + " for " +
+                         counted(classes, "class", "classes") + ", which need " +
+                         std::to_string(parts * classes)};
 }
 
 /// "key = value" in lines that GDAL takes.
@@ -379,7 +535,7 @@ std::vector<std::string> envi_list(std::string_view value) {
 std::optional<double> envi_number(std::string_view text) {
     text = without_comment(text);
     if (quoted(text)) text = trim(text.substr(1, text.size() - 2));
-    std::string plain(text);
+    std::string plain = with_exponents(std::string(text));
     constexpr size_t group = 4; // ",000": thousands or digits, nobody knows
     if (const size_t comma = plain.find(','); comma != std::string::npos && plain.size() - comma != group &&
                                               plain.find_first_of(",.", comma + 1) == std::string::npos)
@@ -478,28 +634,33 @@ EnviHeader EnviHeader::parse(std::string_view text) {
 void EnviHeader::complete_lists() {
     const auto number = [&](const char* key) {
         const std::string* const text = find(key);
-        return text ? envi_number(*text).value_or(0) : 0;
+        constexpr double most = 65535; // as GDAL has bands
+        const double value = text ? envi_number(*text).value_or(0) : 0;
+        return value >= 1 && value <= most ? static_cast<size_t>(value) : size_t{0};
     };
-    constexpr double most = 65535; // as GDAL has bands
-    const double bands = number("bands");
+    const std::string* const type = find("file type");
+    const bool library = type != nullptr && envi_key(*type).find("spectral library") != std::string::npos;
+    const size_t bands = number(library ? "samples" : "bands"), classes = number("classes");
+    std::vector<std::string> wrong;
     for (EnviField& field : m_fields) {
         const std::string key = envi_key(field.key);
-        if (bands > 1 && bands <= most &&
-            (key.find("gain values") != std::string::npos ||
-             key.find("offset values") != std::string::npos)) {
+        const bool for_all_bands = key == "fwhm" || key.find("gain values") != std::string::npos ||
+                                   key.find("offset values") != std::string::npos;
+        if (bands > 1 && for_all_bands) {
             const auto list =
                 is_envi_list(field.value) ? envi_list(field.value) : std::vector<std::string>{field.value};
             if (list.size() == 1 && envi_number(list.front()))
-                field.value =
-                    envi_list_text(std::vector<std::string>(static_cast<size_t>(bands), list.front()));
+                field.value = envi_list_text(std::vector<std::string>(bands, list.front()));
         }
-        // Names without braces.
-        const double count = key == "band names" ? bands : key == "class names" ? number("classes") : 0;
-        if (count > 1 && field.value.find('{') == std::string::npos)
-            if (const auto list = envi_list("{" + field.value + "}");
-                static_cast<double>(list.size()) == count)
-                field.value = "{" + field.value + "}";
+        try {
+            complete_names(field, library ? 0 : bands, classes);
+        } catch (const Unreadable& list) {
+            m_unreadable.push_back("'" + field.key + "': " + list.why);
+            wrong.push_back(field.key);
+        }
     }
+    for (const std::string& key : wrong)
+        erase(key);
 }
 
 std::string EnviHeader::text() const {

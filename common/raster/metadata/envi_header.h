@@ -23,8 +23,10 @@ class EnviHeader {
     /// Lines that are no fields (the magic word, comments) are skipped, within braces, too. A line that is
     /// not UTF-8 is taken for Windows-1252. Of a key that comes twice the last value counts. Fields of one
     /// number or word lose quotes, braces and a comment behind them, and whole numbers are written out (1e3
-    /// is 1000). Known lists become {a, b, c}: Python's and numpy's ([..], (..), blanks for commas, several
-    /// lines), semicolons for commas, lists without braces, and one gain or offset for all bands.
+    /// is 1000); of a list of equal values one counts. Known lists become {a, b, c}: Python's, numpy's and
+    /// pandas' ([..], (..), Index([..]), blanks for commas, several lines), semicolons for commas, lists
+    /// without braces, and one gain, offset or width for all bands. Names of bands and classes of which there
+    /// are more or less than bands or classes are no fields but unreadable().
     static EnviHeader parse(std::string_view text);
     /// Starts with the magic word ENVI. No line is longer than GDAL reads: longer values go on in the next
     /// line, for which they are put in braces.
@@ -41,7 +43,7 @@ class EnviHeader {
     const std::vector<std::string>& unreadable() const { return m_unreadable; }
 
   private:
-    /// What depends on other fields: one gain for all bands, names without braces.
+    /// What depends on other fields: one gain for all bands, the number of names.
     void complete_lists();
 
     std::vector<EnviField> m_fields;

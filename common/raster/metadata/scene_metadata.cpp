@@ -6,6 +6,8 @@
 #include "raster/gdal_errors.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/envi_map_info.h"
+#include "raster/metadata/esri_header.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/regular_file.h"
 #include "raster/sample_convert.h"
@@ -85,22 +87,6 @@ EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
     return header;
 }
 
-/// The numbers between WAVELENGTHS and WAVELENGTHS_END of an ESRI header, as cameras write it; empty: none.
-std::vector<std::string> esri_wavelengths(GDALDataset& dataset) {
-    constexpr size_t longest = size_t{1} << 20;
-    const CPLStringList files(dataset.GetFileList());
-    std::vector<std::string> out;
-    for (int i = 0; i < files.size(); ++i) {
-        if (!EQUAL(CPLGetExtension(files[i]), "hdr")) continue;
-        const CPLStringList words(
-            CSLTokenizeString2(beginning_of_file(files[i], longest).c_str(), " \t\r\n,", 0));
-        int at = words.FindString("WAVELENGTHS");
-        for (; at >= 0 && ++at < words.size() && envi_number(words[at]);)
-            out.emplace_back(words[at]);
-    }
-    return out;
-}
-
 BandMetadata read_band(GDALRasterBand& band, int number) {
     BandMetadata out;
     out.file_band = number;
@@ -129,6 +115,18 @@ std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* s
                                                       [](OGRSpatialReference* s) { s->Release(); });
 }
 
+/// GDAL is shown names without commas.
+void restore_band_names(SceneMetadata& scene) {
+    const std::string* const text = scene.envi.find("band names");
+    const auto names = text ? envi_list(*text) : std::vector<std::string>();
+    if (names.size() != scene.bands.size()) return;
+    for (size_t k = 0; k < names.size(); ++k) {
+        const std::string shown = envi_name(names[k]);
+        std::string& found = scene.bands[k].description; // a wavelength may follow
+        if (shown != names[k] && found.rfind(shown, 0) == 0) found.replace(0, shown.size(), names[k]);
+    }
+}
+
 } // namespace
 
 std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
@@ -146,28 +144,14 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
     return has ? std::optional<NodataValue>(nodata) : std::nullopt;
 }
 
-bool is_split_map_info(const EnviHeader& header) {
-    const std::string* const text = header.find("map info");
-    const auto list = text ? envi_list(*text) : std::vector<std::string>();
-    if (list.empty()) return false;
-    size_t numbers = 0;
-    while (numbers + 1 < list.size() && envi_number(list[numbers + 1]))
-        ++numbers;
-    // A pixel, its place and the pixel's size; a zone stands behind them where there are zones.
-    constexpr size_t usual = 6;
-    return numbers > usual + (starts_with(lower(list.front()), "geographic") ? 0 : 1);
-}
-
 std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header) {
     std::array<double, 6> gt{};
     if (dataset.GetGeoTransform(gt.data()) != CE_None) return std::nullopt;
-    const std::string* const text = header.find("map info");
-    if (text == nullptr || dataset.GetDriver() == nullptr ||
+    if (header.find("map info") == nullptr || dataset.GetDriver() == nullptr ||
         !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
         return gt;
-    if (is_split_map_info(header)) return std::nullopt;
     if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // not turned, nor half around
-    const auto list = envi_list(*text);
+    const auto list = envi_map_info(header).entries;
     std::array<double, 4> at{}; // the reference pixel, from 1, and its place
     for (size_t k = 0; k < at.size(); ++k) {
         const auto number = k + 1 < list.size() ? envi_number(list[k + 1]) : std::nullopt;
@@ -218,8 +202,7 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
         if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
     scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
-    if (const auto esri = scene.driver == "EHdr" ? esri_wavelengths(dataset) : std::vector<std::string>();
-        !esri.empty())
+    if (const auto esri = esri_wavelengths(dataset); !esri.empty())
         scene.envi.set("wavelength", envi_list_text(esri));
     scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
@@ -227,6 +210,7 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
     if (const auto names = envi_class_names(scene.envi); scene.driver == "ENVI")
         for (BandMetadata& b : scene.bands)
             if (b.categories.size() == names.size()) b.categories = names;
+    if (scene.driver == "ENVI") restore_band_names(scene);
     read_spectral(scene);
     return scene;
 }

@@ -93,11 +93,8 @@ BandScales scales_of(const SceneMetadata& scene, bool own_scales);
 SceneMetadata read_metadata(GDALDataset& dataset);
 
 /// GDAL's geotransform; of an ENVI header whose map is turned around its reference pixel the right one, which
-/// GDAL (3.12, too) takes for the file's first pixel. Nothing where `header`, which is that of the dataset,
-/// has commas within the numbers of its map info (is_split_map_info()).
+/// GDAL (3.12, too) takes for the file's first pixel. `header` is the dataset's.
 std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header);
-/// "map info" with more numbers than it can have: decimal commas part them.
-bool is_split_map_info(const EnviHeader& header);
 
 /// Returns "EPSG:32611", also where the SRS does not name its code but is that one by all but its name (that
 /// of ENVI's map info is "unnamed"); empty where it has none.

@@ -220,9 +220,16 @@ void read_netcdf_dimension(const MetadataDomains& of_dataset, BandMetadata& b) {
 
 } // namespace
 
-bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key) {
+size_t band_list_size(const SceneMetadata& scene, const std::string& key) {
     const std::string* const text = scene.envi.find(key);
-    const size_t count = text ? envi_list(*text).size() : 0;
+    if (text == nullptr || text->empty()) return 0;
+    if (is_envi_list(*text)) return envi_list(*text).size();
+    const auto list = list_of(*text, scene.file_bands);
+    return list.empty() ? envi_list("{" + comma_list(*text) + "}").size() : list.size();
+}
+
+bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key) {
+    const size_t count = band_list_size(scene, key);
     return count != 0 && count != static_cast<size_t>(scene.file_bands);
 }
 

@@ -20,6 +20,8 @@ std::string envi_wavelength_unit(const EnviHeader& header);
 /// states none that converts.
 std::vector<std::string> unit_notes(const SceneMetadata& scene);
 
+/// The number of values that the ENVI header or domain has in `key`, with braces or without; 0: it has none.
+size_t band_list_size(const SceneMetadata& scene, const std::string& key);
 /// Whether the ENVI header or domain has a list `key` of another length than the file has bands: nothing of
 /// it counts, neither in the tools nor in outputs.
 bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);

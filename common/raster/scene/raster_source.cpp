@@ -16,6 +16,7 @@
 #include "raster/hdf5/netcdf_classic.h"
 #include "raster/io/block_store.h"
 #include "raster/metadata/envi_file.h"
+#include "raster/metadata/esri_header.h"
 #include "raster/metadata/planetary_label.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
@@ -44,6 +45,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -173,6 +175,25 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
     s.scene.masked = s.mask != MaskKind::none;
 }
 
+/// Float32 files are often converted to Float64 with a nodata value of six digits, which GDAL finds equal to
+/// none of their values.
+void note_short_nodata(SourceState& s) {
+    for (const BandMetadata& b : s.scene.bands) {
+        if (b.type != GDT_Float64 || !b.nodata) continue;
+        const double value = b.nodata->as_double(),
+                     limit = std::copysign(double{std::numeric_limits<float>::max()}, value);
+        constexpr double near = 1e-4; // four digits
+        const auto range = nodata_range(*b.nodata, b.type);
+        if (!(std::fabs(value - limit) < near * std::fabs(limit)) || !range || range->holds(limit)) continue;
+        s.notes.push_back((s.options.nodata ? std::string("-srcnodata ") : "the nodata value ") +
+                          number_text(value) + (s.options.nodata ? "" : " of " + s.name()) +
+                          " has too few digits to mask " + number_text(limit) +
+                          ", the limit of Float32, in Float64: -srcnodata " + number_text(limit) +
+                          " masks it");
+        return;
+    }
+}
+
 void match_nodata(SourceState& s) {
     s.nodata.clear();
     for (BandMetadata& b : s.scene.bands) {
@@ -183,6 +204,7 @@ void match_nodata(SourceState& s) {
         }
         s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
     }
+    note_short_nodata(s);
     for (size_t k = 0; k < s.nodata.size(); ++k) {
         const BandMetadata& b = s.scene.bands[k];
         // Readers look for NaN in any case.
@@ -211,7 +233,11 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     exclude_bands(s);
     keep_bands(s);
     check_types(s, dataset);
-    if (dataset != nullptr) check_planetary_label(*dataset);
+    if (dataset != nullptr) {
+        check_planetary_label(*dataset);
+        const auto notes = esri_header_notes(*dataset);
+        s.notes.insert(s.notes.end(), notes.begin(), notes.end());
+    }
     match_nodata(s);
 }
 
@@ -934,11 +960,12 @@ std::vector<double> RasterSource::fwhm_nm() const {
 
 std::vector<std::string> RasterSource::notes() const {
     std::vector<std::string> out = m->notes;
-    for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
-                            "data reflectance gain values", "data reflectance offset values"}) {
+    for (const char* key :
+         {"wavelength", "wavelengths", "fwhm", "bbl", "data gain values", "data offset values",
+          "data reflectance gain values", "data reflectance offset values"}) {
         if (!is_wrong_band_list(m->scene, key)) continue;
         out.push_back(m->name() + ": the list '" + key + "' has " +
-                      counted(envi_list(*m->scene.envi.find(key)).size(), "value") + " for " +
+                      counted(band_list_size(m->scene, key), "value") + " for " +
                       counted(m->scene.file_bands, "band") + ", and is left out");
     }
     return out;

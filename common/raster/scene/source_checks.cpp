@@ -7,6 +7,7 @@
 #include "raster/hdf5/hdf5_references.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/envi_map_info.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
@@ -156,12 +157,8 @@ void check_envi_header(SourceState& s) {
         throw Error(name + " has byte order = " + *order + ", which is none",
                     "Write 0 where the least significant byte comes first, or 1.");
     leave_out_word_for_nodata(s);
-    if (is_split_map_info(header)) {
-        s.notes.push_back(name + " has map info = " + *header.find("map info") +
-                          ", whose numbers are parted by commas within them: the scene has no position");
-        s.scene.geotransform.reset();
-        s.scene.srs.reset();
-    }
+    for (const std::string& note : envi_map_info(header).notes)
+        s.notes.push_back(name + ": " + note);
     for (const std::string& list : header.unreadable())
         s.notes.push_back("a list of " + name + " is ignored: " + list);
     for (const std::string& key : header.repeated())

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "raster/metadata/esri_header.h"
+
+#include "core/error.h"
+#include "raster/regular_file.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+
+namespace hsi::raster {
+namespace {
+
+bool is_esri(GDALDataset& dataset) {
+    return dataset.GetDriver() != nullptr && EQUAL(dataset.GetDriver()->GetDescription(), "EHdr");
+}
+
+std::string header_text(GDALDataset& dataset) {
+    constexpr size_t longest = size_t{1} << 20;
+    const CPLStringList files(dataset.GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        if (EQUAL(CPLGetExtension(files[i]), "hdr") || EQUAL(CPLGetExtension(files[i]), "sch"))
+            return beginning_of_file(files[i], longest);
+    return {};
+}
+
+class EsriHeader {
+  public:
+    explicit EsriHeader(GDALDataset& dataset) {
+        constexpr int lines_of_gdal = 50;
+        const CPLStringList lines(
+            CSLTokenizeString2(header_text(dataset).c_str(), "\n", CSLT_ALLOWEMPTYTOKENS));
+        for (int i = 0; i < lines.size(); ++i) {
+            const CPLStringList words(CSLTokenizeString2(lines[i], " \t\r", CSLT_HONOURSTRINGS));
+            if (words.size() < 2) continue;
+            const std::string key = upper(words[0]);
+            m_values[key] = words[1];
+            if (i >= lines_of_gdal) m_late.insert(key);
+        }
+    }
+
+    std::string text(const char* key) const {
+        const auto at = m_values.find(key);
+        return at == m_values.end() ? std::string() : at->second;
+    }
+    /// "KEY = value" for a message.
+    std::string entry(const char* key) const { return std::string(key) + " = " + text(key); }
+    int64_t number(const char* key, int64_t otherwise) const {
+        const std::string value = text(key);
+        return value.empty() ? otherwise : CPLAtoGIntBig(value.c_str());
+    }
+    bool is_late(const char* key) const { return m_late.count(key) > 0; }
+
+  private:
+    std::map<std::string, std::string> m_values;
+    std::set<std::string> m_late; ///< keys behind the lines that the driver reads
+};
+
+/// The key that describes gaps of which the driver does not know, with its value and what would be without
+/// gaps; null: none.
+struct Gap {
+    const char* key = nullptr;
+    int64_t packed = 0;
+};
+
+Gap gap_in(const EsriHeader& header, const std::string& layout, int64_t row, int64_t bands) {
+    const auto differs = [&](const char* key, int64_t packed) {
+        return header.number(key, packed) != packed;
+    };
+    const int64_t total = layout == "BSQ" ? row : row * bands;
+    if (layout == "BIL" && differs("BANDROWBYTES", row)) return {"BANDROWBYTES", row};
+    if (differs("TOTALROWBYTES", total)) return {"TOTALROWBYTES", total};
+    if (layout == "BSQ" && differs("BANDGAPBYTES", 0)) return {"BANDGAPBYTES", 0};
+    return {};
+}
+
+/// What the header describes, and what the driver misses of it.
+struct Layout {
+    EsriHeader header;
+    std::string name;          ///< BIL, BIP, BSQ or what the header has
+    bool part_of_byte = false; ///< samples of less than 8 bits, which the driver reads by the header's gaps
+    bool several_bytes = false;
+    Gap gap;
+    bool packed = false; ///< the file has exactly the size of samples without gaps
+
+    explicit Layout(GDALDataset& dataset) : header(dataset), name(upper(header.text("LAYOUT"))) {
+        if (name.empty()) name = "BIL";
+        GDALRasterBand& band = *dataset.GetRasterBand(1);
+        const int64_t bytes = GDALGetDataTypeSizeBytes(band.GetRasterDataType());
+        part_of_byte = band.GetMetadataItem("NBITS", "IMAGE_STRUCTURE") != nullptr;
+        several_bytes = bytes > 1;
+        if (part_of_byte) return;
+        const int64_t bands = dataset.GetRasterCount(), row = dataset.GetRasterXSize() * bytes,
+                      all = row * bands * dataset.GetRasterYSize() + header.number("SKIPBYTES", 0);
+        VSIStatBufL status;
+        packed =
+            VSIStatL(dataset.GetDescription(), &status) == 0 && static_cast<int64_t>(status.st_size) == all;
+        gap = gap_in(header, name, row, bands);
+    }
+};
+
+} // namespace
+
+std::vector<std::string> esri_wavelengths(GDALDataset& dataset) {
+    std::vector<std::string> out;
+    if (!is_esri(dataset)) return out;
+    const CPLStringList words(CSLTokenizeString2(header_text(dataset).c_str(), " \t\r\n,", 0));
+    int at = words.FindString("WAVELENGTHS");
+    for (; at >= 0 && ++at < words.size() && envi_number(words[at]);)
+        out.emplace_back(words[at]);
+    return out;
+}
+
+void check_esri_header(GDALDataset& dataset) {
+    if (!is_esri(dataset)) return;
+    const Layout layout(dataset);
+    const std::string name = std::string("cannot read '") + dataset.GetDescription() + "': its header has ";
+    for (const char* key :
+         {"NBANDS", "NBITS", "PIXELTYPE", "LAYOUT", "SKIPBYTES", "BYTEORDER", "NODATA", "NODATA_VALUE",
+          "ULXMAP", "ULYMAP", "XDIM", "YDIM", "XLLCORNER", "YLLCORNER", "CELLSIZE"})
+        if (layout.header.is_late(key))
+            throw Error(name + layout.header.entry(key) + " behind its line 50, where GDAL reads nothing",
+                        "Move the line to the beginning of the header.");
+    if (layout.name != "BIL" && layout.name != "BIP" && layout.name != "BSQ")
+        throw Error(name + layout.header.entry("LAYOUT") + ", which is invalid", "Write BIL, BIP or BSQ.");
+    if (layout.part_of_byte && dataset.GetRasterCount() > 1 && layout.name != "BIL")
+        throw Error(name + layout.header.entry("NBITS") + " and " + layout.header.entry("LAYOUT") +
+                        ", which GDAL's driver EHdr reads as BIL",
+                    "Convert the file to BIL, or to samples of whole bytes.");
+    if (layout.gap.key != nullptr && !layout.packed)
+        throw Error(name + layout.header.entry(layout.gap.key) + " (" + std::to_string(layout.gap.packed) +
+                        " without gaps), and GDAL's driver EHdr reads no gaps between rows or bands",
+                    "A VRT of raw bands (VRTRawRasterBand) describes such a file for GDAL.");
+}
+
+std::vector<std::string> esri_header_notes(GDALDataset& dataset) {
+    std::vector<std::string> notes;
+    if (!is_esri(dataset)) return notes;
+    const Layout layout(dataset);
+    const std::string name = std::string("the header of '") + dataset.GetDescription() + "' has ";
+    if (layout.several_bytes && layout.header.text("BYTEORDER").empty())
+        notes.push_back(name + "no BYTEORDER: the most significant byte first is assumed");
+    if (layout.gap.key != nullptr && layout.packed)
+        notes.push_back(name + layout.header.entry(layout.gap.key) +
+                        ", which is ignored: the file has no room for gaps");
+    return notes;
+}
+
+} // namespace hsi::raster
