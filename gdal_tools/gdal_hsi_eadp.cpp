@@ -192,14 +192,14 @@ class Profiling {
         const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
         m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + counted(plan.team, "thread") +
                     " a tile, " + format_byte_size(plan.bytes) + " of buffers" +
-                    (plan.written ? "; bands are written while others are made" : ""));
+                    (eadp::is_written(plan.way) ? "; bands are written while others are made" : ""));
         m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
                                                {"tile_samples", plan.plan.max_core_samples()},
                                                {"tile_lines", plan.plan.max_core_lines()},
                                                {"halo", plan.plan.halo()},
                                                {"lanes", plan.plan.lanes()},
                                                {"threads_per_tile", plan.team},
-                                               {"writes_beside", plan.written},
+                                               {"writes_beside", eadp::is_written(plan.way)},
                                                {"buffer_bytes", plan.bytes}};
     }
 

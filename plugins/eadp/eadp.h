@@ -89,10 +89,12 @@ struct Stage {
 std::vector<Stage> make_stages(const Options& options);
 
 int gaussian_radius(double sigma); ///< ceil(3 sigma)
+/// Pixels beyond a tile that its gradients depend on: Gaussian and Scharr.
+int64_t gradient_halo(const Options& options);
 /// Weights of offsets 0..radius, so that the sum over -radius..radius is 1.
 std::vector<double> gaussian_weights(double sigma);
-/// Pixels beyond a tile that its diffused core depends on: the degrees of all stages of one pass, Gaussian
-/// and Scharr.
+/// Pixels beyond a tile that its diffused core depends on: gradient_halo() and the degrees of all stages of
+/// one pass.
 int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 
 // --- the contrast
@@ -124,6 +126,46 @@ class HistogramScan : public stream::Operation {
     virtual const std::vector<Histogram>& result() const = 0;
 };
 
+/// What diffusion needs to know of a component.
+struct Contrast {
+    double k = 0; ///< 0: no gradient anywhere, g = 1
+    float level = 0;
+};
+
+// --- the backends
+// -----------------------------------------------------------------------------------------------------
+
+/// How the tiles of a diffusion are made, best first: a backend has some of these ways, a run can take some.
+enum class Way {
+    /// Strips of whole lines, one of each rank of a job in their order, which all work on theirs at once:
+    /// every few sweeps neighbours give each other the lines at their border, so that no line is computed by
+    /// two. Bands are written as they are made (WrittenDiffusion).
+    written_strips,
+    joined_strips, ///< the same with an output
+    strips,        ///< the same, each with its halo
+    written,       ///< the whole scene as one tile, whose bands are written as they are made
+    /// The whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the memory where
+    /// they were made; the operation of make_kept_output() then gives the profile tile by tile, from as many
+    /// workers as there are: its input are the components. Its copies are those of the last scan.
+    kept,
+    one_tile, ///< the whole scene as one tile
+    tiles     ///< tiles with their halo, a thread each
+};
+
+/// Whether bands are written as they are made, by a WrittenDiffusion.
+inline bool is_written(Way way) { return way == Way::written_strips || way == Way::written; }
+
+/// What a diffusion is made from. The output holds for every component, one after another: the component
+/// itself when `with_component`, then the copies of the stages.
+struct Diffusion {
+    Options options;
+    std::vector<Stage> stages;
+    std::vector<Contrast> contrasts; ///< a component each
+    bool with_component = true;
+    int team = 1;            ///< threads that work on a tile
+    int64_t strip_lines = 0; ///< of the shortest strip
+};
+
 /// A diffusion of large tiles whose bands leave it as they are made: a scan, as the pipeline sees it, that
 /// holds a few planes instead of the profile.
 class WrittenDiffusion : public stream::Operation {
@@ -134,57 +176,20 @@ class WrittenDiffusion : public stream::Operation {
     virtual void write_to(stream::BandWriter& writer) = 0;
 };
 
-/// What diffusion needs to know of a component.
-struct Contrast {
-    double k = 0; ///< 0: no gradient anywhere, g = 1
-    float level = 0;
-};
-
-// --- the backends
-// -----------------------------------------------------------------------------------------------------
-
-/// The three passes over component planes, in this order for one set of planes: a backend with memory of its
-/// own may keep there what the range scan has seen when keep_planes() said that every pass sees the whole
-/// scene in one tile. The planes are (the source's bands; NaN where there is no value). The diffusion's
-/// output holds for every component, one after another: the component itself when `with_component`, then the
-/// copies of the stages. A whole-scene tile is worked on by `team` threads.
+/// The passes over component planes, in this order for one set of planes: a backend with memory of its own
+/// may keep there what the range scan has seen when keep_planes() said that every pass sees the whole scene
+/// in one tile. The planes are the source's bands, NaN where there is no value.
 class Backend {
   public:
     virtual ~Backend() = default;
     virtual std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) = 0;
     virtual std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
                                                                const std::vector<Range>& ranges) = 0;
-    virtual std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
-                                                              const std::vector<Stage>& stages,
-                                                              const std::vector<Contrast>& contrasts,
-                                                              bool with_component, int team) = 0;
-    /// The same for strips of whole lines, one of each rank of a job in their order, which all work on theirs
-    /// at once: every few sweeps neighbours give each other the lines at their border, so that no line is
-    /// computed by two. Null where a backend has no such thing, and where a strip has too few lines.
-    virtual std::unique_ptr<stream::Operation>
-    make_joined_diffusion(const Options& /*options*/, const std::vector<Stage>& /*stages*/,
-                          const std::vector<Contrast>& /*contrasts*/, bool /*with_component*/, int /*team*/,
-                          int64_t /*least_lines*/) {
-        return nullptr;
-    }
-    /// The same for the whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the
-    /// memory where they were made; the operation of make_kept_output() then gives the profile tile by tile,
-    /// from as many lanes as there are: its input are the components. Its copies are those of the last scan.
-    virtual std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
-                                                                    const std::vector<Stage>& stages,
-                                                                    const std::vector<Contrast>& contrasts,
-                                                                    int team) = 0;
+    /// Null where the backend has no such way, and where strips have too few lines to be joined. Of the ways
+    /// that are written it is a WrittenDiffusion. Way::tiles is never null.
+    virtual std::unique_ptr<stream::Operation> make_diffusion(const Diffusion& diffusion, Way way) = 0;
     virtual std::unique_ptr<stream::Operation> make_kept_output(const Options& options) = 0;
-    /// The same for a sink that takes bands: the components are written, too. joined_lines 0: the whole scene
-    /// as one tile; else strips of the ranks as make_joined_diffusion() has them, of so many lines at least.
-    /// Null where a backend has no such thing.
-    virtual std::unique_ptr<WrittenDiffusion>
-    make_written_diffusion(const Options& /*options*/, const std::vector<Stage>& /*stages*/,
-                           const std::vector<Contrast>& /*contrasts*/, int /*team*/,
-                           int64_t /*joined_lines*/) {
-        return nullptr;
-    }
-    /// Host bytes of the copies that a whole diffusion keeps; they are part of its scratch_bytes(), too.
+    /// Host bytes of the copies that Way::kept keeps; they are part of its scratch_bytes(), too.
     virtual uint64_t kept_bytes(const stream::CubeShape& /*copies*/) const { return 0; }
     virtual std::string describe() const = 0;
     /// Device bytes to plan tiles with; 0 on the CPU.

@@ -94,7 +94,7 @@ class CpuRangeScan final : public RangeScan {
   public:
     CpuRangeScan(Options options, int components)
         : m_options(std::move(options)), m_result(static_cast<size_t>(components)) {}
-    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    int64_t halo() const override { return gradient_halo(m_options); }
     bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return scan_bytes(m_options, limits);
@@ -158,7 +158,7 @@ class CpuHistogramScan final : public HistogramScan {
         for (auto& c : m_result)
             c.fill(0);
     }
-    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    int64_t halo() const override { return gradient_halo(m_options); }
     bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return scan_bytes(m_options, limits);
@@ -576,42 +576,37 @@ class DiffusionWorker final : public stream::Worker {
 
 class CpuDiffusion final : public stream::Operation {
   public:
-    CpuDiffusion(Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
-                 bool with_component, int team, parallel::Group* joined)
-        : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
-          m_with_component(with_component), m_team(team), m_joined(joined) {}
+    explicit CpuDiffusion(Diffusion diffusion, parallel::Group* joined = nullptr)
+        : m_d(std::move(diffusion)), m_joined(joined) {}
     void write_to(stream::BandWriter& writer) { m_writer = &writer; }
     bool divides() const override { return true; }
     int64_t halo() const override {
-        return m_joined ? gaussian_radius(m_options.sigma) + 1 + fused_sweeps : halo_of(m_options, m_stages);
+        return m_joined ? gradient_halo(m_d.options) + fused_sweeps : halo_of(m_d.options, m_d.stages);
     }
     bool reads_in_place() const override { return true; }
     std::vector<int> output_bands() const override {
-        int bands = m_with_component ? 1 : 0;
-        for (const auto& s : m_stages)
+        int bands = m_d.with_component ? 1 : 0;
+        for (const auto& s : m_d.stages)
             bands += static_cast<int>(s.coefficients.size());
-        return {bands * static_cast<int>(m_contrasts.size())};
+        return {bands * static_cast<int>(m_d.contrasts.size())};
     }
     uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return m_options.precision == Precision::single_precision
-                   ? DiffusionWorker<float>::bytes(m_options, m_stages, m_team, limits)
-                   : DiffusionWorker<double>::bytes(m_options, m_stages, m_team, limits);
+        return m_d.options.precision == Precision::single_precision
+                   ? DiffusionWorker<float>::bytes(m_d.options, m_d.stages, m_d.team, limits)
+                   : DiffusionWorker<double>::bytes(m_d.options, m_d.stages, m_d.team, limits);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        if (m_options.precision == Precision::single_precision)
-            return std::make_unique<DiffusionWorker<float>>(
-                m_options, m_stages, m_contrasts, m_with_component, m_team, limits, m_joined, m_writer);
-        return std::make_unique<DiffusionWorker<double>>(m_options, m_stages, m_contrasts, m_with_component,
-                                                         m_team, limits, m_joined, m_writer);
+        if (m_d.options.precision == Precision::single_precision)
+            return std::make_unique<DiffusionWorker<float>>(m_d.options, m_d.stages, m_d.contrasts,
+                                                            m_d.with_component, m_d.team, limits, m_joined,
+                                                            m_writer);
+        return std::make_unique<DiffusionWorker<double>>(
+            m_d.options, m_d.stages, m_d.contrasts, m_d.with_component, m_d.team, limits, m_joined, m_writer);
     }
 
   private:
-    const Options m_options;
-    const std::vector<Stage> m_stages;
-    const std::vector<Contrast> m_contrasts;
-    const bool m_with_component;
-    const int m_team;
+    const Diffusion m_d;
     parallel::Group* const m_joined; ///< each works on its strip; null: tiles are by themselves
     stream::BandWriter* m_writer = nullptr;
 };
@@ -620,15 +615,15 @@ class CpuDiffusion final : public stream::Operation {
 /// output.
 class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:
-    CpuWrittenDiffusion(const Options& options, const std::vector<Stage>& stages,
-                        const std::vector<Contrast>& contrasts, int team, parallel::Group* joined)
-        : m_tile(options, stages, contrasts, true, team, joined), m_joined(joined != nullptr) {
+    explicit CpuWrittenDiffusion(const Diffusion& diffusion, parallel::Group* joined = nullptr)
+        : m_tile(diffusion, joined), m_joined(joined != nullptr) {
         // A component and its copies of one stage are made together, while those before them are written
         // where there is a thread for that.
         size_t most = 0;
-        for (const auto& s : stages)
+        for (const auto& s : diffusion.stages)
             most = std::max(most, s.coefficients.size());
-        m_planes = std::min((team > 1 ? 2 : 1) * (1 + static_cast<int>(most)), m_tile.output_bands()[0]);
+        m_planes =
+            std::min((diffusion.team > 1 ? 2 : 1) * (1 + static_cast<int>(most)), m_tile.output_bands()[0]);
     }
     bool divides() const override { return m_joined; }
     int64_t halo() const override { return m_tile.halo(); }
@@ -663,12 +658,11 @@ struct KeptCopies {
 };
 
 /// CpuDiffusion of one tile into memory that outlives the pass.
-class CpuWholeDiffusion final : public stream::Operation {
+class CpuKeptDiffusion final : public stream::Operation {
   public:
-    CpuWholeDiffusion(const Options& options, const std::vector<Stage>& stages,
-                      const std::vector<Contrast>& contrasts, int team, std::shared_ptr<KeptCopies>& kept)
-        : m_tile(options, stages, contrasts, false, team, nullptr),
-          m_components(static_cast<int>(contrasts.size())), m_kept(kept) {}
+    CpuKeptDiffusion(const Diffusion& diffusion, std::shared_ptr<KeptCopies>& kept)
+        : m_tile(without_component(diffusion)), m_components(static_cast<int>(diffusion.contrasts.size())),
+          m_kept(kept) {}
     int64_t halo() const override { return m_tile.halo(); }
     uint64_t preferred_bytes() const override { return 0; }
     bool reads_in_place() const override { return true; }
@@ -692,6 +686,10 @@ class CpuWholeDiffusion final : public stream::Operation {
         const std::unique_ptr<stream::Worker> worker;
         const std::vector<CubeView<float>> out;
     };
+    static Diffusion without_component(Diffusion diffusion) {
+        diffusion.with_component = false;
+        return diffusion;
+    }
     int bands() const { return m_tile.output_bands()[0]; }
     CpuDiffusion m_tile;
     const int m_components;
@@ -738,34 +736,13 @@ class CpuBackend final : public Backend {
                                                        const std::vector<Range>& ranges) override {
         return std::make_unique<CpuHistogramScan>(options, ranges);
     }
-    std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
-                                                      const std::vector<Stage>& stages,
-                                                      const std::vector<Contrast>& contrasts,
-                                                      bool with_component, int team) override {
-        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team, nullptr);
-    }
-    std::unique_ptr<stream::Operation> make_joined_diffusion(const Options& options,
-                                                             const std::vector<Stage>& stages,
-                                                             const std::vector<Contrast>& contrasts,
-                                                             bool with_component, int team,
-                                                             int64_t least_lines) override {
-        if (least_lines < fused_sweeps) return nullptr;
-        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team,
-                                              &parallel::group());
-    }
-    std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
-                                                            const std::vector<Stage>& stages,
-                                                            const std::vector<Contrast>& contrasts,
-                                                            int team) override {
-        return std::make_unique<CpuWholeDiffusion>(options, stages, contrasts, team, m_kept);
-    }
-    std::unique_ptr<WrittenDiffusion> make_written_diffusion(const Options& options,
-                                                             const std::vector<Stage>& stages,
-                                                             const std::vector<Contrast>& contrasts, int team,
-                                                             int64_t joined_lines) override {
-        if (joined_lines > 0 && joined_lines < fused_sweeps) return nullptr;
-        return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team,
-                                                     joined_lines > 0 ? &parallel::group() : nullptr);
+    std::unique_ptr<stream::Operation> make_diffusion(const Diffusion& diffusion, Way way) override {
+        const bool joined = way == Way::written_strips || way == Way::joined_strips;
+        if (joined && diffusion.strip_lines < fused_sweeps) return nullptr;
+        parallel::Group* const ranks = joined ? &parallel::group() : nullptr;
+        if (is_written(way)) return std::make_unique<CpuWrittenDiffusion>(diffusion, ranks);
+        if (way == Way::kept) return std::make_unique<CpuKeptDiffusion>(diffusion, m_kept);
+        return std::make_unique<CpuDiffusion>(diffusion, ranks);
     }
     std::unique_ptr<stream::Operation> make_kept_output(const Options& options) override {
         return std::make_unique<CpuKeptOutput>(options.zero_is_invalid, std::move(m_kept));
@@ -774,7 +751,7 @@ class CpuBackend final : public Backend {
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }
 
   private:
-    std::shared_ptr<KeptCopies> m_kept; ///< of the last whole diffusion
+    std::shared_ptr<KeptCopies> m_kept; ///< of the last diffusion that kept them
 };
 
 } // namespace

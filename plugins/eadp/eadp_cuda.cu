@@ -104,7 +104,7 @@ struct KeptCopies {
 struct Session {
     bool whole_scene = false;
     std::unique_ptr<Gradients> kept;
-    std::shared_ptr<KeptCopies> copies; ///< of the last whole diffusion
+    std::shared_ptr<KeptCopies> copies; ///< of the last diffusion that kept them
 };
 
 /// The part that all three passes share: a lane's stream and its gradients, made anew or kept.
@@ -360,7 +360,7 @@ class CudaRangeScan final : public RangeScan {
     CudaRangeScan(int ordinal, Options options, int components, Session& session)
         : m_ordinal(ordinal), m_options(std::move(options)), m_session(session),
           m_result(static_cast<size_t>(components)) {}
-    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    int64_t halo() const override { return gradient_halo(m_options); }
     bool reads_in_place() const override { return m_session.whole_scene; }
     int takes_from() const override { return m_session.whole_scene ? m_ordinal : -1; }
     uint64_t device_bytes(const TileLimits& l) const override {
@@ -404,7 +404,7 @@ class CudaHistogramScan final : public HistogramScan {
         for (auto& h : m_result)
             h.fill(0);
     }
-    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    int64_t halo() const override { return gradient_halo(m_options); }
     bool reads_in_place() const override { return m_session.whole_scene; }
     int takes_from() const override { return m_session.whole_scene ? m_ordinal : -1; }
     uint64_t device_bytes(const TileLimits& l) const override {
@@ -432,23 +432,20 @@ class CudaHistogramScan final : public HistogramScan {
 class CudaDiffusion final : public stream::Operation {
   public:
     /// keep: the copies stay on the device, in the session.
-    CudaDiffusion(int ordinal, Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
-                  bool with_component, Session& session, bool keep)
-        : m_ordinal(ordinal), m_options(std::move(options)), m_stages(std::move(stages)),
-          m_contrasts(std::move(contrasts)), m_with_component(with_component), m_session(session),
-          m_keep(keep) {}
-    int64_t halo() const override { return halo_of(m_options, m_stages); }
+    CudaDiffusion(int ordinal, Diffusion diffusion, Session& session, bool keep)
+        : m_ordinal(ordinal), m_d(std::move(diffusion)), m_session(session), m_keep(keep) {}
+    int64_t halo() const override { return halo_of(m_d.options, m_d.stages); }
     bool reads_in_place() const override { return m_keep; }
     int takes_from() const override { return m_keep ? m_ordinal : -1; }
     std::vector<int> output_bands() const override {
         if (m_keep) return {};
-        return {DiffusionWorker<float>::bands(m_stages, m_with_component) * components()};
+        return {DiffusionWorker<float>::bands(m_d.stages, m_d.with_component) * components()};
     }
     uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
     uint64_t scratch_bytes(const TileLimits& l) const override { return window_pixels(l); }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_options, m_stages, components(), l)
-                        : DiffusionWorker<double>::bytes(m_ordinal, m_options, m_stages, components(), l);
+        return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_d.options, m_d.stages, components(), l)
+                        : DiffusionWorker<double>::bytes(m_ordinal, m_d.options, m_d.stages, components(), l);
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
@@ -457,20 +454,17 @@ class CudaDiffusion final : public stream::Operation {
         check_pixels(l);
         const DeviceGuard guard(m_ordinal);
         if (single())
-            return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_options, m_stages, m_contrasts,
-                                                            m_with_component, l, m_session, m_keep);
-        return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_options, m_stages, m_contrasts,
-                                                         m_with_component, l, m_session, m_keep);
+            return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_d.options, m_d.stages, m_d.contrasts,
+                                                            m_d.with_component, l, m_session, m_keep);
+        return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_d.options, m_d.stages, m_d.contrasts,
+                                                         m_d.with_component, l, m_session, m_keep);
     }
 
   private:
-    bool single() const { return m_options.precision == Precision::single_precision; }
-    int components() const { return static_cast<int>(m_contrasts.size()); }
+    bool single() const { return m_d.options.precision == Precision::single_precision; }
+    int components() const { return static_cast<int>(m_d.contrasts.size()); }
     const int m_ordinal;
-    const Options m_options;
-    const std::vector<Stage> m_stages;
-    const std::vector<Contrast> m_contrasts;
-    const bool m_with_component;
+    const Diffusion m_d;
     Session& m_session;
     const bool m_keep;
 };
@@ -585,20 +579,15 @@ class CudaBackend final : public Backend {
                                                        const std::vector<Range>& ranges) override {
         return std::make_unique<CudaHistogramScan>(m_device.ordinal, options, ranges, m_session);
     }
-    std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
-                                                      const std::vector<Stage>& stages,
-                                                      const std::vector<Contrast>& contrasts,
-                                                      bool with_component, int) override {
-        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, with_component,
-                                               m_session, false);
-    }
-    std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
-                                                            const std::vector<Stage>& stages,
-                                                            const std::vector<Contrast>& contrasts,
-                                                            int) override {
-        m_session.copies.reset();
-        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, false, m_session,
-                                               true);
+    std::unique_ptr<stream::Operation> make_diffusion(const Diffusion& diffusion, Way way) override {
+        if (way != Way::kept && way != Way::one_tile && way != Way::tiles) return nullptr;
+        Diffusion made = diffusion;
+        const bool keep = way == Way::kept;
+        if (keep) {
+            m_session.copies.reset();
+            made.with_component = false;
+        }
+        return std::make_unique<CudaDiffusion>(m_device.ordinal, std::move(made), m_session, keep);
     }
     std::unique_ptr<stream::Operation> make_kept_output(const Options& options) override {
         return std::make_unique<CudaKeptOutput>(m_device.ordinal, options.zero_is_invalid,

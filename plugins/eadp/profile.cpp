@@ -25,93 +25,89 @@ stream::PassOptions options_of(const ProfileRun& run, const std::string& name, d
     return options;
 }
 
-DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& options, Backend& backend,
-                             const std::vector<Stage>& stages, bool with_component, const ProfileRun& run,
-                             uint64_t memory) {
-    const auto shape = source.shape();
-    const std::vector<Contrast> contrasts(static_cast<size_t>(shape.bands));
-    const auto pass = options_of(run, "diffusion", 0, memory);
-    DiffusionPlan chosen;
-    const int ranks = pass.ranks > 0 ? pass.ranks : parallel::group().size();
-    if (pass.tile_samples <= 0 && ranks > 1) {
-        const int64_t share = (shape.lines + ranks - 1) / ranks,
-                      least = std::min(share, shape.lines - (ranks - 1) * share);
-        const auto join = [&](const stream::Operation& operation, bool written) {
-            TilePlan plan(shape.samples, shape.lines, shape.samples, share, operation.halo(), 1);
-            plan.share_among(ranks);
-            const uint64_t bytes = stream::plan_bytes(source, operation, plan);
-            return DiffusionPlan{plan, false, written, true, run.threads, bytes};
-        };
-        if (with_component && run.sink_takes_bands && least > 0)
-            if (const auto written =
-                    backend.make_written_diffusion(options, stages, contrasts, run.threads, least))
-                if (auto plan = join(*written, true); plan.bytes <= memory) return plan;
-        if (const auto joined =
-                backend.make_joined_diffusion(options, stages, contrasts, with_component, run.threads, least))
-            if (auto plan = join(*joined, false); plan.bytes <= memory) return plan;
-        const auto strips = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
-        const int64_t lines = std::max((shape.lines + ranks - 1) / ranks, strips->halo());
-        TilePlan plan(shape.samples, shape.lines, shape.samples, lines, strips->halo(), 1);
-        plan.share_among(ranks);
-        const uint64_t bytes = stream::plan_bytes(source, *strips, plan);
-        if (strips->divides() && bytes <= memory) return {plan, false, false, false, run.threads, bytes};
-    }
-    if (pass.tile_samples <= 0 && ranks == 1 && with_component && run.sink_takes_bands && run.threads > 1) {
-        if (const auto written = backend.make_written_diffusion(options, stages, contrasts, run.threads, 0)) {
-            const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, written->halo(), 1);
-            const uint64_t bytes = stream::plan_bytes(source, *written, plan);
-            if (bytes <= memory) return {plan, true, true, false, run.threads, bytes};
-        }
-    }
-    if (pass.tile_samples <= 0) {
-        const auto whole = with_component
-                               ? backend.make_whole_diffusion(options, stages, contrasts, run.threads)
-                               : backend.make_diffusion(options, stages, contrasts, false, run.threads);
-        const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, whole->halo(), 1);
-        const uint64_t bytes = stream::plan_bytes(source, *whole, plan);
-        const stream::TileLimits limits{shape.samples, shape.lines, shape.samples, shape.lines};
-        if (bytes <= memory && (pass.device_memory == 0 || whole->device_bytes(limits) <= pass.device_memory))
-            return {plan, true, false, false, run.threads, bytes};
-    }
-    const auto tiled = backend.make_diffusion(options, stages, contrasts, with_component, 1);
-    chosen.plan = stream::plan_pass(source, *tiled, pass);
-    chosen.bytes = stream::plan_bytes(source, *tiled, chosen.plan);
-    return chosen;
+bool is_joined(Way way) { return way == Way::written_strips || way == Way::joined_strips; }
+
+/// The ways that a run may take, best first. strip_lines: of the shortest strip of its ranks.
+std::vector<Way> ways_of(const ProfileRun& run, bool with_component, bool forced_tiles, int ranks,
+                         int64_t strip_lines) {
+    if (forced_tiles) return {Way::tiles};
+    const bool writes = with_component && run.sink_takes_bands;
+    std::vector<Way> ways;
+    if (ranks > 1 && writes && strip_lines > 0) ways.push_back(Way::written_strips);
+    if (ranks > 1) ways.push_back(Way::joined_strips);
+    if (ranks > 1) ways.push_back(Way::strips);
+    if (ranks == 1 && writes && run.threads > 1) ways.push_back(Way::written);
+    ways.push_back(with_component ? Way::kept : Way::one_tile);
+    ways.push_back(Way::tiles);
+    return ways;
 }
 
-/// The pass of a plan that is not for the whole scene.
-stream::PassReport diffuse(const stream::CubeSource& source, const Options& options, Backend& backend,
-                           const std::vector<Stage>& stages, const std::vector<Contrast>& contrasts,
-                           bool with_component, const DiffusionPlan& plan, stream::CubeSink& sink,
-                           stream::PassOptions pass) {
-    const auto operation =
-        plan.joined ? backend.make_joined_diffusion(options, stages, contrasts, with_component, plan.team,
-                                                    source.shape().lines)
-                    : backend.make_diffusion(options, stages, contrasts, with_component, plan.team);
-    if (plan.joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
+/// The first way that the backend has and that fits in memory. diffusion: contrasts do not matter; team and
+/// strip_lines are set.
+DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
+                             const ProfileRun& run, uint64_t memory) {
+    const auto shape = source.shape();
+    diffusion.contrasts.assign(static_cast<size_t>(shape.bands), {});
+    const auto pass = options_of(run, "diffusion", 0, memory);
+    const int ranks = pass.ranks > 0 ? pass.ranks : parallel::group().size();
+    const int64_t share = (shape.lines + ranks - 1) / ranks;
+    diffusion.strip_lines = std::min(share, shape.lines - (ranks - 1) * share);
+    for (const Way way :
+         ways_of(run, diffusion.with_component, pass.tile_samples > 0, ranks, diffusion.strip_lines)) {
+        diffusion.team = way == Way::tiles ? 1 : run.threads;
+        const auto operation = backend.make_diffusion(diffusion, way);
+        if (!operation) continue;
+        DiffusionPlan chosen{{}, way, diffusion.team, 0};
+        if (way == Way::tiles) {
+            chosen.plan = stream::plan_pass(source, *operation, pass);
+            chosen.bytes = stream::plan_bytes(source, *operation, chosen.plan);
+            return chosen;
+        }
+        const int64_t halo = operation->halo(), lines = is_joined(way)       ? share
+                                                        : way == Way::strips ? std::max(share, halo)
+                                                                             : shape.lines;
+        chosen.plan = TilePlan(shape.samples, shape.lines, shape.samples, lines, halo, 1);
+        if (is_joined(way) || way == Way::strips) chosen.plan.share_among(ranks);
+        chosen.bytes = stream::plan_bytes(source, *operation, chosen.plan);
+        const stream::TileLimits limits{shape.samples, lines, shape.samples, lines};
+        if (chosen.bytes <= memory &&
+            (pass.device_memory == 0 || operation->device_bytes(limits) <= pass.device_memory))
+            return chosen;
+    }
+    throw Error("internal: a backend without a diffusion by tiles");
+}
+
+/// The pass of a plan, with an output.
+stream::PassReport diffuse(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
+                           const DiffusionPlan& plan, stream::CubeSink& sink, stream::PassOptions pass) {
+    diffusion.team = plan.team;
+    diffusion.strip_lines = source.shape().lines; // it was looked at by the plan
+    const auto operation = backend.make_diffusion(diffusion, plan.way);
+    if (is_joined(plan.way)) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
     return stream::run_pass(source, *operation, {&sink}, plan.plan, pass);
 }
 
 /// The pass of a plan whose bands are written as they are made.
-stream::PassReport diffuse_and_write(const stream::CubeSource& source, const Options& options,
-                                     Backend& backend, const std::vector<Stage>& stages,
-                                     const std::vector<Contrast>& contrasts, const DiffusionPlan& plan,
-                                     stream::CubeSink& sink, stream::BandTaker& bands,
-                                     stream::PassOptions pass) {
+stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
+                                     const DiffusionPlan& plan, stream::CubeSink& sink,
+                                     stream::BandTaker& bands, stream::PassOptions pass) {
     parallel::Group& ranks = parallel::group();
-    const auto operation = backend.make_written_diffusion(options, stages, contrasts, plan.team,
-                                                          plan.joined ? plan.plan.tile(0).core.h : 0);
+    const bool joined = is_joined(plan.way);
+    diffusion.team = plan.team;
+    diffusion.strip_lines = plan.plan.tile(0).core.h;
+    const auto made = backend.make_diffusion(diffusion, plan.way);
+    auto& operation = dynamic_cast<WrittenDiffusion&>(*made);
     // Of the one tile there is no other progress.
-    stream::BandWriter writer(bands, plan.plan.tile(plan.joined ? ranks.rank() : 0).core, sink.shape().bands,
-                              operation->planes(), plan.team > 1, pass.cancel,
+    stream::BandWriter writer(bands, plan.plan.tile(joined ? ranks.rank() : 0).core, sink.shape().bands,
+                              operation.planes(), plan.team > 1, pass.cancel,
                               std::exchange(pass.progress, {}));
-    operation->write_to(writer);
-    if (plan.joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
-    auto report = stream::run_pass(source, *operation, {}, plan.plan, pass);
+    operation.write_to(writer);
+    if (joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
+    auto report = stream::run_pass(source, operation, {}, plan.plan, pass);
     report.bytes_written = static_cast<uint64_t>(source.shape().pixels()) * sink.stored_bytes_per_pixel();
     std::vector<int64_t> nanoseconds{std::llround(1e9 * writer.write_seconds()),
                                      std::llround(1e9 * writer.held_seconds())};
-    if (plan.joined) ranks.add_up("seconds of writing", nanoseconds);
+    if (joined) ranks.add_up("seconds of writing", nanoseconds);
     report.write_seconds = 1e-9 * static_cast<double>(nanoseconds[0]);
     report.compute_seconds -= 1e-9 * static_cast<double>(nanoseconds[1]);
     return report;
@@ -195,11 +191,11 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
         const auto from = store->source(planes(c));
         Options step = options;
         step.zero_is_invalid = options.zero_is_invalid && c == 0;
-        const std::vector<Stage> stage{stages[static_cast<size_t>(c)]};
-        const auto plan = plan_diffusion(*from, step, backend, stage, false, run, memory);
-        const auto contrasts = find_contrasts(*from, step, backend, run, memory, plan, 0.3 * share, c, facts);
+        Diffusion diffusion{step, {stages[static_cast<size_t>(c)]}, {}, false};
+        const auto plan = plan_diffusion(*from, diffusion, backend, run, memory);
+        diffusion.contrasts = find_contrasts(*from, step, backend, run, memory, plan, 0.3 * share, c, facts);
         const auto to = store->sink(planes(c + 1));
-        run.finished(diffuse(*from, step, backend, stage, contrasts, false, plan, *to,
+        run.finished(diffuse(*from, diffusion, backend, plan, *to,
                              options_of(run, "diffusion " + std::to_string(c + 1), 0.7 * share, memory)));
     }
     std::vector<int> every(static_cast<size_t>(all.bands));
@@ -220,7 +216,7 @@ DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& 
     if (cascade) // the longest
         stages = {*std::max_element(stages.begin(), stages.end(),
                                     [](const Stage& a, const Stage& b) { return a.degree < b.degree; })};
-    return plan_diffusion(components, options, backend, stages, !cascade, run, run.memory);
+    return plan_diffusion(components, {options, stages, {}, !cascade}, backend, run, run.memory);
 }
 
 ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
@@ -230,30 +226,31 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     if (options.evolution == Evolution::cascade)
         return make_cascade(components, options, backend, open_sink, run);
     ProfileFacts facts;
-    const auto stages = make_stages(options);
-    auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
-    const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
+    Diffusion diffusion{options, make_stages(options), {}};
+    auto plan = plan_diffusion(components, diffusion, backend, run, run.memory);
+    diffusion.contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
     stream::CubeSink* sink = nullptr;
-    if (plan.written) {
+    if (is_written(plan.way)) {
         sink = &open_sink(facts);
         auto* const bands = dynamic_cast<stream::BandTaker*>(sink);
         if (bands != nullptr && bands->takes_bands()) {
-            run.finished(diffuse_and_write(components, options, backend, stages, contrasts, plan, *sink,
-                                           *bands, options_of(run, "diffusion", 0.7, run.memory)));
+            run.finished(diffuse_and_write(components, diffusion, backend, plan, *sink, *bands,
+                                           options_of(run, "diffusion", 0.7, run.memory)));
             return facts;
         }
         ProfileRun otherwise = run;
         otherwise.sink_takes_bands = false;
-        plan = plan_diffusion(components, options, backend, stages, true, otherwise, run.memory);
+        plan = plan_diffusion(components, diffusion, backend, otherwise, run.memory);
     }
-    if (!plan.whole) {
+    if (plan.way != Way::kept) {
         if (sink == nullptr) sink = &open_sink(facts);
-        run.finished(diffuse(components, options, backend, stages, contrasts, true, plan, *sink,
+        run.finished(diffuse(components, diffusion, backend, plan, *sink,
                              options_of(run, "diffusion", 0.7, run.memory)));
         return facts;
     }
+    diffusion.team = plan.team;
     {
-        const auto scan = backend.make_whole_diffusion(options, stages, contrasts, plan.team);
+        const auto scan = backend.make_diffusion(diffusion, Way::kept);
         run.finished(stream::run_pass(components, *scan, {}, plan.plan,
                                       options_of(run, "diffusion", 0.5, run.memory)));
     }

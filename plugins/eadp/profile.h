@@ -50,9 +50,7 @@ inline int profile_bands(const Options& options, int components) {
 /// a strip of the scene each, which all threads of the rank work on.
 struct DiffusionPlan {
     TilePlan plan;
-    bool whole = false;   ///< the scene as one tile
-    bool written = false; ///< bands are written as they are made (Backend::make_written_diffusion())
-    bool joined = false;  ///< a strip of each rank (Backend::make_joined_diffusion())
+    Way way = Way::tiles;
     int team = 1;
     uint64_t bytes = 0; ///< of buffers
 };

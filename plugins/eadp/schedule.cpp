@@ -209,8 +209,10 @@ std::vector<double> gaussian_weights(double sigma) {
     return w;
 }
 
+int64_t gradient_halo(const Options& o) { return gaussian_radius(o.sigma) + 1; }
+
 int64_t halo_of(const Options& o, const std::vector<Stage>& stages) {
-    int64_t halo = gaussian_radius(o.sigma) + 1;
+    int64_t halo = gradient_halo(o);
     for (const auto& s : stages)
         halo += s.degree;
     return halo;

@@ -519,7 +519,7 @@ TEST(EadpCpu, BandsThatAreWrittenAsTheyAreMadeAreTheSame) {
             BandSink sink(shape, true);
             const auto written = write_bands(planes, options, sink, uint64_t{1} << 30, threads);
             EXPECT_TRUE(identical(sink.behind.cube, expected.cube)) << threads << " threads";
-            EXPECT_TRUE(written.plan.written);
+            EXPECT_EQ(written.plan.way, eadp::Way::written);
             EXPECT_EQ(sink.tiles, 0);
             EXPECT_GE(sink.pieces, shape.bands);
             EXPECT_EQ(written.progress, 1);
@@ -542,23 +542,24 @@ TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
     const auto kept = eadp::plan_profile(source, options, *backend, run);
     run.sink_takes_bands = true;
     const auto written = eadp::plan_profile(source, options, *backend, run);
-    EXPECT_TRUE(kept.whole && !kept.written && written.whole && written.written);
+    EXPECT_EQ(kept.way, eadp::Way::kept);
+    EXPECT_EQ(written.way, eadp::Way::written);
     // 48 copies, or twice a component and its eight.
     EXPECT_EQ(kept.bytes - written.bytes, uint64_t{48 - 18} * 200 * 150 * 4);
     run.memory = written.bytes;
-    EXPECT_TRUE(eadp::plan_profile(source, options, *backend, run).written);
+    EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
     run.memory = written.bytes - 1;
-    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).whole);
+    EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::tiles);
     run.memory = uint64_t{1} << 30;
     run.threads = 1;
-    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).written);
+    EXPECT_NE(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
     run.threads = 2;
     run.pass = [](const std::string&, double) {
         stream::PassOptions pass;
         pass.tile_samples = pass.tile_lines = 64;
         return pass;
     };
-    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).written);
+    EXPECT_NE(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
 }
 
 TEST(EadpCpu, ASinkThatTakesNoBandsAfterAllGetsTiles) {
@@ -605,17 +606,10 @@ class KeepingBackend final : public eadp::Backend {
     make_histogram_scan(const eadp::Options& o, const std::vector<eadp::Range>& ranges) override {
         return m_cpu->make_histogram_scan(o, ranges);
     }
-    std::unique_ptr<stream::Operation> make_diffusion(const eadp::Options& o,
-                                                      const std::vector<eadp::Stage>& stages,
-                                                      const std::vector<eadp::Contrast>& contrasts,
-                                                      bool with_component, int team) override {
-        return m_cpu->make_diffusion(o, stages, contrasts, with_component, team);
-    }
-    std::unique_ptr<stream::Operation> make_whole_diffusion(const eadp::Options& o,
-                                                            const std::vector<eadp::Stage>& stages,
-                                                            const std::vector<eadp::Contrast>& contrasts,
-                                                            int team) override {
-        return m_cpu->make_whole_diffusion(o, stages, contrasts, team);
+    std::unique_ptr<stream::Operation> make_diffusion(const eadp::Diffusion& diffusion,
+                                                      eadp::Way way) override {
+        const bool has = way == eadp::Way::kept || way == eadp::Way::one_tile || way == eadp::Way::tiles;
+        return has ? m_cpu->make_diffusion(diffusion, way) : nullptr;
     }
     std::unique_ptr<stream::Operation> make_kept_output(const eadp::Options& o) override {
         return m_cpu->make_kept_output(o);
@@ -718,8 +712,9 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
                     const auto plan = eadp::plan_profile(source, options, *backend, run);
                     const bool bands =
                         taking > 0 && size < 7 && options.evolution != eadp::Evolution::cascade;
-                    EXPECT_EQ(plan.joined, size < 7);
-                    EXPECT_EQ(plan.written, bands);
+                    EXPECT_EQ(plan.way, size >= 7 ? eadp::Way::strips
+                                        : bands   ? eadp::Way::written_strips
+                                                  : eadp::Way::joined_strips);
                     JointSink sink(whole, taking == 1);
                     eadp::make_profile(
                         source, options, *backend,
