@@ -91,7 +91,8 @@ struct Prediction {
 /// `features`: scaled(). The label is the vote's, as svm_predict's; svm_predict_probability's may differ.
 Prediction predict_exactly(const Model& model, const float* features);
 
-/// pairwise_probability() of svm_math.h, with the bits that processors agree on.
+/// P(i against j) from a decision value and a model's prob_a and prob_b, with the bits that processors agree
+/// on.
 double probability_of(double decision, double a, double b);
 
 /// Outputs in this order, as far as they are on: class values (one band), probabilities (a band a class),

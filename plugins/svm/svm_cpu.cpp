@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace hsi::svm {
@@ -39,9 +40,7 @@ struct Shared {
     math::RbfPanels panels;
     std::vector<int64_t> group_begin; ///< of a class, and the end of the last one
     std::vector<double> factor;
-    std::vector<double> coefficient_sum; ///< a pair each: sum of |coefficients|
-    double reach = 0;                    ///< largest |s|
-    double terms = 0;                    ///< largest number of terms of a decision value
+    std::optional<DecisionErrors> errors;
 };
 
 class ClassifyWorker final : public stream::Worker {
@@ -51,7 +50,7 @@ class ClassifyWorker final : public stream::Worker {
           m_simd(math::rbf_kernels()), m_width(m_simd.width), m_n(m_shared->panels.features()),
           m_k(m_shared->model->class_count()), m_x(static_cast<size_t>(m_n * m_width)),
           m_x2(static_cast<size_t>(m_width)), m_sums(static_cast<size_t>(m_k * (m_k - 1) * m_width)),
-          m_decision(m_shared->coefficient_sum.size()), m_votes(static_cast<size_t>(m_k)),
+          m_decision(m_shared->errors->coefficient_sum.size()), m_votes(static_cast<size_t>(m_k)),
           m_features(static_cast<size_t>(m_n)), m_p(static_cast<size_t>(m_k)),
           m_q(static_cast<size_t>(m_k * m_k)), m_qp(static_cast<size_t>(m_k)) {}
 
@@ -121,16 +120,16 @@ class ClassifyWorker final : public stream::Worker {
 
     void pixel(int64_t at, int i) {
         const Model& model = *m_shared->model;
+        const DecisionErrors& errors = *m_shared->errors;
         const double spread =
-            deviation(m_x2[static_cast<size_t>(i)], m_shared->reach, model.gamma, m_n, m_shared->terms);
+            deviation(m_x2[static_cast<size_t>(i)], errors.reach, model.gamma, m_n, errors.terms);
         std::fill(m_votes.begin(), m_votes.end(), 0);
         bool certain = true;
         size_t p = 0;
         for (int a = 0; a < m_k; ++a)
             for (int b = a + 1; b < m_k; ++b, ++p) {
                 const double value = sum_of(a, b - 1, i) + sum_of(b, a, i) - model.rho[p];
-                const double bound =
-                    spread * m_shared->coefficient_sum[p] + 4 * unit_roundoff * std::fabs(model.rho[p]);
+                const double bound = decision_bound(spread, errors.coefficient_sum[p], model.rho[p]);
                 m_decision[p] = value;
                 certain = certain && std::fabs(value) > bound; // NaN is not certain
                 ++m_votes[static_cast<size_t>(value > 0 ? a : b)];
@@ -186,24 +185,7 @@ class CpuClassification final : public Classification {
         shared->panels = make_panels(*m_model, shared->group_begin);
         for (int f = 0; f < m_model->features(); ++f)
             shared->factor.push_back(m_model->factor(f));
-        const auto k = static_cast<size_t>(m_model->class_count()),
-                   vectors = static_cast<size_t>(m_model->vector_count());
-        std::vector<size_t> start(k + 1, 0);
-        for (size_t i = 0; i < k; ++i)
-            start[i + 1] = start[i] + static_cast<size_t>(m_model->support_count[i]);
-        for (size_t i = 0; i < k; ++i)
-            for (size_t j = i + 1; j < k; ++j) {
-                double sum = 0;
-                for (size_t v = start[i]; v < start[i + 1]; ++v)
-                    sum += std::fabs(m_model->coefficients[(j - 1) * vectors + v]);
-                for (size_t v = start[j]; v < start[j + 1]; ++v)
-                    sum += std::fabs(m_model->coefficients[i * vectors + v]);
-                shared->coefficient_sum.push_back(sum);
-                shared->terms = std::max(
-                    shared->terms, static_cast<double>(start[i + 1] - start[i] + start[j + 1] - start[j]));
-            }
-        for (const double square : shared->panels.squares())
-            shared->reach = std::max(shared->reach, std::sqrt(square));
+        shared->errors.emplace(*m_model);
         m_shared = std::move(shared);
     }
 

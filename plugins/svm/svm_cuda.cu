@@ -186,11 +186,12 @@ __device__ void decide_pixel(const DecideWork& w, int i, int64_t pixel, const Vo
 #pragma unroll 4
         for (int b = a + 1; b < k; ++b) {
             const double value = sum_of(w, a, b - 1, i) + sum_of(w, b, a, i) - w.rho[p];
-            sure = sure && fabs(value) > spread * w.coefficient_sum[p] + 4 * unit_roundoff * fabs(w.rho[p]);
+            sure = sure && fabs(value) > decision_bound(spread, w.coefficient_sum[p], w.rho[p]);
             ++votes(value > 0 ? a : b);
-            if (w.pairs)
-                w.pairs[static_cast<int64_t>(p) * w.batch + i] =
-                    pairwise_probability(value, w.prob_a[p], w.prob_b[p]);
+            if (w.pairs) {
+                const double t = value * w.prob_a[p] + w.prob_b[p];
+                w.pairs[static_cast<int64_t>(p) * w.batch + i] = pairwise_probability(t, exp(-fabs(t)));
+            }
             ++p;
         }
     int best = 0, most = votes(0);
@@ -285,7 +286,7 @@ struct DeviceModel {
         const auto n = static_cast<size_t>(m.features()), l = static_cast<size_t>(m.vector_count());
         const auto k = static_cast<size_t>(m.class_count());
         const auto padded = static_cast<size_t>(batches.features);
-        std::vector<double> f, s(l * padded, 0.0), s2, sums;
+        std::vector<double> f, s(l * padded, 0.0), s2;
         for (int i = 0; i < m.features(); ++i)
             f.push_back(m.factor(i));
         for (size_t v = 0; v < l; ++v) {
@@ -296,21 +297,12 @@ struct DeviceModel {
                 sum += x * x;
             }
             s2.push_back(sum);
-            reach = std::max(reach, std::sqrt(sum));
         }
-        std::vector<int> begin(k + 1, 0);
-        for (size_t c = 0; c < k; ++c)
-            begin[c + 1] = begin[c] + m.support_count[c];
-        for (size_t a = 0; a < k; ++a)
-            for (size_t b = a + 1; b < k; ++b) {
-                double sum = 0;
-                for (int v = begin[a]; v < begin[a + 1]; ++v)
-                    sum += std::fabs(m.coefficients[(b - 1) * l + static_cast<size_t>(v)]);
-                for (int v = begin[b]; v < begin[b + 1]; ++v)
-                    sum += std::fabs(m.coefficients[a * l + static_cast<size_t>(v)]);
-                sums.push_back(sum);
-                terms = std::max(terms, static_cast<double>(m.support_count[a] + m.support_count[b]));
-            }
+        const DecisionErrors errors(m);
+        reach = errors.reach;
+        terms = errors.terms;
+        const auto firsts = svm::class_begin(m);
+        const std::vector<int> begin(firsts.begin(), firsts.end());
         pitch = static_cast<int>(even(m.class_count() - 1));
         std::vector<double> by_vector(l * static_cast<size_t>(pitch), 0.0);
         for (size_t o = 0; o + 1 < k; ++o)
@@ -325,7 +317,7 @@ struct DeviceModel {
         squares = DeviceBuffer(s2);
         coefficients = DeviceBuffer(by_vector);
         rho = DeviceBuffer(m.rho);
-        coefficient_sum = DeviceBuffer(sums);
+        coefficient_sum = DeviceBuffer(errors.coefficient_sum);
         prob_a = DeviceBuffer(m.prob_a);
         prob_b = DeviceBuffer(m.prob_b);
         class_value = DeviceBuffer(value);

@@ -9,8 +9,39 @@
 namespace hsi::svm {
 
 double probability_of(double decision, double a, double b) {
-    const double t = decision * a + b, e = math::exp(-std::fabs(t));
-    return std::clamp((t >= 0 ? e : 1.0) / (1.0 + e), 1e-7, 1 - 1e-7);
+    const double t = decision * a + b;
+    return pairwise_probability(t, math::exp(-std::fabs(t)));
+}
+
+std::vector<size_t> class_begin(const Model& model) {
+    std::vector<size_t> begin(1, 0);
+    for (const int count : model.support_count)
+        begin.push_back(begin.back() + static_cast<size_t>(count));
+    return begin;
+}
+
+DecisionErrors::DecisionErrors(const Model& model) {
+    const auto n = static_cast<size_t>(model.features()), k = static_cast<size_t>(model.class_count()),
+               vectors = static_cast<size_t>(model.vector_count());
+    for (size_t v = 0; v < vectors; ++v) {
+        double square = 0;
+        for (size_t f = 0; f < n; ++f) {
+            const auto x = static_cast<double>(model.support_vectors[v * n + f]);
+            square += x * x;
+        }
+        reach = std::max(reach, std::sqrt(square));
+    }
+    const auto begin = class_begin(model);
+    for (size_t i = 0; i < k; ++i)
+        for (size_t j = i + 1; j < k; ++j) {
+            double sum = 0;
+            for (size_t v = begin[i]; v < begin[i + 1]; ++v)
+                sum += std::fabs(model.coefficients[(j - 1) * vectors + v]);
+            for (size_t v = begin[j]; v < begin[j + 1]; ++v)
+                sum += std::fabs(model.coefficients[i * vectors + v]);
+            coefficient_sum.push_back(sum);
+            terms = std::max(terms, static_cast<double>(begin[i + 1] - begin[i] + begin[j + 1] - begin[j]));
+        }
 }
 
 Prediction predict_exactly(const Model& model, const float* features) {
@@ -26,10 +57,7 @@ Prediction predict_exactly(const Model& model, const float* features) {
         }
         kernel[v] = std::exp(-model.gamma * sum); // LIBSVM's own, whose decisions these are to be
     }
-    std::vector<size_t> start(static_cast<size_t>(k) + 1, 0);
-    for (size_t i = 0; i < static_cast<size_t>(k); ++i)
-        start[i + 1] = start[i] + static_cast<size_t>(model.support_count[i]);
-
+    const auto start = class_begin(model);
     Prediction result;
     std::vector<int> votes(static_cast<size_t>(k), 0);
     for (size_t i = 0; i < static_cast<size_t>(k); ++i)

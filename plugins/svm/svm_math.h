@@ -6,18 +6,32 @@
 #include "core/host_device.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace hsi::svm {
+
+struct Model;
 
 inline constexpr double unit_roundoff = 1.1102230246251565e-16; // 2^-53
 
 /// Place of the pair (i, j), i < j, among k classes.
 HSI_HOST_DEVICE inline int pair_index(int i, int j, int k) { return i * (2 * k - i - 1) / 2 + (j - i - 1); }
 
+/// The first support vector of each class, and the end of the last one.
+std::vector<size_t> class_begin(const Model& model);
+
+/// What the error of a model's decision values is made from.
+struct DecisionErrors {
+    explicit DecisionErrors(const Model& model);
+    std::vector<double> coefficient_sum; ///< a pair each: sum of |coefficients|
+    double reach = 0;                    ///< the largest |s|
+    double terms = 0;                    ///< the largest number of terms of a decision value
+};
+
 /// How far the kernel values of a pixel may lie from LIBSVM's, both computed in double precision, in units of
-/// a sum of coefficients: a decision value of pair p errs by less than deviation * sum |coefficients of p| +
-/// 4u |rho_p|. x2 = |x|^2; reach: the largest |s|; n features; terms: the largest number of terms of a sum.
+/// a sum of coefficients. x2 = |x|^2; n features; reach and terms: see DecisionErrors.
 /// |x|^2 + |s|^2 - 2 x s errs by at most (n + 4) u 2 (|x|^2 + |s|^2), LIBSVM's sum (x - s)^2 by as much at
 /// most; twice that, times gamma, is the relative error of a kernel value. No kernel value exceeds exp(-gamma
 /// (|x| - reach)^2).
@@ -28,12 +42,16 @@ HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, i
     return largest * (expm1(relative) + (terms + 64) * unit_roundoff) + 1e-300;
 }
 
-/// P(i against j) from a decision value, kept away from 0 and 1.
-HSI_HOST_DEVICE inline double pairwise_probability(double decision, double a, double b) {
-    const double t = decision * a + b;
-    const double p = t >= 0 ? exp(-t) / (1.0 + exp(-t)) : 1.0 / (1.0 + exp(t));
-    const double least = 1e-7;
-    return fmin(fmax(p, least), 1 - least);
+/// The decision value of a pair is certain beyond this. deviation: of the pixel.
+HSI_HOST_DEVICE inline double decision_bound(double deviation, double coefficient_sum, double rho) {
+    return deviation * coefficient_sum + 4 * unit_roundoff * fabs(rho);
+}
+
+/// P(i against j), kept away from 0 and 1, from t = a decision + b and e = exp(-|t|): the processor's
+/// exponential and the GPU's are not the same.
+HSI_HOST_DEVICE inline double pairwise_probability(double t, double e) {
+    const double least = 1e-7, p = (t >= 0 ? e : 1.0) / (1.0 + e);
+    return p < least ? least : p > 1 - least ? 1 - least : p;
 }
 
 /// Class probabilities from pairwise ones: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004, Algorithm 2, with
