@@ -77,13 +77,51 @@ SceneStatistics SceneStatistics::assumed(const CubeShape& scene) {
     return r;
 }
 
+// Sums
+// ----------------------------------------------------------------------------------------------------------
+
+PixelSums::PixelSums(int n, Statistics what)
+    : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)),
+      product(entries(n, what != Statistics::means)),
+      difference(entries(n, what == Statistics::differences)) {}
+
+void PixelSums::add(const PixelSums& other) {
+    if (other.bands != bands) throw Error("internal: sums of other bands");
+    valid += other.valid;
+    invalid += other.invalid;
+    pairs += other.pairs;
+    for (size_t b = 0; b < finite.size(); ++b)
+        finite[b] += other.finite[b];
+    sum.add(other.sum);
+    product.add(other.product);
+    difference.add(other.difference);
+}
+
+void PixelSums::unite(parallel::Group& ranks) {
+    const auto packed = [this] { return BytePacker().put(valid).put(invalid).put(pairs).put(finite).take(); };
+    const auto take = [this](const std::string& bytes, int64_t before) {
+        ByteUnpacker in(bytes);
+        valid = before * valid + in.one<int64_t>();
+        invalid = before * invalid + in.one<int64_t>();
+        pairs = before * pairs + in.one<int64_t>();
+        const auto there = in.one<std::vector<int64_t>>();
+        if (there.size() != finite.size()) throw Error("internal: sums of other bands");
+        for (size_t b = 0; b < finite.size(); ++b)
+            finite[b] = before * finite[b] + there[b];
+    };
+    ranks.unite(
+        "counts", packed, [&](const std::string& bytes) { take(bytes, 1); },
+        [&](const std::string& bytes) { take(bytes, 0); });
+    stream::unite(ranks, "sums", sum);
+    if (product.size() > 0) stream::unite(ranks, "products", product);
+    if (difference.size() > 0) stream::unite(ranks, "differences", difference);
+}
+
 // Blocks
 // ----------------------------------------------------------------------------------------------------------
 
 StatisticsSums::StatisticsSums(int n, Statistics wanted)
-    : bands(n), what(wanted), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)),
-      product(entries(n, wanted != Statistics::means)),
-      difference(entries(n, wanted == Statistics::differences)), m_varies(static_cast<size_t>(n)) {}
+    : PixelSums(n, wanted), what(wanted), m_varies(static_cast<size_t>(n)) {}
 
 uint64_t StatisticsSums::bytes(int bands, Statistics what) {
     // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double; what
@@ -158,17 +196,18 @@ void StatisticsSums::add_counts(int64_t valid_pixels, int64_t valid_pairs,
     pairs += valid_pairs;
     for (size_t b = 0; b < finite.size(); ++b)
         finite[b] += finite_values[b];
+    take_levels(level, varies);
+}
+
+void StatisticsSums::take_levels(const std::vector<float>& level, const std::vector<char>& varies) {
     if (m_level.empty()) m_level = level;
     for (size_t b = 0; b < level.size(); ++b)
         if (varies[b] || m_level[b] != level[b]) m_varies[b] = true;
 }
 
 void StatisticsSums::add(const StatisticsSums& other) {
-    add_counts(other.valid, other.pairs, other.finite, other.m_level, other.m_varies);
-    invalid += other.invalid;
-    sum.add(other.sum);
-    product.add(other.product);
-    difference.add(other.difference);
+    PixelSums::add(other);
+    take_levels(other.m_level, other.m_varies);
 }
 
 void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums) {
@@ -178,42 +217,19 @@ void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sum
 }
 
 void StatisticsSums::unite(parallel::Group& ranks) {
-    // All but the matrices, which are most of it: these go apart, from where they are to where they belong.
-    const auto packed = [this] {
-        return BytePacker()
-            .put(valid)
-            .put(invalid)
-            .put(pairs)
-            .put(finite)
-            .put(m_level)
-            .put(m_varies)
-            .put(sum.packed())
-            .take();
-    };
-    const auto unpacked = [this](const std::string& bytes) {
-        StatisticsSums sums(bands, what);
+    PixelSums::unite(ranks);
+    const auto take = [&](const std::string& bytes) {
         ByteUnpacker in(bytes);
-        in.get(sums.valid);
-        in.get(sums.invalid);
-        in.get(sums.pairs);
-        in.get(sums.finite);
-        in.get(sums.m_level);
-        in.get(sums.m_varies);
-        std::string exact;
-        in.get(exact);
-        sums.sum.add_packed(exact);
-        return sums;
+        const auto level = in.one<std::vector<float>>();
+        take_levels(level, in.one<std::vector<char>>());
     };
     ranks.unite(
-        "statistics", packed, [&](const std::string& bytes) { add(unpacked(bytes)); },
+        "levels of bands", [this] { return BytePacker().put(m_level).put(m_varies).take(); }, take,
         [&](const std::string& bytes) {
-            StatisticsSums whole = unpacked(bytes);
-            std::swap(whole.product, product);
-            std::swap(whole.difference, difference);
-            *this = std::move(whole);
+            m_level.clear();
+            std::fill(m_varies.begin(), m_varies.end(), char{0});
+            take(bytes);
         });
-    if (product.size() > 0) stream::unite(ranks, "products", product);
-    if (difference.size() > 0) stream::unite(ranks, "differences", difference);
 }
 
 // The result

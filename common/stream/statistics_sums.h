@@ -52,8 +52,24 @@ struct LowerRows {
     const double* row(int a) const { return pitch > 0 ? data + a * pitch : data + at_lower(a, 0); }
 };
 
-/// Sums over blocks, added without rounding. A block has 2^13 pixels at most.
-struct StatisticsSums {
+/// Sums over pixels and pairs of neighbours, added without rounding: their order leaves no trace.
+struct PixelSums {
+    PixelSums(int bands, Statistics what);
+    void add(const PixelSums& other); ///< \throws Error for another number of bands
+    /// By all ranks together: become those of all of them. \throws Error when another has other bands.
+    void unite(parallel::Group& ranks);
+
+    int bands;
+    int64_t valid = 0, invalid = 0;
+    int64_t pairs = 0;           ///< pixels (line, sample) and (line, sample + 1) that are both valid
+    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+    math::ExactSums sum;         ///< of x_b
+    math::ExactSums product;     ///< of x_a x_b, b <= a, at at_lower(a, b); none for means
+    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair; none unless asked for
+};
+
+/// Sums over blocks, of 2^13 pixels at most, which were rounded inside of each.
+struct StatisticsSums : PixelSums {
     StatisticsSums(int bands, Statistics what);
 
     /// sum[b] = sum of x_b over the valid pixels of a block.
@@ -73,20 +89,14 @@ struct StatisticsSums {
     void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
                     const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
-    /// By all ranks together: become those of all of them. \throws Error when another has other bands.
-    void unite(parallel::Group& ranks);
+    void unite(parallel::Group& ranks);                ///< as PixelSums's
     SceneStatistics result(int threads = 1) const;     ///< as StatisticsScan's
     static uint64_t bytes(int bands, Statistics what); ///< at most
 
-    int bands;
     Statistics what;
-    int64_t valid = 0, invalid = 0, pairs = 0;
-    std::vector<int64_t> finite;
-    math::ExactSums sum;        ///< of x_b
-    math::ExactSums product;    ///< of x_a x_b, at at_lower(a, b); none for means
-    math::ExactSums difference; ///< of d_a d_b likewise; none unless asked for
 
   private:
+    void take_levels(const std::vector<float>& level, const std::vector<char>& varies);
     void add_products(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
     std::vector<double> means() const;
     std::vector<double> covariance(int threads) const;

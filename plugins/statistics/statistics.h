@@ -15,6 +15,7 @@
 #include "model/classes.h"
 #include "stream/operation.h"
 #include "stream/statistics_scan.h"
+#include "stream/statistics_sums.h"
 
 #include <cstdint>
 #include <memory>
@@ -25,26 +26,15 @@ namespace hsi::statistics {
 
 /// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They are those of the pixels alone:
 /// how these are divided into scenes, tiles, blocks and ranks leaves no trace, nor does their order.
-struct Sums {
-    explicit Sums(int bands);
-    void add(const Sums& other); ///< of the same number of bands
-    void subtract(const Sums& other);
-    /// By all ranks together: the sums of all of them, on each.
-    void unite(parallel::Group& ranks);
+struct Sums : stream::PixelSums {
+    explicit Sums(int n) : PixelSums(n, stream::Statistics::differences) {}
+    void subtract(const Sums& other); ///< of the same number of bands
     /// As StatisticsScan's with differences, but for `constant`, which the sums alone do not tell: it is
     /// empty.
     stream::SceneStatistics result() const;
     /// A number that other sums are most unlikely to share.
     uint64_t digest() const;
     static uint64_t most_bytes(int bands);
-
-    int bands;
-    int64_t valid = 0, invalid = 0;
-    int64_t pairs = 0;           ///< pixels (line, sample) and (line, sample + 1) that are both valid
-    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
-    math::ExactSums sum;         ///< of x_b
-    math::ExactSums product;     ///< of x_a x_b, b <= a, at stream::at_lower(a, b)
-    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair in double precision
 };
 
 /// An exact sum as the doubles that it is the sum of, each what the ones before it leave, rounded: the same

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "core/byte_pack.h"
 #include "core/digest.h"
 #include "core/error.h"
-#include "parallel/group.h"
 #include "statistics/statistics.h"
-#include "stream/statistics_sums.h"
 
 #include <algorithm>
 #include <cstring>
@@ -67,22 +64,6 @@ std::vector<std::vector<double>> parts_of(const math::ExactSums& sums) {
     throw Error("internal: an exact sum has no end");
 }
 
-Sums::Sums(int n)
-    : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(stream::at_lower(n, 0)),
-      difference(stream::at_lower(n, 0)) {}
-
-void Sums::add(const Sums& other) {
-    if (other.bands != bands) throw Error("internal: sums of other bands");
-    valid += other.valid;
-    invalid += other.invalid;
-    pairs += other.pairs;
-    for (size_t b = 0; b < finite.size(); ++b)
-        finite[b] += other.finite[b];
-    sum.add(other.sum);
-    product.add(other.product);
-    difference.add(other.difference);
-}
-
 void Sums::subtract(const Sums& other) {
     if (other.bands != bands) throw Error("internal: sums of other bands");
     valid -= other.valid;
@@ -95,34 +76,9 @@ void Sums::subtract(const Sums& other) {
     take_away(difference, other.difference);
 }
 
-void Sums::unite(parallel::Group& ranks) {
-    const auto packed = [this] { return BytePacker().put(valid).put(invalid).put(pairs).put(finite).take(); };
-    const auto take = [this](const std::string& bytes, int64_t before) {
-        ByteUnpacker in(bytes);
-        valid = before * valid + in.one<int64_t>();
-        invalid = before * invalid + in.one<int64_t>();
-        pairs = before * pairs + in.one<int64_t>();
-        const auto there = in.one<std::vector<int64_t>>();
-        for (size_t b = 0; b < finite.size(); ++b)
-            finite[b] = before * finite[b] + there.at(b);
-    };
-    ranks.unite(
-        "counts", packed, [&](const std::string& bytes) { take(bytes, 1); },
-        [&](const std::string& bytes) { take(bytes, 0); });
-    stream::unite(ranks, "sums", sum);
-    stream::unite(ranks, "products", product);
-    stream::unite(ranks, "differences", difference);
-}
-
 stream::SceneStatistics Sums::result() const {
     stream::StatisticsSums all(bands, stream::Statistics::differences);
-    all.valid = valid;
-    all.invalid = invalid;
-    all.pairs = pairs;
-    all.finite = finite;
-    all.sum.add(sum);
-    all.product.add(product);
-    all.difference.add(difference);
+    all.PixelSums::add(*this);
     return all.result(); // which has seen no value, and knows no constant band
 }
 
