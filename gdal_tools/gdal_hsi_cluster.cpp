@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "raster/library_output.h"
 #include "raster/spectral_library.h"
-#include "shared/pixel_numbers.h"
+#include "shared/numbers_in_file.h"
 #include "shared/scene_and_library.h"
 #include "stream/empty_source.h"
 #include "tool/classification.h"
@@ -259,7 +259,7 @@ void run_cluster(tool::Run& run, Settings s) {
     if (!s.centres.empty())
         raster::check_library_output(
             run.text_output("-centres", s.centres, run.options().destination.overwrite));
-    s.options.numbers = tools::pixel_numbers(run, *source);
+    s.options.numbers = tools::numbers_in_file(run, *source);
     ClusterComputing computing(run, "cluster", choose_device(run, s, source->shape(), wanted),
                                cluster::simd_target(), cluster::make_cpu_backend);
     tool::Scene scene(run, source, "clustering");

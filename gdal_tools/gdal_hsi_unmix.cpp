@@ -8,7 +8,7 @@
 #include "raster/output_set.h"
 #include "raster/spectral_library.h"
 #include "shared/number_lists.h"
-#include "shared/pixel_numbers.h"
+#include "shared/numbers_in_file.h"
 #include "shared/scene_and_library.h"
 #include "shared/second_scene.h"
 #include "shared/spectral_bands.h"
@@ -133,20 +133,6 @@ void report_independence(tool::Run& run, const unmix::Endmembers& endmembers, un
     run.warn("'" + endmembers.names[static_cast<size_t>(least.endmember)] +
              "' is a mixture of the other spectra but for " + length +
              " of its length: abundances are uncertain");
-}
-
-const char* name_of(unmix::Method method) {
-    switch (method) {
-    case unmix::Method::ucls:
-        return "ucls";
-    case unmix::Method::nnls:
-        return "nnls";
-    case unmix::Method::scls:
-        return "scls";
-    case unmix::Method::fcls:
-        break;
-    }
-    return "fcls";
 }
 
 tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Settings& s) {
@@ -423,7 +409,7 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     options.method = s.unmix.method;
     options.deviation = !s.deviation.empty();
     options.rmse = !s.rmse.empty();
-    options.numbers = tools::pixel_numbers(run, *scene);
+    options.numbers = tools::numbers_in_file(run, *scene);
     std::shared_ptr<const stream::CubeSource> source = scene;
     if (const auto uncertainty = open_uncertainty(run, s, *scene)) {
         options.noise = true;

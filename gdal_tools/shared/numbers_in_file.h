@@ -9,7 +9,7 @@
 namespace hsi::tools {
 
 /// Opens src once more where -srcwin was given, for the width of the whole. \throws Error as that does.
-inline PixelNumbers pixel_numbers(const tool::Run& run, const raster::RasterSource& scene) {
+inline PixelNumbers numbers_in_file(const tool::Run& run, const raster::RasterSource& scene) {
     auto options = run.options().source;
     PixelNumbers numbers;
     numbers.width = scene.shape().samples;

@@ -292,6 +292,14 @@ Function parse_index(const Arguments& a, int bands) {
     return f;
 }
 
+/// The method of a name, of a room's table of them.
+template <class Names>
+auto named(const Names& names, const std::string& name) {
+    for (const auto& one : names)
+        if (name == one.first) return one.second;
+    throw Error("internal: no method '" + name + "'");
+}
+
 /// "1", "2" ...: spectra in a VRT have no names.
 std::vector<std::string> numbers_to(size_t count) {
     std::vector<std::string> names;
@@ -305,12 +313,8 @@ Function parse_unmix(const Arguments& a, int bands) {
     unmix::Endmembers e;
     e.spectra = exact_spectra(a, "endmembers", bands);
     e.names = numbers_to(e.spectra.size());
-    const std::string method = a.choice("method", {"fcls", "ucls", "nnls", "scls"});
     unmix::Options options;
-    options.method = method == "ucls"   ? unmix::Method::ucls
-                     : method == "nnls" ? unmix::Method::nnls
-                     : method == "scls" ? unmix::Method::scls
-                                        : unmix::Method::fcls;
+    options.method = named(unmix::method_names, a.choice("method", {"fcls", "ucls", "nnls", "scls"}));
     const int band = a.whole("band", 1, e.count() + 1);
     options.rmse = band > e.count();
     Function f;
@@ -337,8 +341,8 @@ Function parse_sam(const Arguments& a, int bands) {
     detect::Targets targets;
     targets.spectra = exact_spectra(a, "targets", bands);
     targets.names = numbers_to(targets.spectra.size());
-    const bool sid = a.choice("method", {"sam", "sid"}) == "sid";
-    return detection_of(a, detect::make_detector(sid ? detect::Method::sid : detect::Method::sam, targets));
+    const auto method = named(detect::method_names, a.choice("method", {"sam", "sid"}));
+    return detection_of(a, detect::make_detector(method, targets));
 }
 
 /// As many numbers as there are; `what` counts them.
@@ -353,11 +357,8 @@ std::vector<double> so_many(const Arguments& a, const char* name, size_t count) 
 /// What gdal_hsi_detect has found of the background: nothing of it is computed here.
 Function parse_match(const Arguments& a, int bands) {
     check_spectrum(a, bands);
-    const std::string method = a.choice("method", {"mf", "cem", "ace"});
     detect::Detector d;
-    d.method = method == "ace"   ? detect::Method::ace
-               : method == "cem" ? detect::Method::cem
-                                 : detect::Method::mf;
+    d.method = named(detect::method_names, a.choice("method", {"mf", "cem", "ace"}));
     d.bands = bands;
     if (a.has("used")) {
         for (const double number : a.numbers("used")) {

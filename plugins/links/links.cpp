@@ -251,13 +251,8 @@ Make read_transform(const Settings& s) {
     };
 }
 
-constexpr std::pair<const char*, unmix::Method> unmix_methods[] = {{"ucls", unmix::Method::ucls},
-                                                                   {"nnls", unmix::Method::nnls},
-                                                                   {"scls", unmix::Method::scls},
-                                                                   {"fcls", unmix::Method::fcls}};
-
 Make read_unmixing(const Settings& s) {
-    const unmix::Options options{s.choice("method", unmix_methods), s.yes("rmse")};
+    const unmix::Options options{s.choice("method", unmix::method_names), s.yes("rmse")};
     unmix::Endmembers endmembers;
     endmembers.spectra = s.spectra<double>("endmembers", static_cast<double>(s.bands) + 1, {});
     for (size_t k = 1; k <= endmembers.spectra.size(); ++k)
@@ -274,10 +269,6 @@ Make read_unmixing(const Settings& s) {
     };
 }
 
-constexpr std::pair<const char*, detect::Method> detect_methods[] = {
-    {"sam", detect::Method::sam}, {"sid", detect::Method::sid}, {"mf", detect::Method::mf},
-    {"cem", detect::Method::cem}, {"ace", detect::Method::ace}, {"rx", detect::Method::rx}};
-
 /// As gdal_hsi_detect counts it.
 Cost cost_of(const detect::Detector& d) {
     const auto used = static_cast<double>(d.used.size());
@@ -290,7 +281,7 @@ Cost cost_of(const detect::Detector& d) {
 
 Make read_detection(const Settings& s) {
     detect::Detector d;
-    d.method = s.choice("method", detect_methods);
+    d.method = s.choice("method", detect::method_names);
     s.same_bands("bands");
     d.bands = s.scene.bands;
     d.used = s.places<int>("used", 1, true);
@@ -455,12 +446,10 @@ Link transform(const pca::Transform& t) {
 }
 
 Link unmixing(const unmix::Endmembers& endmembers, unmix::Method method, bool rmse) {
-    const auto* const found = std::find_if(std::begin(unmix_methods), std::end(unmix_methods),
-                                           [&](const auto& one) { return one.second == method; });
     return {"unmix",
             {{"endmembers", endmembers.spectra},
              {"count", endmembers.spectra.size()},
-             {"method", found->first},
+             {"method", unmix::name_of(method)},
              {"rmse", rmse}},
             rmse ? size_t{1} : size_t{0}};
 }

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::unmix {
@@ -36,6 +37,14 @@ inline constexpr Cost draw_round{7e-10, 1e-11};   ///< a pixel, a draw and the c
 } // namespace cost
 
 enum class Method { ucls, nnls, scls, fcls };
+/// As documents and pixel functions name them.
+inline constexpr std::pair<const char*, Method> method_names[] = {
+    {"ucls", Method::ucls}, {"nnls", Method::nnls}, {"scls", Method::scls}, {"fcls", Method::fcls}};
+inline const char* name_of(Method method) {
+    for (const auto& one : method_names)
+        if (one.second == method) return one.first;
+    return nullptr; // there is no other
+}
 
 /// Whether abundances sum to one, and whether none is negative.
 inline bool sums_to_one(Method m) { return m == Method::scls || m == Method::fcls; }

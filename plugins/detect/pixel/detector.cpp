@@ -246,21 +246,9 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
 } // namespace
 
 const char* name_of(Method method) {
-    switch (method) {
-    case Method::sam:
-        return "sam";
-    case Method::sid:
-        return "sid";
-    case Method::mf:
-        return "mf";
-    case Method::cem:
-        return "cem";
-    case Method::ace:
-        return "ace";
-    case Method::rx:
-        break;
-    }
-    return "rx";
+    for (const auto& one : method_names)
+        if (one.second == method) return one.first;
+    return nullptr; // there is no other
 }
 
 Detector make_detector(Method method, const Targets& targets) {

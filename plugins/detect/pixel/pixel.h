@@ -36,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace hsi::detect {
@@ -49,12 +50,16 @@ inline constexpr Cost background{2.7e-11, 0};    ///< a pixel and pair of bands,
 } // namespace cost
 
 enum class Method { sam, sid, mf, cem, ace, rx };
+/// As documents and pixel functions name them.
+inline constexpr std::pair<const char*, Method> method_names[] = {{"sam", Method::sam}, {"sid", Method::sid},
+                                                                  {"mf", Method::mf},   {"cem", Method::cem},
+                                                                  {"ace", Method::ace}, {"rx", Method::rx}};
 
 inline bool has_target(Method m) { return m != Method::rx; }
 /// Whether scores want the statistics of a background.
 inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
 inline bool is_small_at_target(Method m) { return !has_background(m); }
-const char* name_of(Method method); ///< "sam" ...
+const char* name_of(Method method);
 
 /// What BackgroundScan finds; named as tool::Scene wants it.
 struct Background {
