@@ -66,6 +66,7 @@ void refuse_raster_options(const tool::CommonOptions& o) {
     if (!o.destination.type.empty()) refuse("-ot");
     if (o.destination.nodata) refuse("-dstnodata");
     if (o.tile_samples > 0) refuse("-tile");
+    if (o.mask.given()) refuse(o.mask.only.empty() ? "-mask-exclude" : "-mask");
 }
 
 } // namespace

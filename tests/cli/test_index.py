@@ -253,6 +253,26 @@ def test_a_library_gives_a_table(files, tmp_path):
         assert "exists already" in index("-name", "NDVI", tmp_path / "library.csv", tmp_path / "t.csv").err
 
 
+def test_response_is_what_gdal_hsi_resample_makes(files, tmp_path):
+    (tmp_path / "bands.csv").write_text("wavelength,fwhm\n800,25\n")
+    succeed(index("-expr", "r800", "-choice", "response", "-width", "25", files / "scene.img", tmp_path / "i.tif"))
+    succeed(run("gdal_hsi_resample", "-bands", tmp_path / "bands.csv", files / "scene.img", tmp_path / "r.tif"))
+    ours, theirs = read(tmp_path / "i.tif"), read(tmp_path / "r.tif")
+    both = ~np.isnan(ours) & ~np.isnan(theirs)
+    assert both.sum() > 200 and np.allclose(ours[both], theirs[both], rtol=1e-6)
+
+
+def test_masks(files, tmp_path):
+    mask = np.zeros((1, LINES, SAMPLES))
+    mask[0, :5] = 1
+    write_scene(tmp_path / "mask.tif", mask, driver="GTiff", dtype="u1")
+    out = index("-name", "NDVI", "-mask", tmp_path / "mask.tif", files / "scene.img", tmp_path / "m.tif")
+    assert out.code == 2 and "-mask-output" in out.err
+    succeed(index("-name", "NDVI", "-mask", tmp_path / "mask.tif", "-mask-output", files / "scene.img", tmp_path / "m.tif"))
+    got = read(tmp_path / "m.tif")[0]
+    assert np.isnan(got[5:]).all() and (~np.isnan(got[:5])).sum() > 150
+
+
 def test_list(files):
     listed = {one["name"]: one for one in json.loads(succeed(index("-list", "-json", files / "scene.img")).out)["indices"]}
     assert listed["NDVI"]["supported"] and len(listed["NDVI"]["bands"]) == 2 and listed["NDVI"]["wavelengths_nm"] == [670, 800]
