@@ -12,7 +12,6 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
-#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
