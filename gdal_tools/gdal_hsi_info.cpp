@@ -681,6 +681,16 @@ void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
                                  : "Leave it out: gdal_hsi_info lists all bands and spectra of a library.");
     for (const auto& note : library->notes)
         run.warn(note);
+    if (const auto infinite = raster::infinite_spectra(*library); !infinite.empty()) {
+        const std::string which = infinite.size() == library->spectra.size()
+                                      ? "all spectra hold"
+                                      : "the spectrum '" + library->names[infinite.front()] + "' holds";
+        const std::string what = "'" + source.path + "': " + which + " values that are infinite";
+        if (infinite.size() == library->spectra.size())
+            throw Error(what, "Mend the file: the tools refuse it.");
+        run.warn(what + ": the tools refuse " + counted(infinite.size(), "such spectrum", "such spectra") +
+                 "; -spectrum chooses others");
+    }
     print_facts(run, s, describe(source.path, *library, s, several ? with_advice(as_scene) : std::string()));
 }
 

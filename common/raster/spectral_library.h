@@ -41,6 +41,9 @@ struct SpectralLibrary {
 /// 0: not known. Throws Error naming the file and what is wrong with it, also when no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
+/// Which spectra hold infinite values: the tools refuse them.
+std::vector<size_t> infinite_spectra(const SpectralLibrary& library);
+
 /// The bands of a spectrometer, as a file lists them.
 struct BandList {
     std::vector<double> wavelengths_nm;

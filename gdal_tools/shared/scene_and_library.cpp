@@ -147,12 +147,10 @@ raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
                                     const std::string& path, const model::SceneBands& scene,
                                     const std::vector<double>& fwhm_nm, BandFit fit, std::string* used) {
-    for (size_t k = 0; k < library.spectra.size(); ++k)
-        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
-                         [](double v) { return std::isfinite(v) || std::isnan(v); }))
-            throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
-                            "' holds values that are infinite",
-                        "Mend it, or choose others with -spectrum.");
+    if (const auto infinite = raster::infinite_spectra(library); !infinite.empty())
+        throw Error(role + " " + path + ": the spectrum '" + library.names[infinite.front()] +
+                        "' holds values that are infinite",
+                    "Mend it, or choose others with -spectrum.");
     const auto &a = library.wavelengths_nm, &b = scene.wavelengths_nm;
     const size_t bands = scene.numbers.size();
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
