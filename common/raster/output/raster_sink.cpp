@@ -15,6 +15,7 @@
 #include "raster/output/creation_options.h"
 #include "raster/output/envi_output.h"
 #include "raster/output/format_trial.h"
+#include "raster/output/netcdf_output.h"
 #include "raster/output/output_description.h"
 #include "raster/output/raster_sink_impl.h"
 #include "raster/output/stac_item.h"
@@ -168,6 +169,7 @@ void RasterSink::Impl::make() {
     CPLStringList list = made.options;
     if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
     if (coding) list.SetNameValue("NUM_THREADS", nullptr); // which GDAL would start for nothing
+    if (is(made.driver, "netCDF")) add_netcdf_options(*described(), pixel_bytes(), list);
     check_memory_left(made.driver);
     const GdalErrors errors;
     dataset.reset(made.driver->Create(path.c_str(), static_cast<int>(spec.shape.samples),
@@ -402,6 +404,8 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
         check(errors);
         remove_stage();
     }
+    if (is(target.driver, "netCDF") && !copies())
+        finish_netcdf(file->path(), file->destination(), *described());
     if (is(target.driver, "ENVI")) {
         finish_envi_output(*file, options, spec, scene ? &*scene : nullptr);
         check(errors);

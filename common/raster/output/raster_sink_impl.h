@@ -64,6 +64,9 @@ struct RasterSink::Impl {
     ~Impl();
 
     bool copies() const { return !stage.empty(); }
+    uint64_t pixel_bytes() const {
+        return static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) * rule.sample_bytes();
+    }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
     uint64_t memory() const; ///< that blocks in the making may take
     Error failure(const std::string& reason, const std::string& advice = {}) const;

@@ -7,6 +7,7 @@
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/output/creation_options.h"
+#include "raster/output/netcdf_output.h"
 #include "raster/output/output_description.h"
 #include "raster/output/raster_sink_impl.h"
 #include "raster/output/written_raster.h"
@@ -35,6 +36,7 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
         if (STARTS_WITH(items[i], "NETCDF_DIM_"))
             stage.SetMetadataItem(std::string(items[i]).substr(0, std::strcspn(items[i], "=")).c_str(),
                                   nullptr);
+    reserve_netcdf_header(stage);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
     // Without positions this driver takes columns for lines; these are where QGIS draws a raster that has
@@ -301,11 +303,13 @@ void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
     }
     const DatasetHandle from = open_again(stage, GDAL_OF_READONLY);
     if (!from) throw failure(errors.text());
+    if (is(target.driver, "netCDF")) add_netcdf_options(*from, pixel_bytes(), list);
     DatasetHandle copy(target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), go_on, this));
     if (cancelled()) throw Cancelled();
     if (!copy) throw failure(errors.text());
     const bool closed = close_written(std::move(copy), is_local(path));
     if (errors.any() || !closed) throw failure(errors.text("not all of it got to the disk"));
+    if (is(target.driver, "netCDF")) finish_netcdf(path, file->destination(), *described());
     if (streamed.empty()) return;
     check_written(streamed);
     stream(streamed);

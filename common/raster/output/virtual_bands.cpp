@@ -132,15 +132,15 @@ void check_virtual_source(const RasterSource& like) {
         throw UsageError("'" + source.options.path +
                              "' is a file of MATLAB's, which GDAL cannot read, and a "
                              "VRT is read by GDAL alone",
-                         "Choose another output format with -of.");
+                         "Name the destination .hsi, or choose another output format with -of.");
     if (source.in_arrays)
         throw UsageError("'" + source.options.path + "' is read from arrays (" + like.product() +
                              "), which a VRT cannot name",
-                         "Choose another output format with -of.");
+                         "Name the destination .hsi, or choose another output format with -of.");
     if (source.product && !source.product->stack.empty())
         throw UsageError("'" + source.options.path + "' is read from two images (" + like.product() +
                              "), which a VRT of its bands cannot name",
-                         "Choose another output format with -of.");
+                         "Name the destination .hsi, or choose another output format with -of.");
     if (!source.options.drivers.empty())
         throw UsageError("-if " + source.options.drivers.front() +
                              ": a VRT cannot say by which driver its source is to be opened",
