@@ -383,3 +383,31 @@ def test_little_memory(tmp_path):
     assert stored_bytes(tmp_path / "little.tif") == stored_bytes(tmp_path / "much.tif")
     with_values = read(tmp_path / "much.tif")
     assert np.isfinite(with_values).any()
+
+
+MARKED = {
+    "emit": (files.emit, {}, "reflectance"),
+    "aviris": (files.aviris, {}, "reflectance/reflectance"),
+    "tanager": (files.tanager, {}, "HDFEOS/SWATHS/HYP/Data Fields/surface_reflectance"),
+    "prisma": (files.prisma, {"level": "L1"}, "HDFEOS/SWATHS/PRS_L1_HCO/Data Fields/VNIR_Cube"),
+    "neon": (files.neon, {}, "SERC/Reflectance/Reflectance_Data"),
+}
+
+
+@pytest.mark.parametrize("key", MARKED)
+@pytest.mark.parametrize("name, number, none", [("missing_value", 7, 7), ("valid_max", 9000, 9001), ("valid_min", 3, 2)])
+def test_pixels_that_attributes_mark(tmp_path, key, name, number, none):
+    """By the attributes that arrays of other files have, too."""
+    import h5py
+    writer, arguments, array = MARKED[key]
+    cube = values()
+    cube[:, 4, 6] = none
+    path = writer(tmp_path, cube, **arguments)
+    with h5py.File(path, "r+") as f:
+        attributes = [f[array].attrs]
+        if key == "prisma":
+            attributes.append(f[array.replace("VNIR", "SWIR")].attrs)
+        for each in attributes:
+            each[name] = np.array(number).astype(f[array].dtype)
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", "-count", path)).out)
+    assert told["valid_pixels"] == LINES * SAMPLES - 1, told

@@ -182,6 +182,17 @@ def test_lookup_table(tmp_path):
     np.testing.assert_array_equal(read(tmp_path / "o.tif"), VALUES)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ["reflectance", "radiance", "products", "HDFEOS", "toa radiance"])
+def test_arrays_of_any_name(tmp_path, format, name):
+    """Names that agencies give to groups of their products."""
+    for order in ("bls", "lsb"):
+        for group in ("", name) if format in ("NETCDF4", "HDF5 with scales", "Zarr") and name == "products" else ("",):
+            folder = tmp_path / (order + group)
+            folder.mkdir()
+            check(scene(order, name=name).write(folder, format, group), folder)
+
+
 WGS84_FIGURES = {"semi_major_axis": 6378137., "inverse_flattening": 298.257223563}
 PROJECTIONS = [
     (3035, {"grid_mapping_name": "lambert_azimuthal_equal_area", "latitude_of_projection_origin": 52.,
@@ -256,6 +267,10 @@ INVALID = [  # type of the samples, attributes, sample that stands for no value,
     ("f4", {"_FillValue": np.float32(-9999)}, -9999, -9998),
     ("f4", {"_FillValue": np.float32("nan")}, np.nan, 3),
     ("f4", {"valid_max": np.float32(1.1), "_FillValue": np.float32(-1)}, 1.2, np.float32(1.1)),
+    ("f4", {"valid_range": np.array([0., 1.1])}, 1.2, np.float32(1.1)),
+    ("f4", {"valid_range": np.array([0., 300.]), "scale_factor": .01}, 301, 300),
+    ("f4", {"valid_min": -2., "valid_max": 3., "scale_factor": 10., "add_offset": 5.}, -3, 3),
+    ("i2", {"valid_range": np.array([0, 300], "i4"), "scale_factor": .1}, 301, 300),
     ("f8", {"missing_value": -1e30, "_FillValue": 1e30}, -1e30, -1e29),
     ("i4", {"_FillValue": np.int32(-2**31), "valid_max": np.int32(2**24)}, 2**24 + 1, 2**24),
 ]
@@ -283,6 +298,32 @@ def test_samples_without_a_value(tmp_path, format):
                 continue
             got, _ = seen(path, folder)
             np.testing.assert_array_equal(got, want, err_msg=str((kind, attributes, order)))
+
+
+def test_float_samples_are_masked_as_gdal_does(tmp_path):
+    """GDAL's raster driver is the witness."""
+    for k, (kind, attributes, none, some) in enumerate(row for row in INVALID if row[0] == "f4" and "valid_range" in row[1]):
+        values = np.full(VALUES.shape, 1, kind)
+        values[:, LINES // 2, 3], values[:, LINES // 2, 1] = none, some  # whichever line comes first
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        path = scene("bls", values, attributes).write(folder, "NETCDF4")
+        dataset = gdal.Open(f'NETCDF:"{path}":cube')
+        nodata, band = dataset.GetRasterBand(1).GetNoDataValue(), dataset.ReadAsArray()[0]
+        mask = np.isfinite(band) & (band != np.float32(nodata))
+        np.testing.assert_array_equal(np.isfinite(seen(path, folder)[0][0]), mask, err_msg=str(attributes))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("attributes, told", [
+    ({"missing_value": 3.5}, "missing_value 3.5 is ignored: Int16 cannot hold it"),
+    ({"missing_value": np.array([-9999., 1e6])}, "missing_value 1000000 is ignored: Int16 cannot hold it"),
+    ({"valid_range": np.array([0, 1, 2], "i2")}, "valid_range is ignored: it has 3 numbers, not 2"),
+    ({"valid_max": np.array([0, 1], "i2")}, "valid_max is ignored: it has 2 numbers, not 1")])
+def test_attributes_that_cannot_be_are_told(tmp_path, format, attributes, told):
+    path = scene(attributes=attributes).write(tmp_path, format)
+    check(path, tmp_path)
+    assert told in succeed(run("gdal_hsi_info", path)).err
 
 
 @pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"])
@@ -315,6 +356,46 @@ def test_wavelengths(tmp_path, name, numbers, unit, attributes):
         one.arrays[name] = (("band",), np.asarray(numbers), {"units": unit, **attributes})
         told = json.loads(succeed(run("gdal_hsi_info", "-json", one.write(folder, format))).out)
         np.testing.assert_allclose(told["wavelengths_nm"], NM, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["wl", "lambda", "band_centers", "centers", "wavenumber", "Lambda_um", "wl_nm", "BandCenter"])
+@pytest.mark.parametrize("place", ["beside", "another group", "of the cube", "of the group", "of the file"])
+def test_wavelengths_of_hdf5_without_scales(tmp_path, name, place):
+    """Lists next to the cube, in a group next to its own, and attributes; the unit in the name, beside, or none."""
+    unit = "cm-1" if name == "wavenumber" else "um" if name.endswith("um") else "nm"
+    numbers = np.array([{"nm": w, "um": w / 1000, "cm-1": 1e7 / w}[unit] for w in NM])
+    for stated in (False, True):
+        path = tmp_path / f"{stated}.h5"
+        with h5py.File(path, "w") as f:
+            f["a/scene/cube"] = VALUES.transpose(1, 2, 0)
+            f["a/other/cover"] = np.zeros((3, 5), "u1")
+            if place in ("beside", "another group"):
+                where = "a/scene/" if place == "beside" else "a/facts/"
+                f[where + name] = numbers
+                if stated:
+                    f[where + name].attrs["unit"] = unit
+            else:
+                attributes = f[{"of the cube": "a/scene/cube", "of the group": "a/scene", "of the file": "/"}[place]].attrs
+                attributes[name] = numbers
+                if stated:
+                    attributes[name + "_units"] = unit
+        said = succeed(run("gdal_hsi_info", "-json", path))
+        np.testing.assert_allclose(json.loads(said.out)["wavelengths_nm"], NM, rtol=1e-6)
+        known = stated or name in ("wavenumber", "Lambda_um", "wl_nm")
+        assert ("the wavelengths are taken from" in said.err) == (not known), said.err
+        assert ("nanometres are assumed" in said.err) == (not known), said.err
+        check(path, tmp_path, grid=None)
+
+
+def test_wavelengths_next_to_the_cube_come_first(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["a/wl"] = np.array(NM) + 1000
+        f["b/cube"] = VALUES
+        f["b/wl"] = NM
+        f["b/wl"].attrs["units"] = "nm"
+        f["c/wl"] = np.array(NM) + 500
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "a.h5")).out)
+    assert told["wavelengths_nm"] == NM
 
 
 def test_lists_in_attributes(tmp_path):
@@ -406,6 +487,46 @@ def test_pixels_without_a_label(tmp_path, none, kind, attributes):
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("meanings, values, names", [
+    ("oak  dry_grass soil", [1, 2, 3], ["oak", "dry_grass", "soil"]),
+    ("soil unlabelled oak", [3, 0, 1], ["oak", "Class 2", "soil"]),
+    ("oak soil", [1, 2, 3], None)])
+def test_names_of_classes(tmp_path, format, meanings, values, names):
+    """CF's flag_values and flag_meanings; names that do not fit the values are told."""
+    truth = np.arange(LINES * SAMPLES, dtype="i2").reshape(LINES, SAMPLES) // 5 % 3 + 1
+    image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth, (2, LINES, SAMPLES)), "ENVI", "f4", geotransform=None,
+                        epsg=None)
+    path = File([("y", Y[::-1], {}), ("x", X, {})], {"labels": (("y", "x"), np.ascontiguousarray(truth[::-1]), {
+        "flag_values": np.array(values, "i2"), "flag_meanings": meanings})}).write(tmp_path, format)
+    said = succeed(run("gdal_hsi_spectra", "-q", image, path, tmp_path / "m.csv"))
+    with open(tmp_path / "m.csv") as f:
+        assert f.readline().strip().split(",")[-3:] == (names or ["Class 1", "Class 2", "Class 3"])
+    assert ("flag_meanings is ignored: it has 2 names for 3 values" in said.err) == (names is None), said.err
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("order", ["bls", "lsb", "sbl"])
+def test_probability_maps(tmp_path, format, order):
+    """The same smoothed probabilities from an array, whatever its axes and direction, as from a GeoTIFF."""
+    random = np.random.default_rng(3).random((BANDS, LINES, SAMPLES)).astype("f4")
+    soft = random / random.sum(axis=0)
+    soft[:, 2, 1] = np.nan
+    tiff = write_scene(tmp_path / "p.tif", soft, "GTiff", "f4", geotransform=GRID, epsg=32632)
+    stored = np.where(np.isfinite(soft), soft, np.float32(-1))[:, ::-1, ::-1]
+    path = scene(order, stored, {"_FillValue": np.float32(-1)}, x=X[::-1], y=Y[::-1], names=("class", "y", "x"),
+                 nm=("i4", None, None), name="probabilities").write(tmp_path, format)
+    for source, out in ((tiff, "a.tif"), (path, "b.tif")):
+        succeed(run("gdal_hsi_regularize", "-q", "-map", tmp_path / ("map_" + out), source, tmp_path / out))
+    for out in ("{}.tif", "map_{}.tif"):
+        a, b = (gdal.Open(str(tmp_path / out.format(k))) for k in "ab")
+        masks = [d.GetRasterBand(1).GetMaskBand().ReadAsArray() != 0 for d in (a, b)]
+        np.testing.assert_array_equal(*masks)
+        np.testing.assert_array_equal(*(d.ReadAsArray()[..., masks[0]] for d in (a, b)))
+        np.testing.assert_allclose(a.GetGeoTransform(), b.GetGeoTransform())
+        assert out == "map_{}.tif" or np.sum(~masks[0]) == 1
+
+
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("axes", [("spectrum", "wavelength"), ("wavelength", "spectrum"), ("n", "m")])
 def test_libraries(tmp_path, format, axes):
     """Fractional cover of a scene that is mixed of the library's spectra."""
@@ -446,3 +567,43 @@ def test_signed_bytes_of_hdf5(tmp_path, chunks):
         f.create_dataset("cube", data=values.astype("i1"), chunks=chunks)
     check(tmp_path / "a.h5", tmp_path, values, None)
     check(f'HDF5:"{tmp_path}/a.h5"://cube', tmp_path, values, None)
+
+
+def test_vrt_of_arrays_is_refused_with_the_other_way(tmp_path):
+    path = scene().write(tmp_path, "NETCDF4")
+    result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "VRT", path, tmp_path / "p.vrt")
+    assert result.code == 2 and "which a VRT cannot name" in first_error(result) and ".hsi" in result.err, result.err
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "2", path, tmp_path / "p.hsi"))
+
+
+@pytest.mark.parametrize("options", [[], ["FORMAT=NC4"], ["FORMAT=NC2"]])
+@pytest.mark.parametrize("bands", [1, BANDS])
+@pytest.mark.parametrize("place", [None, GRID])
+def test_netcdf_outputs_without_an_srs(tmp_path, options, bands, place):
+    """No latitudes and longitudes; positions, pixels and direction are kept, and no temporary name stays."""
+    image = write_scene(tmp_path / "s.tif", VALUES[:bands].astype("f4"), "GTiff", "f4", geotransform=place, epsg=None)
+    out = tmp_path / "o.nc"
+    co = " ".join(f"-co {option}" for option in options)
+    succeed(run("gdal_hsi_pipeline", "-q", f"read '{image}' ! write '{out}' {co}"))
+    with netcdf.Dataset(out) as d:
+        assert "hsi-" not in d.history and str(out) in d.history and "latitude" not in str(d.variables), d
+        assert {"x", "y"} <= set(d.dimensions) and "lat" not in d.dimensions
+        if place or bands > 1:
+            grid = place or (0, 1, 0, 0, 0, -1)
+            np.testing.assert_allclose(d["x"][:], grid[0] + grid[1] * (np.arange(SAMPLES) + .5))
+            np.testing.assert_allclose(d["y"][::-1], grid[3] + grid[5] * (np.arange(LINES) + .5))
+    assert gdal.Open(str(out)).GetSpatialRef() is None
+    got, dataset = seen(out, tmp_path)
+    np.testing.assert_array_equal(got, VALUES[:bands])
+    if place:
+        np.testing.assert_allclose(dataset.GetGeoTransform(), place)
+
+
+@pytest.mark.parametrize("epsg, names", [(32632, {"x", "y"}), (4326, {"lon", "lat"})])
+def test_netcdf_outputs_with_an_srs(tmp_path, epsg, names):
+    grid = GRID if epsg == 32632 else (8, .01, 0, 48, 0, -.01)
+    image = write_scene(tmp_path / "s.tif", VALUES.astype("f4"), "GTiff", "f4", geotransform=grid, epsg=epsg)
+    succeed(run("gdal_hsi_pipeline", "-q", f"read '{image}' ! write '{tmp_path}/o.nc'"))
+    with netcdf.Dataset(tmp_path / "o.nc") as d:
+        assert names <= set(d.dimensions) and "hsi-" not in d.history
+    check(tmp_path / "o.nc", tmp_path, grid=grid)

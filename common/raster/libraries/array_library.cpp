@@ -57,7 +57,7 @@ std::vector<std::string> names_of(const std::string& path, size_t count) {
     const GdalErrors quiet;
     const auto root = file ? file->group("/") : nullptr;
     if (!root) return names;
-    for (const std::string& each : root->GetMDArrayNames()) {
+    for (const std::string& each : array_names(*root)) {
         const auto list = root->OpenMDArray(each);
         if (!list || list->GetDimensionCount() != 1 || list->GetDimensions()[0]->GetSize() != count ||
             list->GetDataType().GetClass() != GEDTC_STRING)

@@ -7,6 +7,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/io/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/product.h"
 
 #include <cpl_string.h>
@@ -144,9 +145,21 @@ bool is_made_up(const std::string& name) {
     return name.empty() || STARTS_WITH_CI(name.c_str(), "dim") || STARTS_WITH_CI(name.c_str(), "phony_dim");
 }
 
-bool lists_wavelengths(const std::string& name) {
+bool says_wavelength_in_full(const std::string& name) {
     return contains_any(lower(name),
-                        {"wavelength", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
+                        {"wavelen", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
+}
+
+bool lists_wavelengths(const std::string& name) {
+    if (says_wavelength_in_full(name)) return true;
+    auto words = words_of(name);
+    if (words.size() > 1 && word_unit(words.back()) != nullptr) words.pop_back(); // "wl_nm"
+    std::string plain;
+    for (const std::string& word : words)
+        plain += word;
+    return starts_with(plain, "wavenum") || plain == "wn" ||
+           std::any_of(wavelength_names.begin(), wavelength_names.end(),
+                       [&](const char* known) { return plain == known; });
 }
 
 void check_axes(GDALDataset& dataset, const std::string& name) {

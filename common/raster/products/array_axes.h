@@ -2,6 +2,7 @@
 // Cubes in netCDF and HDF5 files whose axes GDAL's two-dimensional readers take in the wrong order.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 class GDALDataset;
@@ -13,8 +14,15 @@ enum class Axis { unknown, bands, lines, samples };
 Axis axis_called(const std::string& name);
 /// HDF5 has no names of axes; these are what its readers make up.
 bool is_made_up(const std::string& name);
-/// A list of such a name holds the wavelengths of bands.
+/// Names of wavelengths in small letters without other signs; those that contain "wavelen" are such, too.
+inline constexpr std::initializer_list<const char*> wavelength_names = {
+    "wavl",        "wavlength",  "wavlengths",  "wl",         "wls",     "wvl",    "wvls",
+    "wlen",        "lambda",     "lambdas",     "lam",        "bandsnm", "wave",   "waves",
+    "bandcenters", "bandcenter", "bandcentres", "bandcentre", "centers", "centres"};
+/// A list of such a name holds the wavelengths or wavenumbers of bands: "wl", "band_centers", "lambda_um".
 bool lists_wavelengths(const std::string& name);
+/// The same for names that say so in full.
+bool says_wavelength_in_full(const std::string& name);
 
 /// These readers take the last axis of an array for columns, the one before for lines and the first for
 /// bands. EMIT keeps (downtrack, crosstrack, bands) and PRISMA (line, band, sample): every "spectrum" would

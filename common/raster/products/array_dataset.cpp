@@ -40,6 +40,8 @@ class ArrayBand final : public GDALRasterBand {
                                                     : static_cast<uint64_t>(m_product.nodata->real);
     }
 
+    char** GetCategoryNames() override { return m_names.List(); }
+
   protected:
     CPLErr IReadBlock(int x, int y, void* values) override;
 
@@ -49,6 +51,7 @@ class ArrayBand final : public GDALRasterBand {
 
     ArrayDataset& m_dataset;
     const Product& m_product;
+    CPLStringList m_names; ///< of classes
 };
 
 class ArrayDataset final : public GDALDataset {
@@ -92,6 +95,8 @@ ArrayBand::ArrayBand(ArrayDataset* dataset, int number) : m_dataset(*dataset), m
     constexpr int64_t usual_bytes = int64_t{1} << 20;
     poDS = dataset;
     nBand = number;
+    for (const std::string& name : m_product.class_names)
+        m_names.AddString(name.c_str());
     const ProductBand& band = m_product.bands[static_cast<size_t>(number - 1)];
     const CubePart& part = m_product.parts[static_cast<size_t>(band.part)];
     eDataType = part.type;

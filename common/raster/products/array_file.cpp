@@ -113,6 +113,13 @@ std::shared_ptr<GDALMDArray> ArrayFile::array(const std::string& name) const {
     return m_root->OpenMDArrayFromFullname(name);
 }
 
+std::vector<std::string> array_names(const GDALGroup& group) {
+    std::vector<std::string> names;
+    for (std::string& name : group.GetMDArrayNames())
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    return names;
+}
+
 std::shared_ptr<GDALMDArray> ArrayFile::array_of(const CubePart& part) const {
     const auto whole = array(part.array);
     const GdalErrors quiet;

@@ -50,6 +50,9 @@ class ArrayFile {
     std::shared_ptr<GDALGroup> m_root;
 };
 
+/// Names of the arrays in a group, each once: Zarr's driver lists an array again whenever it was opened.
+std::vector<std::string> array_names(const GDALGroup& group);
+
 /// Samples [start, start + count) along the axes of a part, in its type. False when it cannot be read.
 bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&start)[3],
                   const size_t (&count)[3], void* values);

@@ -248,7 +248,7 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     const auto group = file.group(end == 0 || end == std::string::npos ? "/" : name.substr(0, end));
     if (alike != 1 || axis.GetSize() < 2 || !group) return nullptr;
     Array found;
-    for (const std::string& other : group->GetMDArrayNames()) {
+    for (const std::string& other : array_names(*group)) {
         const Axis counts = axis_called(other);
         if (counts != Axis::lines && counts != Axis::samples) continue;
         auto list = group->OpenMDArray(other);

@@ -2,6 +2,7 @@
 // What the samples of an array are, and which of them stand for no value: _FillValue, missing_value,
 // valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill
 // values of the formats.
+#include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5/hdf5_chunks.h"
@@ -102,17 +103,18 @@ class Values {
         take_type();
         take_fill();
         for (const double value : numbers("missing_value"))
-            add(of_number(value));
+            add_told(of_number(value), "missing_value");
         take_range();
         if (m_values.empty() && m_product.invalid.any() && !is_floating(m_part.type)) {
             // Results need a number for pixels without a value: one that no valid pixel has.
             const auto [least, most] = ends_of(m_part.type);
             add(of_number(m_product.invalid.least > least ? least : most));
         }
-        if (m_values.empty()) return;
-        m_product.nodata = m_values.front();
-        for (size_t k = 1; k < m_values.size(); ++k)
-            m_product.invalid.values.push_back(m_values[k].as_double());
+        for (const NodataValue& value : m_values)
+            if (!m_product.nodata)
+                m_product.nodata = value; // further parts of a product may have others
+            else if (value.as_double() != m_product.nodata->as_double())
+                m_product.invalid.values.push_back(value.as_double());
     }
 
   private:
@@ -140,14 +142,25 @@ class Values {
     std::vector<double> numbers(const char* name) {
         const Numbers told = attribute_numbers(m_array, name);
         if (!told.no_numbers.empty())
-            m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name + "): " + name + " is '" +
-                                      told.no_numbers + "', which is no number, and is left out");
+            note(std::string(name) + " is '" + told.no_numbers + "', which is no number, and is left out");
         std::vector<double> values = told.values;
         // Attributes have the type of the samples as they are stored.
         const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
         for (double& value : values)
             if (m_marked && value < 0) value += all;
         return values;
+    }
+
+    void note(const std::string& text) {
+        m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name + "): " + text);
+    }
+
+    /// An attribute's value; NaN beside integers is what programs write for none.
+    void add_told(const NodataValue& value, const char* attribute) {
+        if (!match_in_type(value, m_part.type).active && !std::isnan(value.as_double()))
+            note(std::string(attribute) + " " + number_text(value.as_double()) +
+                 " is ignored: " + GDALGetDataTypeName(m_part.type) + " cannot hold it");
+        add(value);
     }
 
     void add(const NodataValue& value) {
@@ -169,7 +182,7 @@ class Values {
             if (fill.kind == GDT_UInt64 && !text) fill.natural = m_array->GetNoDataValueAsUInt64(&told);
             if (told) return add(fill);
             for (const double value : numbers("_FillValue"))
-                add(of_number(value));
+                add_told(of_number(value), "_FillValue");
             return;
         }
         if (m_file.driver() == "Zarr") return take_fill_of_zarr();
@@ -213,7 +226,8 @@ class Values {
         if (has && fill != 0) add(unsigned_of(of_number(fill)));
     }
 
-    /// A bound in units of the samples: valid_range of floats beside packed samples is of unpacked values.
+    /// Bounds are in units of the samples. Beside packed integers, bounds that are floats may be of unpacked
+    /// values (NetCDF Users Guide).
     void take_range() {
         double bounds[2] = {-no_end, no_end};
         std::vector<double> range = numbers("valid_range");
@@ -222,29 +236,41 @@ class Values {
             bounds[0] = range[0];
             bounds[1] = range[1];
         } else {
+            if (!range.empty())
+                note("valid_range is ignored: it has " + counted(range.size(), "number") + ", not 2");
             size_t at = 0;
             for (const char* name : {"valid_min", "valid_max"}) {
-                if (const auto told = numbers(name); told.size() == 1) {
+                const auto told = numbers(name);
+                if (told.size() == 1) {
                     bounds[at] = told[0];
                     floating |= is_floating(type_of(name));
+                } else if (!told.empty()) {
+                    note(std::string(name) + " is ignored: it has " + counted(told.size(), "number") +
+                         ", not 1");
                 }
                 ++at;
             }
         }
-        if (!std::isfinite(bounds[0]) && !std::isfinite(bounds[1])) return;
-        if (floating) to_stored_units(bounds);
-        if (!(bounds[0] <= bounds[1])) {
-            m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name +
-                                      "): the valid range is ignored: its end is below its beginning");
-            return;
-        }
+        if (std::isnan(bounds[0])) bounds[0] = -no_end;
+        if (std::isnan(bounds[1])) bounds[1] = no_end;
+        if (floating && !is_floating(m_part.type)) to_stored_units(bounds);
+        if (m_part.type == GDT_Float32) // as GDAL compares them
+            for (double& bound : bounds)
+                bound = static_cast<double>(static_cast<float>(bound));
+        if (!(bounds[0] <= bounds[1]))
+            return note("the valid range is ignored: its end is below its beginning");
         if (!is_floating(m_part.type)) {
             const auto [least, most] = ends_of(m_part.type);
             if (bounds[0] <= least) bounds[0] = -no_end;
             if (bounds[1] >= most) bounds[1] = no_end;
         }
-        m_product.invalid.least = bounds[0];
-        m_product.invalid.most = bounds[1];
+        // The parts of a product share one range: that of all of them.
+        const bool first = m_product.parts.empty();
+        InvalidSamples& invalid = m_product.invalid;
+        if (!first && (invalid.least != bounds[0] || invalid.most != bounds[1]))
+            note("the valid ranges of its arrays differ: values outside of all of them are left out");
+        invalid.least = first ? bounds[0] : std::min(invalid.least, bounds[0]);
+        invalid.most = first ? bounds[1] : std::max(invalid.most, bounds[1]);
     }
 
     GDALDataType type_of(const char* name) const {
@@ -257,26 +283,22 @@ class Values {
     void to_stored_units(double (&bounds)[2]) const {
         const auto [scale, offset] = scale_of(m_array);
         const bool packed = scale.value_or(1) != 1 || offset.value_or(0) != 0;
-        const bool wider = m_part.type == GDT_Float32 && type_of("valid_range") == GDT_Float64 &&
-                           type_of("scale_factor") == GDT_Float64;
-        if (!packed || scale.value_or(1) == 0 || (is_floating(m_part.type) && !wider)) return;
+        if (!packed || scale.value_or(1) == 0) return;
         double stored[2];
         for (size_t k = 0; k < 2; ++k)
             stored[k] = (bounds[k] - offset.value_or(0)) / scale.value_or(1);
         if (stored[0] > stored[1]) std::swap(stored[0], stored[1]);
-        if (!is_floating(m_part.type)) {
-            const auto ends = ends_of(m_part.type);
-            const auto fits = [&](const double(&range)[2]) {
-                return (range[0] >= ends.first || !std::isfinite(range[0])) &&
-                       (range[1] <= ends.second || !std::isfinite(range[1]));
-            };
-            const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
-                               (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
-            if (!fits(stored) && fits(bounds) && whole) return; // floats, but of samples
-            constexpr double rounding = 0.01;                   // of single-precision bounds and scales
-            stored[0] = std::ceil(stored[0] - rounding);
-            stored[1] = std::floor(stored[1] + rounding);
-        }
+        const auto ends = ends_of(m_part.type);
+        const auto fits = [&](const double(&range)[2]) {
+            return (range[0] >= ends.first || !std::isfinite(range[0])) &&
+                   (range[1] <= ends.second || !std::isfinite(range[1]));
+        };
+        const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
+                           (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
+        if (!fits(stored) && fits(bounds) && whole) return; // floats, but of samples
+        constexpr double rounding = 0.01;                   // of single-precision bounds and scales
+        stored[0] = std::ceil(stored[0] - rounding);
+        stored[1] = std::floor(stored[1] + rounding);
         bounds[0] = stored[0];
         bounds[1] = stored[1];
     }

@@ -8,6 +8,7 @@
 #include "raster/matlab/turned_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
+#include "raster/products/array_axes.h"
 #include "raster/products/array_file.h"
 
 #include <cpl_string.h>
@@ -145,12 +146,6 @@ const MatlabVariable* find_list(const MatlabFile& file, int64_t count,
                 return &one;
     return nullptr;
 }
-
-/// Names of wavelengths without underscores; those that contain "wavelen" are such, too.
-constexpr std::initializer_list<const char*> wavelength_names = {
-    "wavl",        "wavlength",  "wavlengths",  "wl",         "wls",     "wvl",    "wvls",
-    "wlen",        "lambda",     "lambdas",     "lam",        "bandsnm", "wave",   "waves",
-    "bandcenters", "bandcenter", "bandcentres", "bandcentre", "centers", "centres"};
 
 bool is_wavenumbers(const MatlabVariable& one) {
     const std::string name = plain_name(one);

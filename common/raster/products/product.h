@@ -74,7 +74,8 @@ struct Product {
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
     std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
     std::optional<LookupArrays> lookup;
-    std::vector<std::string> notes; ///< what the file tells and cannot be
+    std::vector<std::string> class_names; ///< of labels, by their values; empty where a value has no name
+    std::vector<std::string> notes;       ///< what the file tells and cannot be
 };
 
 /// What a user's name for a scene leads to.

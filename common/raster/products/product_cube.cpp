@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scenes and labels of no agency's: arrays of netCDF, HDF5 and Zarr as xarray, MATLAB, IDL and others write
 // them.
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -37,7 +38,7 @@ void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& lef
     for (const auto& attribute : group->GetAttributes())
         if (lists_wavelengths(attribute->GetName()) && attribute->GetDimensionCount() == 1)
             found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
-    for (const std::string& name : group->GetMDArrayNames()) {
+    for (const std::string& name : array_names(*group)) {
         if (--left < 0) return;
         auto array = group->OpenMDArray(name);
         if (!array) continue;
@@ -126,7 +127,8 @@ bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Pro
                                            : part.band_axis == 0 && part.line_axis == 1;
     if (!ordered) return false;
     if (CPLGetConfigOption("GDAL_NETCDF_BOTTOMUP", nullptr) != nullptr) return true;
-    return !product.invalid.any() && !attribute_text(file.group("/"), "GDAL").empty();
+    return !product.invalid.any() && product.class_names.empty() &&
+           !attribute_text(file.group("/"), "GDAL").empty();
 }
 
 /// Lists of one number a band: arrays along the axis of the bands, arrays elsewhere in the file, and
@@ -138,7 +140,7 @@ class BandLists {
 
     struct List {
         Numbers numbers;
-        std::string unit;
+        std::string unit, name; ///< name: of the array or attribute
     };
 
     List wavelengths() const {
@@ -174,7 +176,6 @@ class BandLists {
             return true;
         const std::string name = lower(array->GetName());
         return (lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad")) ||
-               name == "wl" ||
                lower(attribute_text(array, "standard_name")).find("radiation_wavelength") == 0;
     }
 
@@ -190,16 +191,56 @@ class BandLists {
                static_cast<int64_t>(array->GetDimensions()[0]->GetSize()) == m_layout.bands;
     }
 
-    List of_array(const Array& array) const { return {unpacked_list(m_file, array), unit_of(array)}; }
+    List of_array(const Array& array) const {
+        List list{unpacked_list(m_file, array), unit_of(array), array->GetFullName()};
+        for (const char* name : {"unit", "Units", "Unit", "UNITS"})
+            if (list.unit.empty()) list.unit = attribute_text(array, name);
+        if (list.unit.empty()) list.unit = stated_unit(array->GetName());
+        for (const auto& group : groups_above(array))
+            if (list.unit.empty()) list.unit = stated_beside(group->GetAttributes(), lower(array->GetName()));
+        return list;
+    }
 
+    /// The unit that an attribute next to a list states.
+    static std::string stated_beside(const std::vector<std::shared_ptr<GDALAttribute>>& attributes,
+                                     const std::string& name) {
+        for (const std::string& of : {name + "_units", name + "_unit", std::string("wavelength_units"),
+                                      std::string("wavelength_unit")})
+            for (const auto& other : attributes)
+                if (lower(other->GetName()) == of) return text_in(other);
+        return {};
+    }
+
+    /// The group of an array, the group that holds it, and so on to the root.
+    std::vector<std::shared_ptr<GDALGroup>> groups_above(const Array& array) const {
+        std::vector<std::shared_ptr<GDALGroup>> groups;
+        for (std::string name = array->GetFullName(); !name.empty();) {
+            name.erase(name.rfind('/') == std::string::npos ? 0 : name.rfind('/'));
+            if (auto group = m_file.group(name.empty() ? "/" : name)) groups.push_back(std::move(group));
+        }
+        return groups;
+    }
+
+    static std::string group_of(const Array& array) {
+        const std::string name = array->GetFullName();
+        return name.substr(0, name.rfind('/'));
+    }
+
+    /// Along the same axis, next to the array, then anywhere in the file; then attributes of the array and of
+    /// the groups that hold it.
     template <class Name>
     List named(const Name& is_one) const {
-        for (const bool near : {true, false})
+        constexpr int along = 0, beside = 1, anywhere = 2;
+        const auto distance = [&](const Array& array) {
+            return is_along(array) ? along : group_of(array) == group_of(m_array) ? beside : anywhere;
+        };
+        for (const int far : {along, beside, anywhere})
             for (const Array& array : m_contents.arrays)
-                if (near == is_along(array) && fits(array) && is_one(lower(array->GetName())))
+                if (distance(array) == far && fits(array) && is_one(lower(array->GetName())))
                     return of_array(array);
         List found = in_attributes(m_array->GetAttributes(), is_one);
-        if (found.numbers.size() == 0) found = in_attributes(m_file.group("/")->GetAttributes(), is_one);
+        for (const auto& group : groups_above(m_array))
+            if (found.numbers.size() == 0) found = in_attributes(group->GetAttributes(), is_one);
         return found;
     }
 
@@ -209,11 +250,10 @@ class BandLists {
         for (const auto& attribute : attributes) {
             const std::string name = lower(attribute->GetName());
             if (!is_one(name)) continue;
-            List list{numbers_in(attribute), {}};
+            List list{numbers_in(attribute), {}, "the attribute " + attribute->GetName()};
             if (static_cast<int64_t>(list.numbers.size()) != m_layout.bands) continue;
-            for (const std::string& of : {name + "_units", name + "_unit", std::string("wavelength_units")})
-                for (const auto& other : attributes)
-                    if (list.unit.empty() && lower(other->GetName()) == of) list.unit = text_in(other);
+            list.unit = stated_beside(attributes, name);
+            if (list.unit.empty()) list.unit = stated_unit(name);
             return list;
         }
         return {};
@@ -245,7 +285,7 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     }
     if (!choice.layout.band_axis) return;
     const BandLists lists(file, contents, choice);
-    auto [wavelengths, unit] = lists.wavelengths();
+    auto [wavelengths, unit, from] = lists.wavelengths();
     const Numbers good = lists.good();
     for (size_t b = 0; b < bands && good.size() == bands; ++b)
         product.bands[b].good = good.values[b] != 0;
@@ -257,6 +297,9 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
         return;
     }
     if (is_blank_unit(unit)) product.wavelength_units.clear();
+    if (!says_wavelength_in_full(from) && !is_unit_of_wavelengths(unit))
+        product.notes.push_back("'" + product.path + "' (" + product.name +
+                                "): the wavelengths are taken from " + from);
     auto widths = lists.widths();
     if (widths.numbers.size() != bands) widths.numbers = {};
     const std::string width_unit = widths.unit.empty() ? unit : widths.unit;
@@ -293,6 +336,33 @@ void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
     if (!longitude.empty() && !latitude.empty()) take_locations(product, file, longitude, latitude);
 }
 
+/// Names of classes (CF conventions, "Flags"): flag_values and flag_meanings. Bit fields (flag_masks) are not
+/// classes.
+void take_classes(Product& product, const Array& array) {
+    const std::vector<double> values = attribute_numbers(array, "flag_values").values;
+    const GdalErrors quiet;
+    const auto meanings = array->GetAttribute("flag_meanings");
+    if (values.empty() || !meanings || array->GetAttribute("flag_masks")) return;
+    std::string text;
+    const CPLStringList texts(meanings->ReadAsStringArray());
+    for (int k = 0; k < texts.size(); ++k)
+        text += std::string(texts[k]) + " ";
+    const CPLStringList names(CSLTokenizeString2(text.c_str(), " ,\t\r\n", 0));
+    if (static_cast<size_t>(names.size()) != values.size()) {
+        product.notes.push_back(
+            "'" + product.path + "' (" + product.name + "): flag_meanings is ignored: it has " +
+            counted(static_cast<size_t>(names.size()), "name") + " for " + counted(values.size(), "value"));
+        return;
+    }
+    constexpr double most = 65535; // of class numbers
+    for (size_t k = 0; k < values.size(); ++k) {
+        if (!(values[k] >= 0 && values[k] <= most) || values[k] != std::floor(values[k])) continue;
+        const auto at = static_cast<size_t>(values[k]);
+        if (product.class_names.size() <= at) product.class_names.resize(at + 1);
+        product.class_names[at] = names[static_cast<int>(k)];
+    }
+}
+
 } // namespace
 
 /// Attributes of a netCDF file as a whole, by the names of GDAL's driver for its rasters; lists in braces.
@@ -327,6 +397,7 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
     CubePart part = layout.part;
     take_values(product, file, choice->array, part);
     product.parts.push_back(part);
+    if (!layout.band_axis) take_classes(product, choice->array);
     if (is_left_to_gdal(file, layout, product)) return std::nullopt;
     take_bands(product, file, contents, *choice);
     product.unit = unit_of(choice->array);

@@ -6,6 +6,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_axes.h"
+#include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
 
 #include <algorithm>
@@ -103,17 +104,6 @@ std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Num
 void set_nodata(Product& product, std::optional<double> value) {
     product.nodata.reset();
     if (value) product.nodata.emplace().real = *value;
-}
-
-void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
-    const auto told = array->GetAttribute("_FillValue");
-    if (told && told->GetDataType().GetClass() == GEDTC_STRING) {
-        set_nodata(product, number_told(product, array, "_FillValue"));
-        return;
-    }
-    bool has = false;
-    const double nodata = array->GetNoDataValueAsDouble(&has);
-    if (has) set_nodata(product, nodata);
 }
 
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
@@ -236,7 +226,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
         refuse_product(product, "has " + counted(bands, "wavelength") + ", but " + name + " is " + shape);
     CubePart part;
     part.array = name;
-    part.type = array->GetDataType().GetNumericDataType();
+    take_values(product, file, array, part);
     part.band_axis = std::find(fitting.begin(), fitting.end(), usual) != fitting.end() ? usual : fitting[0];
     part.line_axis = part.band_axis == 0 ? 1 : 0;
     part.sample_axis = part.band_axis == 2 ? 1 : 2;
@@ -281,7 +271,6 @@ std::optional<Product> read_emit(const ArrayFile& file) {
         }
         add_part(product, file, cube, wavelengths.size(), 2);
         add_bands(product, wavelengths, file.list(bands + "fwhm"), file.list(bands + "good_wavelengths"));
-        take_nodata(product, array);
         product.unit = array->GetUnit();
         take_locations(product, file, places + "lon", places + "lat");
         take_lookup(product, file, places + "glt_x", places + "glt_y");
@@ -418,9 +407,10 @@ std::optional<Product> read_neon(const ArrayFile& file) {
             if (const auto factor = number_told(product, array, "Scale_Factor"); factor && *factor > 0)
                 for (ProductBand& band : product.bands)
                     band.scale = 1 / *factor;
-            take_nodata(product, array);
-            if (const auto ignored = number_told(product, array, "Data_Ignore_Value"))
+            if (const auto ignored = number_told(product, array, "Data_Ignore_Value")) {
+                if (product.nodata) product.invalid.values.push_back(product.nodata->as_double());
                 set_nodata(product, ignored);
+            }
             const std::string place = base + "/Metadata/Coordinate_System/";
             const CPLStringList map(
                 CSLTokenizeString2(file.text(place + "Map_Info").c_str(), ",", CSLT_STRIPLEADSPACES));
@@ -463,7 +453,6 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
         if (fwhm.size() == 0) fwhm = file.list("/fwhm");
         add_part(product, file, cube, wavelengths.size(), 0);
         add_bands(product, wavelengths, fwhm, file.list(base + "/good_wavelengths"));
-        take_nodata(product, array);
         product.unit = array->GetUnit();
         product.geotransform = grid_of_centres(file.list("/easting"), file.list("/northing"));
         if (product.geotransform) {
@@ -494,7 +483,6 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
             add_part(product, file, cube, wavelengths.size(), 0);
             add_bands(product, wavelengths, attribute_numbers(array, "fwhm"),
                       attribute_numbers(array, "good_wavelengths"));
-            take_nodata(product, array);
             product.unit = array->GetUnit();
             if (kind == "SWATHS") {
                 take_locations(product, file, base + "/Geolocation Fields/Longitude",

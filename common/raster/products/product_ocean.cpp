@@ -47,7 +47,6 @@ std::optional<Product> read_pace(const ArrayFile& file) {
         add_part(product, file, cube, wavelengths.size(), 2);
         add_bands(product, wavelengths, {}, {});
         take_scale(product, 0, array);
-        take_nodata(product, array);
         product.unit = unit_of(array);
         take_locations(product, file, "/navigation_data/longitude", "/navigation_data/latitude");
         return product;
@@ -65,7 +64,6 @@ std::optional<Product> read_pace(const ArrayFile& file) {
         for (size_t b = first; b < product.bands.size(); ++b)
             product.bands[b].description = std::string(range) + " " + std::to_string(b - first + 1);
         take_scale(product, first, array);
-        take_nodata(product, array);
     }
     sort_bands(product);
     take_locations(product, file, "/geolocation_data/longitude", "/geolocation_data/latitude");
@@ -84,7 +82,6 @@ std::optional<Product> read_hico(const ArrayFile& file) {
     add_part(product, file, cube, wavelengths.size(), 2);
     add_bands(product, wavelengths, attribute_numbers(array, "fwhm"), {});
     take_scale(product, 0, array);
-    take_nodata(product, array);
     product.unit = unit_of(array);
     take_locations(product, file, "/navigation/longitudes", "/navigation/latitudes");
     return product;

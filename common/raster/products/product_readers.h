@@ -56,7 +56,6 @@ void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm
 /// By wavelength, after check_product(); those without one last.
 void sort_bands(Product& product);
 void set_nodata(Product& product, std::optional<double> value);
-void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array);
 /// Arrays of places on WGS 84, when both are there. Throws Error when they are not as large as the scene.
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
                     const std::string& latitude);
@@ -64,9 +63,10 @@ void take_locations(Product& product, const ArrayFile& file, const std::string& 
 /// Centres of columns and lines, evenly spaced.
 std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Numbers& y);
 
-/// Adds an array of three axes as a part. The band axis is the one whose name says so, else the one as long
-/// as `bands`, axis `usual` where several are; lines come before samples unless their names say otherwise.
-/// Throws Error naming the file, the array and its axes when none is.
+/// Adds an array of three axes as a part, with the values that its attributes mark as invalid
+/// (take_values()). The band axis is the one whose name says so, else the one as long as `bands`, axis
+/// `usual` where several are; lines come before samples unless their names say otherwise. Throws Error naming
+/// the file, the array and its axes when none is.
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
 /// Throws Error: the product lacks something.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);
