@@ -123,7 +123,8 @@ NamingText naming_text(const std::string& path) {
     const std::string begin = beginning_of_file(path, looked_at);
     if (begin.size() < shortest || begin.find('\0') < shortest) return {};
     const size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    const bool xml = first != std::string::npos && begin[first] == '<';
+    if (first == std::string::npos || begin[first] == '{') return {}; // documents are vetted elsewhere
+    const bool xml = begin[first] == '<';
     const bool vrt = xml && begin.find("<VRTDataset") != std::string::npos;
     const bool ers = contains_any(CPLString(begin).tolower(), {"datasetheader", "algorithm"});
     const bool label = contains_any(begin, {"PDS_VERSION_ID", "ODL_VERSION_ID", "IsisCube"});
