@@ -61,7 +61,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
     options.path = path;
     options.use_bbl = run.options().source.use_bbl;
     options.window = run.options().source.window;
-    auto original = raster::RasterSource::open(options);
+    auto original = raster::open_raster(options);
     run.watch_source(original);
     run.reserve_cache(original->cache_bytes());
     const auto a = source.shape(), b = original->shape();
@@ -71,7 +71,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
                     "Give the cube that src was made from.");
     tools::check_same_place(run, "-original", *original, source);
     // A target lies in the mask, and -map and -scores end there, too.
-    return source.has_mask() ? original->with_mask(run.mask()) : original;
+    return source.facts().masked ? original->with_mask(run.mask()) : original;
 }
 
 // Every pixel beside the targets: -map and -scores
@@ -310,7 +310,8 @@ void run_atdca(tool::Run& run, Settings s) {
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets, many.get());
     if (!s.reference.empty())
-        compare_with_references(run, references, library, tool::scene_bands(*cube), cube->fwhm_nm(), s);
+        compare_with_references(run, references, library, tool::scene_bands(*cube),
+                                cube->facts().bands.fwhm_nm, s);
 }
 
 // The options

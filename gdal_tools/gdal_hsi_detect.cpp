@@ -30,7 +30,7 @@ void run_detect(tool::Run& run, const Settings& s) {
         tools::check_values(run, *given);
     }
     if (s.has_target()) source = tools::scaled_for_library(run, source, s.any_scale);
-    if (given && source->is_scaled())
+    if (given && source->facts().scaled)
         throw Error("-statistics " + s.statistics + " are of the numbers of " + source->path() +
                         ", which -target is compared with by what they mean",
                     "Give -any-scale, and -library-scale for what leads from the library to the numbers.");

@@ -254,7 +254,7 @@ class Profiling {
         const auto& destination = m_run.options().destination;
         const auto spec = profile_spec(
             source.shape(), m_settings,
-            m_settings.no_pca ? source.band_names() : tools::component_names(m_components), nullptr);
+            m_settings.no_pca ? source.facts().bands.names : tools::component_names(m_components), nullptr);
         raster::RasterSink::check(destination, spec, source);
         m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
         auto work = m_settings.no_pca ? tool::Work()
@@ -302,7 +302,7 @@ class Profiling {
     /// -no-pca: the bands themselves.
     eadp::ProfileFacts profile_bands() {
         const auto source = m_scene.raster();
-        auto facts = profile_of(*source, *source, source->band_names(), m_memory);
+        auto facts = profile_of(*source, *source, source->facts().bands.names, m_memory);
         if (std::none_of(facts.components.begin(), facts.components.end(),
                          [](const auto& f) { return f.range.valid > 0; }))
             throw tool::no_valid_pixel(*source, m_run.mask() != nullptr);

@@ -50,7 +50,7 @@ std::string name_of_all(const std::vector<double>& nm, const std::vector<size_t>
 
 void add_range(Plan& plan, const raster::RasterSource& scene, const std::string& text, double from,
                double to) {
-    const auto nm = scene.wavelengths_nm();
+    const auto nm = scene.facts().bands.wavelengths_nm;
     features::Range range;
     range.bands = math::rising_bands(nm, from, to);
     const size_t count = range.bands.size();
@@ -83,7 +83,7 @@ void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
 
 Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
     Plan plan;
-    if (scene.wavelengths_nm().empty())
+    if (scene.facts().bands.wavelengths_nm.empty())
         throw Error(
             scene.path() + " has no wavelengths, and a continuum is drawn over these",
             "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
@@ -152,7 +152,7 @@ std::vector<raster::VirtualBand> continuum_bands(const Settings& s, const raster
         raster::VirtualBand one;
         one.function = "hsi_continuum";
         const bool removed = s.output == features::Output::removed;
-        one.arguments = {{"wavelengths", tools::number_list(scene.wavelengths_nm())},
+        one.arguments = {{"wavelengths", tools::number_list(scene.facts().bands.wavelengths_nm)},
                          {"ranges", tools::number_rows(ends, 2)},
                          {"output", removed ? "removed" : all_measures[b % features::measures].name},
                          {"band", std::to_string(removed ? b + 1 : b / features::measures + 1)}};
@@ -176,7 +176,7 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
 /// Factors that bands do not share, and offsets, make another spectrum.
 std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
-    const bool apply = !source->band_values().one_factor();
+    const bool apply = !source->facts().bands.values.one_factor();
     run.report()["scale_applied"] = apply;
     if (!apply) return source;
     run.note("Values: the bands have scales of their own, or offsets, which are applied first");
@@ -241,7 +241,7 @@ void run_features(tool::Run& run, const Settings& s) {
     tool::check_spectrum(*scene, "a continuum");
     scene = meant_values(run, std::move(scene));
     for (const auto& range : s.ranges)
-        tools::note_cut_range(run, "-range " + range.text, scene->wavelengths_nm(), range.from_nm,
+        tools::note_cut_range(run, "-range " + range.text, scene->facts().bands.wavelengths_nm, range.from_nm,
                               range.to_nm);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         auto plan = plan_of(s, *scene);

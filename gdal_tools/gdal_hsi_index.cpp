@@ -133,9 +133,9 @@ void ask(Settings& s) {
 
 indices::Bands bands_of(const Settings& s, const raster::RasterSource& scene) {
     const auto count = static_cast<size_t>(scene.shape().bands);
-    auto values = scene.band_values();
-    indices::Bands bands{scene.wavelengths_nm(), scene.fwhm_nm(), scene.bands(), std::move(values.scale),
-                         std::move(values.offset)};
+    auto values = scene.facts().bands.values;
+    indices::Bands bands{scene.facts().bands.wavelengths_nm, scene.facts().bands.fwhm_nm, scene.bands(),
+                         std::move(values.scale), std::move(values.offset)};
     bands.wavelengths.resize(count, std::numeric_limits<double>::quiet_NaN());
     if (s.scale) {
         bands.scale.assign(count, *s.scale);

@@ -86,7 +86,7 @@ OrderedJson numbers_or_null(const std::vector<double>& values) {
 std::vector<int> out_of_order(const raster::RasterSource& source) {
     std::vector<int> numbers;
     double most = -INFINITY;
-    const auto nm = source.wavelengths_nm();
+    const auto nm = source.facts().bands.wavelengths_nm;
     for (size_t b = 0; b < nm.size(); ++b) {
         if (nm[b] <= most) numbers.push_back(source.bands()[b]);
         if (nm[b] > most) most = nm[b];
@@ -95,7 +95,7 @@ std::vector<int> out_of_order(const raster::RasterSource& source) {
 }
 
 void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
-    const auto nm = source.wavelengths_nm();
+    const auto nm = source.facts().bands.wavelengths_nm;
     double least = INFINITY, most = -INFINITY;
     size_t known = 0;
     for (const double v : nm)
@@ -112,12 +112,12 @@ void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
                         (known < nm.size() ? ", of " + counted(known, "band") : "") +
                         (turned.empty() ? "" : "; not above one before: band " + tool::list_text(turned)));
     facts.json()["wavelengths_out_of_order"] = turned;
-    facts.json()["fwhm_nm"] = numbers_or_null(source.fwhm_nm());
+    facts.json()["fwhm_nm"] = numbers_or_null(source.facts().bands.fwhm_nm);
 }
 
 void add_values(Facts& facts, const raster::RasterSource& source) {
-    const auto values = source.band_values();
-    std::string text = source.type_name();
+    const auto values = source.facts().bands.values;
+    std::string text = source.facts().type;
     if (!values.scale.empty()) {
         const auto [low, high] = std::minmax_element(values.scale.begin(), values.scale.end());
         text += ", times " + short_number(*low) + (*low < *high ? " to " + short_number(*high) : "");
@@ -125,11 +125,11 @@ void add_values(Facts& facts, const raster::RasterSource& source) {
             text += ", with offsets";
     }
     if (!values.unit.empty()) text += ", " + values.unit;
-    facts.add("type", "Values:", source.type_name(), text);
+    facts.add("type", "Values:", source.facts().type, text);
     facts.json()["scale"] = values.scale;
     facts.json()["offset"] = values.offset;
     facts.json()["unit"] = values.unit;
-    const auto nodata = source.nodata();
+    const auto nodata = source.facts().bands.nodata;
     const std::string shown = nodata ? short_number(*nodata) : "none";
     facts.add("nodata", "Nodata:",
               !nodata                  ? OrderedJson()
@@ -140,10 +140,10 @@ void add_values(Facts& facts, const raster::RasterSource& source) {
 
 void add_place(Facts& facts, const raster::RasterSource& source) {
     double gt[6];
-    const bool placed = source.geotransform(gt);
-    const int epsg = source.epsg();
-    const std::string name = source.srs_name();
-    std::string text = !source.has_srs() ? "no SRS" : name.empty() || name == "unnamed" ? "an SRS" : name;
+    const bool placed = source.facts().copy_geotransform(gt);
+    const int epsg = source.facts().srs ? source.facts().srs->epsg() : 0;
+    const std::string name = source.facts().srs_name();
+    std::string text = !source.facts().srs ? "no SRS" : name.empty() || name == "unnamed" ? "an SRS" : name;
     if (epsg > 0) text += " (EPSG:" + std::to_string(epsg) + ")";
     if (placed)
         text += ", pixels of " + short_number(std::hypot(gt[1], gt[4])) + " x " +
@@ -152,7 +152,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
         text += source.located() ? ", a longitude and latitude for every pixel" : ", no geotransform";
     facts.add("geotransform",
               "Georeference:", placed ? OrderedJson(std::vector<double>(gt, gt + 6)) : OrderedJson(), text);
-    facts.json()["srs_wkt"] = source.srs_wkt();
+    facts.json()["srs_wkt"] = source.facts().srs_wkt();
     facts.json()["epsg"] = epsg > 0 ? OrderedJson(epsg) : OrderedJson();
     facts.json()["extent"] = OrderedJson();
     if (!placed) return;
@@ -186,32 +186,33 @@ Facts describe(const raster::RasterSource& source) {
     const auto shape = source.shape();
     const auto layout = source.layout();
     facts.add("path", "File:", source.path(), source.path());
-    facts.add("driver", "Driver:", source.driver(), source.driver());
-    const std::string product = source.product();
+    facts.add("driver", "Driver:", source.facts().driver, source.facts().driver);
+    const std::string product = source.facts().product;
     facts.add("product", "Product:", product.empty() ? OrderedJson() : OrderedJson(product),
               product.empty() ? "none that is known" : product);
     facts.add("size", "Size:", {shape.samples, shape.lines, shape.bands},
               counted(shape.samples, "sample") + ", " + counted(shape.lines, "line") + ", " +
                   counted(shape.bands, "band") + "; " + format_byte_size(shape.float_bytes()) + " as floats");
-    const auto bad = source.marked_bands();
+    const auto bad = source.facts().bands.marked;
     facts.add("bad_bands", "Bad bands:", bad,
               bad.empty() ? "none marked"
-              : source.bad_bands().empty()
+              : source.facts().bands.bad.empty()
                   ? tool::list_text(bad) + " (marked by the bad-band list, and read)"
                   : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
     facts.json()["bands"] = source.bands();
-    if (source.tells_band_numbers()) add_band_numbers(facts, source.band_numbers(), true);
-    facts.json()["band_names"] = source.band_names();
+    if (source.facts().bands.known_told) add_band_numbers(facts, source.facts().bands.known_as, true);
+    facts.json()["band_names"] = source.facts().bands.names;
     add_wavelengths(facts, source);
     add_values(facts, source);
     const std::string blocks = layout.block_samples == 0
                                    ? "lines"
                                    : "blocks of " + std::to_string(layout.block_samples) + " x " +
                                          std::to_string(layout.block_lines);
-    facts.add("access", "Access:", source.access(),
-              (source.raw_access()       ? "raw, past GDAL's block cache"
-               : source.decodes_chunks() ? "chunks decoded past HDF5's library, in " + blocks
-                                         : "through GDAL, in " + blocks) +
+    const auto access = source.facts().access;
+    facts.add("access", "Access:", raster::access_name(access),
+              (access == raster::Access::raw      ? "raw, past GDAL's block cache"
+               : access == raster::Access::chunks ? "chunks decoded past HDF5's library, in " + blocks
+                                                  : "through GDAL, in " + blocks) +
                   (source.held_by_system() ? "; the system holds the file in memory" : ""));
     facts.json()["block"] = {layout.block_samples, layout.block_lines};
     add_place(facts, source);
@@ -525,9 +526,9 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
     std::vector<std::string> commands;
     if (!counted) commands.push_back("gdal_hsi_info -count" + words);
     double gt[6];
-    if (!source.geotransform(gt) && source.located() && !source.product().empty())
+    if (!source.facts().copy_geotransform(gt) && source.located() && !source.facts().product.empty())
         commands.push_back("gdal_hsi_orthorectify" + words + output("ortho", ".tif"));
-    const int bands = source.file_bands() - static_cast<int>(source.bad_bands().size());
+    const int bands = source.facts().bands.in_file - static_cast<int>(source.facts().bands.bad.size());
     if (bands < 2) return commands;
     const int components = std::min(bands, 10);
     commands.push_back("gdal_hsi_vd" + words);

@@ -88,8 +88,8 @@ class Placing final : public stream::Operation {
 raster::OutputSpec spec_of(const raster::RasterSource& grid) {
     raster::OutputSpec spec;
     spec.shape = grid.shape();
-    spec.type = grid.type_name();
-    if (!grid.exact_in_float()) spec.sample_type = spec.type;
+    spec.type = grid.facts().type;
+    if (!grid.facts().exact_in_float) spec.sample_type = spec.type;
     spec.same_bands = true;
     spec.holes = true;
     return spec;
@@ -104,7 +104,7 @@ raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& gr
 
 /// An .hsi: the scene and the table, which are read together when it is read.
 void write_computed(tool::Run& run, const raster::RasterSource& scene, const raster::RasterSource& grid) {
-    if (!scene.exact_in_float())
+    if (!scene.facts().exact_in_float)
         throw UsageError("-of HSI: the values of " + scene.path() + " are more than single precision holds",
                          "Write another format.");
     const auto spec = spec_of(grid);
@@ -117,7 +117,7 @@ void write_computed(tool::Run& run, const raster::RasterSource& scene, const ras
 
 void run_orthorectify(tool::Run& run, const Settings& s) {
     const auto scene = run.open_source(tool::Precision::full);
-    const auto read = scene->exact_in_float() ? scene : scene->in_samples();
+    const auto read = scene->facts().exact_in_float ? scene : scene->in_samples();
     const std::string path = s.table.empty() ? run.options().source.path : s.table;
     const auto table = raster::LookupTable::open(path);
     const auto shown = raster::orthorectified(scene, scene, table);

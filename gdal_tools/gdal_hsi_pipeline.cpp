@@ -553,7 +553,7 @@ class Pipeline {
     /// tee write, and write behind read or a tee: the scene as it comes. \return false with -dry-run: its
     /// plan is printed.
     bool copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
-        const auto source = raster::RasterSource::open(scene);
+        const auto source = raster::open_raster(scene);
         const raster::OutputOptions& frame = m_run.options().destination;
         to.history = frame.history;
         to.stac.version = frame.stac.version;
@@ -564,9 +564,9 @@ class Pipeline {
         to.overwrite |= m_settings.overwrite;
         raster::OutputSpec spec;
         spec.shape = source->shape();
-        spec.type = source->type_name();
+        spec.type = source->facts().type;
         spec.same_bands = true;
-        if (!source->exact_in_float())
+        if (!source->facts().exact_in_float)
             throw Error(step.title + ": the values of " + source->path() +
                             " are more than single precision holds",
                         "gdal_translate copies them.");

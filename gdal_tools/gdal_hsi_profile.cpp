@@ -292,7 +292,7 @@ constexpr double no_size = 20; ///< metres of a pixel of which nothing is known
 
 /// A source of whole numbers: its levels are its values.
 bool whole_numbers(const raster::RasterSource& source) {
-    const auto type = source.type_name();
+    const auto type = source.facts().type;
     return type == "Byte" || type.find("Int") != std::string::npos;
 }
 
@@ -373,7 +373,7 @@ class Profiling {
                    : tools::component_count(m_settings.components, m_settings.components_given, bands);
     }
     std::vector<std::string> names(int count) const {
-        return m_settings.no_pca ? m_scene.raster()->band_names() : tools::component_names(count);
+        return m_settings.no_pca ? m_scene.raster()->facts().bands.names : tools::component_names(count);
     }
     static const char* place(bool held) { return held ? "memory" : "a temporary file"; }
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }

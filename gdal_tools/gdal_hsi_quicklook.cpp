@@ -163,7 +163,7 @@ struct Shown {
 
 /// The legend's reader where a raster of one band is a class map: it has names or colours of classes.
 std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& source) {
-    if (source.file_bands() != 1 || !tool::is_integer_type(source.type_name())) return nullptr;
+    if (source.facts().bands.in_file != 1 || !tool::is_integer_type(source.facts().type)) return nullptr;
     raster::LabelOptions options;
     options.path = source.path();
     auto labels = raster::LabelSource::open(options);
@@ -189,7 +189,7 @@ void choose_bands(Shown& shown, bool asked) {
         return;
     }
     std::vector<std::pair<double, int>> known;
-    const auto nm = shown.source->wavelengths_nm();
+    const auto nm = shown.source->facts().bands.wavelengths_nm;
     for (size_t b = 0; b < nm.size(); ++b)
         if (std::isfinite(nm[b])) known.emplace_back(nm[b], static_cast<int>(b));
     std::sort(known.begin(), known.end());
@@ -217,10 +217,11 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
         } else {
             raster::OpenOptions options;
             options.path = s.beside;
-            f.source = raster::RasterSource::open(options);
-            if (asked && f.source->file_bands() == files[0].source->file_bands()) { // the same bands
+            f.source = raster::open_raster(options);
+            if (asked &&
+                f.source->facts().bands.in_file == files[0].source->facts().bands.in_file) { // the same bands
                 options.bands = files[0].source->bands();
-                f.source = raster::RasterSource::open(options);
+                f.source = raster::open_raster(options);
             }
             run.watch_source(f.source, tool::Precision::full);
         }
@@ -233,7 +234,8 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
                         "of each.");
         if (!first.window) f.classes = class_map(*f.source);
         if (!f.classes && !s.each)
-            choose_bands(f, asked && f.source->file_bands() == files[0].source->file_bands());
+            choose_bands(f,
+                         asked && f.source->facts().bands.in_file == files[0].source->facts().bands.in_file);
     }
     return files;
 }
@@ -244,7 +246,7 @@ std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vec
     Shown like;
     raster::OpenOptions options;
     options.path = s.like;
-    like.source = raster::RasterSource::open(options);
+    like.source = raster::open_raster(options);
     like.classes = class_map(*like.source);
     const bool wanted = std::any_of(files.begin(), files.end(), [&](const Shown& file) {
         return (file.classes != nullptr) == (like.classes != nullptr);
@@ -446,7 +448,7 @@ struct Panel {
 
 std::string bands_text(const Shown& file, const std::vector<int>& bands, bool colours = true) {
     std::string out = bands.size() == 1 ? "band " : "bands ";
-    const auto nm = file.source->wavelengths_nm();
+    const auto nm = file.source->facts().bands.wavelengths_nm;
     for (size_t k = 0; k < bands.size(); ++k) {
         const auto b = static_cast<size_t>(bands[k]);
         out += (k > 0 ? ", " : "") + std::to_string(file.source->bands()[b]);
@@ -579,10 +581,12 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         } else {
             const auto picked =
                 pick(run, file.source, panels[k].bands, scale, 0.9 / static_cast<double>(panels.size()));
-            const bool like_first = panels[k].file > 0 && shared && shared->size() == picked.size() &&
-                                    file.source->file_bands() == files[0].source->file_bands();
+            const bool like_first =
+                panels[k].file > 0 && shared && shared->size() == picked.size() &&
+                file.source->facts().bands.in_file == files[0].source->facts().bands.in_file;
             auto limits = like_first ? *shared : limits_of_all(picked, s.stretch);
-            if (like && !like->classes && file.source->file_bands() == first_scene->source->file_bands())
+            if (like && !like->classes &&
+                file.source->facts().bands.in_file == first_scene->source->facts().bands.in_file)
                 limits = limits_like(run, s, *like, panels[k].bands);
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;

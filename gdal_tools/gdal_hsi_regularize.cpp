@@ -43,8 +43,8 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     raster::OutputSpec p;
     p.shape = source.shape();
     p.holes = true;
-    p.same_bands = source.band_values().scale.empty(); // a scale is that of the numbers before
-    for (const auto& name : source.band_names())
+    p.same_bands = source.facts().bands.values.scale.empty(); // a scale is that of the numbers before
+    for (const auto& name : source.facts().bands.names)
         if (!p.same_bands) p.bands.push_back({name, {}});
     outputs.plan(run.options().destination, p);
     if (!s.map.empty()) {
@@ -67,7 +67,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings&
     raster::OpenOptions options;
     options.path = s.scene;
     options.window = run.options().source.window;
-    const auto scene = raster::RasterSource::open(options);
+    const auto scene = raster::open_raster(options);
     run.watch_source(scene);
     const auto a = source.shape(), b = scene->shape();
     if (a.samples != b.samples || a.lines != b.lines)

@@ -51,10 +51,10 @@ Target target_of(tool::Run& run, const Settings& s) {
         target.name = "-like " + s.like;
         raster::OpenOptions options;
         options.path = s.like;
-        const auto scene = raster::RasterSource::open(options);
-        for (const auto& note : scene->notes())
+        const auto scene = raster::open_raster(options);
+        for (const auto& note : scene->facts().notes)
             run.warn(note);
-        target.bands = {scene->wavelengths_nm(), scene->fwhm_nm()};
+        target.bands = {scene->facts().bands.wavelengths_nm, scene->facts().bands.fwhm_nm};
     } else {
         target.name = "-bands " + s.bands;
         const auto list = raster::read_band_list(s.bands);
@@ -114,13 +114,13 @@ void tell(tool::Run& run, const Settings& s, const Target& target, const math::R
 // ----------------------------------------------------------------------------------------------------------
 
 math::SpectralBands bands_of(const raster::RasterSource& scene) {
-    return {scene.wavelengths_nm(), scene.fwhm_nm()};
+    return {scene.facts().bands.wavelengths_nm, scene.facts().bands.fwhm_nm};
 }
 
 /// The source, or where its bands have scales, offsets or units of their own, what its numbers mean.
 std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
-    const auto values = source->band_values();
+    const auto values = source->facts().bands.values;
     const auto same = [](const std::vector<double>& list) {
         return std::all_of(list.begin(), list.end(), [&](double v) { return v == list.front(); });
     };
@@ -134,7 +134,7 @@ std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
 /// The bands that take part, in the source's order.
 std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
                                                        std::shared_ptr<raster::RasterSource> source) {
-    auto known = math::rising_bands(source->wavelengths_nm());
+    auto known = math::rising_bands(source->facts().bands.wavelengths_nm);
     std::sort(known.begin(), known.end());
     const auto all = static_cast<size_t>(source->shape().bands);
     if (known.size() == all) return source;
@@ -151,7 +151,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::Resamp
     spec.shape = {shape.samples, shape.lines, static_cast<int>(plan.bands.size())};
     spec.holes = true;
     spec.spectral = true;
-    const auto values = scene.band_values();
+    const auto values = scene.facts().bands.values;
     for (const auto& band : plan.bands) {
         raster::BandSpec one;
         one.metadata["wavelength"] = tools::short_number(target.centres[band.target]);
@@ -219,7 +219,7 @@ bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
 
 void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source) {
     tool::check_spectrum(*source, "resampling");
-    if (source->wavelengths_nm().empty()) refuse_without_wavelengths(source->path());
+    if (source->facts().bands.wavelengths_nm.empty()) refuse_without_wavelengths(source->path());
     const Target target = target_of(run, s);
     auto scene = with_known_bands(run, of_one_scale(run, std::move(source)));
     if (raster::RasterSink::is_virtual(run.options().destination)) {

@@ -311,9 +311,9 @@ void run_sample(tool::Run& run, Settings& settings) {
     std::shared_ptr<raster::RasterSource> scene;
     if (settings.like.empty()) {
         source = raster::LabelSource::open(settings.labels);
-        scene = raster::RasterSource::open(grid_file);
+        scene = raster::open_raster(grid_file);
     } else {
-        scene = raster::RasterSource::open(grid_file);
+        scene = raster::open_raster(grid_file);
         const auto grid = raster::grid_of(*scene);
         source = raster::LabelSource::open(settings.labels, &grid);
     }

@@ -90,7 +90,7 @@ struct Source {
         for (size_t k = 1; many != nullptr && k < many->count(); ++k)
             all.push_back(many->scene(k, *scene));
         const bool exact =
-            std::all_of(all.begin(), all.end(), [](const auto& one) { return one->exact_in_float(); });
+            std::all_of(all.begin(), all.end(), [](const auto& one) { return one->facts().exact_in_float; });
         std::vector<std::shared_ptr<const stream::CubeSource>> parts;
         for (const auto& one : all)
             parts.push_back(exact ? one : one->in_sums());
@@ -233,13 +233,13 @@ OrderedJson list_of(const std::vector<double>& values) {
 /// none are null.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& source) {
     const raster::RasterSource& scene = *source.scene;
-    const auto nm = scene.wavelengths_nm();
+    const auto nm = scene.facts().bands.wavelengths_nm;
     const auto profile = [&](const std::vector<double>& values) {
         OrderedJson json;
         if (!nm.empty())
             json["x"] = list_of(nm);
         else
-            json["x"] = scene.band_numbers();
+            json["x"] = scene.facts().bands.known_as;
         json["y"] = list_of(values);
         json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;

@@ -166,7 +166,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
                                                  const model::ModelBands* bands, const std::string& first) {
     auto options = run.options().source;
     options.path = path;
-    auto source = raster::RasterSource::open(options);
+    auto source = raster::open_raster(options);
     return bands == nullptr ? source : tool::match_scene(run, source, path, first, *bands);
 }
 
@@ -200,9 +200,10 @@ std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std
                 throw UsageError(names[i] + ": the scene is given twice", "Its pixels would count twice.");
         const bool any = !known.second.empty();
         const auto scene = open_scene(run, names[i], any ? &known.first : nullptr, known.second);
-        const auto growing = scene->growing_files();
-        if (!growing.empty()) run.files()->expect_growth(growing);
-        run.files()->reads("scene", names[i], growing.empty() ? raster::files_read_with(names[i]) : growing);
+        const raster::Growth* const growth = scene->growth();
+        const auto touched = growth != nullptr ? growth->files() : raster::files_read_with(names[i]);
+        if (growth != nullptr) run.files()->expect_growth(touched);
+        run.files()->reads("scene", names[i], touched);
         if (!any) known = {bands_of_scene(*scene), names[i]};
     }
     return known;
@@ -228,7 +229,7 @@ Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<
         cube = std::make_shared<stream::MaskedSource>(scene, tool::read_scene_mask(run, *scene, several));
     statistics::ExactScan scan(scene->shape());
     Scene whole = scene;
-    if (scene->grows())
+    if (scene->growth() != nullptr)
         whole = tool::follow(run, *scene, scan, nullptr, run.pass("statistics", share));
     else
         run.add_pass(stream::run_pass(*cube, scan, {}, run.pass("statistics", share)));
@@ -292,7 +293,7 @@ model::ModelBands check_left_out(tool::Run& run, const std::string& name, const 
     if (out.bands.empty()) return none;
     auto options = run.options().source;
     options.path = name;
-    const auto scene = raster::RasterSource::open(options);
+    const auto scene = raster::open_raster(options);
     const auto bands = tool::scene_bands(*scene);
     const auto left = model::bands_of(out);
     auto partners = model::common_bands(left.wavelengths_nm, bands.wavelengths_nm);
@@ -304,7 +305,7 @@ model::ModelBands check_left_out(tool::Run& run, const std::string& name, const 
             which.push_back(out.bands[k]);
         }
     if (there.empty()) return none;
-    if (scene->grows())
+    if (scene->growth() != nullptr)
         throw UsageError("-follow: '" + first + "' leaves out its band " + std::to_string(which.front()) +
                              ", in which its scenes have no value, and nobody knows whether " + name +
                              " will have one",

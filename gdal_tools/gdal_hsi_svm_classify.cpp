@@ -112,7 +112,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     const auto pass = tool::begin_writing(run, *source, *operation, outputs, source.get(),
                                           [&] { return computing.pass("classification", 1.0); });
     std::shared_ptr<raster::RasterSource> all = source;
-    if (source->grows()) {
+    if (source->growth() != nullptr) {
         all = tool::follow(run, *source, *operation, &outputs, pass);
         const tool::RangeCheck check(*all, *model);
         check.look();

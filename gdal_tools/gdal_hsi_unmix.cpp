@@ -229,7 +229,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
         run, *scene, library, s.unmix.method,
         [&](const CubeView<float>& cube, double* squares) { return computing->sum_squares(cube, squares); });
     std::shared_ptr<raster::RasterSource> all = scene;
-    if (scene->grows()) {
+    if (scene->growth() != nullptr) {
         all = tool::follow(run, *scene, operation, &outputs, pass);
         if (unmixing->valid() == 0) throw tool::no_valid_pixel(*scene);
     } else {
@@ -304,7 +304,7 @@ raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const ra
 std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Settings& s,
                                                        const raster::RasterSource& scene) {
     if (s.uncertainty.empty()) return nullptr;
-    if (scene.is_scaled())
+    if (scene.facts().scaled)
         throw Error("-uncertainty " + s.uncertainty +
                         ": the bands of src have scales of their own, which "
                         "deviations do not follow",
@@ -315,20 +315,21 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     options.window = run.options().source.window;
     auto whole = options;
     whole.window.reset();
-    const auto all = raster::RasterSource::open(whole);
+    const auto all = raster::open_raster(whole);
     auto file = run.options().source;
     file.window.reset();
-    const auto src = raster::RasterSource::open(file);
+    const auto src = raster::open_raster(file);
     const auto a = all->shape(), b = src->shape();
-    if (a.samples != b.samples || a.lines != b.lines || all->file_bands() != scene.file_bands())
+    if (a.samples != b.samples || a.lines != b.lines ||
+        all->facts().bands.in_file != scene.facts().bands.in_file)
         throw Error("-uncertainty " + s.uncertainty + " is " + std::to_string(a.samples) + "x" +
-                        std::to_string(a.lines) + " with " + counted(all->file_bands(), "band") +
+                        std::to_string(a.lines) + " with " + counted(all->facts().bands.in_file, "band") +
                         ", src is " + std::to_string(b.samples) + "x" + std::to_string(b.lines) + " with " +
-                        counted(scene.file_bands(), "band"),
+                        counted(scene.facts().bands.in_file, "band"),
                     "Give the standard deviations of src's values, of its size and bands.");
     options.bands = scene.bands();
-    auto opened = raster::RasterSource::open(options);
-    const auto own = opened->wavelengths_nm(), nm = scene.wavelengths_nm();
+    auto opened = raster::open_raster(options);
+    const auto own = opened->facts().bands.wavelengths_nm, nm = scene.facts().bands.wavelengths_nm;
     for (size_t k = 0; k < std::min(own.size(), nm.size()); ++k)
         if (std::fabs(own[k] - nm[k]) > std::max(0.01, 1e-5 * nm[k]))
             throw Error("-uncertainty " + s.uncertainty + " has other wavelengths than src: " +

@@ -169,7 +169,7 @@ Words values_of(const tool::Declaration& declaration, const Before& before, cons
     const bool input = argument.name == "if";
     switch (argument.vocabulary) {
     case tool::Vocabulary::pixel_types:
-        return tool::pixel_types();
+        return raster::pixel_types();
     case tool::Vocabulary::raster_drivers:
         if (!input) return driver_names(writes_rasters);
         return driver_names([](GDALDriver* d) { return raster::has_capability(d, GDAL_DCAP_RASTER); });

@@ -9,6 +9,10 @@ class GDALDriver;
 
 namespace hsi::raster {
 
+/// Registers GDAL's drivers where that was not done: a program that has loaded us may have left some out
+/// since. By one thread, while others wait for it.
+void register_drivers();
+
 /// True when the driver's metadata says that it has the capability (GDAL_DCAP_...).
 bool has_capability(GDALDriver* driver, const char* capability);
 
@@ -37,6 +41,13 @@ bool reads_hdf5(const std::string& driver);
 /// "NAME=value" in the order of their names: from the environment, GDAL's own file of settings, --config or
 /// the program around. Those of access, speed and messages are left out.
 std::vector<std::string> settings_of_results();
+
+/// A setting of GDAL's ("GDAL_NUM_THREADS") from wherever it takes them; `otherwise` where it is not set.
+std::string setting(const char* name, const char* otherwise);
+/// Names of the types that readers take and writers make with this GDAL.
+std::vector<std::string> pixel_types();
+/// GDAL's version ("3.6.2"); "none" where the program has no GDAL.
+std::string gdal_version();
 
 /// \throws UsageError when an output's name is no file's but that of a connection (PG:dbname=x) or of a part
 /// of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.

@@ -2,6 +2,8 @@
 // GDAL's error texts, collected on this thread instead of printed.
 #pragma once
 
+#include "raster/drivers.h"
+
 #include <cpl_error.h>
 
 #include <memory>
@@ -9,10 +11,6 @@
 #include <vector>
 
 namespace hsi::raster {
-
-/// Registers GDAL's drivers where that was not done: a program that has loaded us may have left some out
-/// since. By one thread, while others wait for it.
-void register_drivers();
 
 /// From now on HDF5 is kept from printing while GdalErrors live, if `path` is a file or a name of HDF5 or
 /// netCDF: the library writes to stderr what GDAL tells anyway, and keeps a switch for that a thread. Asking

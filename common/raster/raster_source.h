@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A georeferenced cube that GDAL opens, as a stream::CubeSource.
+// A georeferenced cube as a stream::CubeSource: of a file that GDAL opens, or of an array in memory
+// (plugins/arrays).
 //
 // Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
 // (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
@@ -14,6 +15,7 @@
 #include "core/cuda_module.h"
 #include "core/rect.h"
 #include "raster/band_choice.h"
+#include "raster/scene_facts.h"
 #include "stream/cube_source.h"
 #include "stream/pixel_mask.h"
 
@@ -47,185 +49,141 @@ struct OpenOptions {
     const CancelFlag* cancel = nullptr; ///< ends waits for its lines; must outlive the source
 };
 
-/// What the numbers of the bands mean: number * scale + offset, in `unit`.
-struct BandValues {
-    std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
-    std::string unit;                  ///< empty: unknown, or not the same for all bands
-    /// True when one factor that all bands share, or nothing, leads from numbers to what they mean: such
-    /// numbers have the same angles, mixtures and whitened scores.
-    bool one_factor() const;
+/// A file that is still being written. One thread at a time waits for its lines.
+class Growth {
+  public:
+    virtual ~Growth() = default;
+    /// Waits until more than `lines` lines are there, and tells how many; `lines` when no more will come.
+    /// \throws Cancelled; Error when the file was replaced, removed or cut off meanwhile.
+    virtual int64_t wait(int64_t lines) = 0;
+    /// Lines that the header tells of; none: it does not tell.
+    virtual std::optional<int64_t> promised() const = 0;
+    /// Why the last line is none, where the file ended within one; empty: it did not.
+    virtual std::string rest() const = 0;
+    /// What has become of the header since, in words; empty: it is there.
+    virtual std::string header_fault() const = 0;
+    /// True when nothing but zeros stands in the last of so many lines.
+    virtual bool ends_with_zeros(int64_t lines) const = 0;
+    /// Fields that tell what the scene is and which the header has had only since, in quotes.
+    virtual std::vector<std::string> late_fields() const = 0;
+    virtual std::vector<std::string> files() const = 0; ///< the data and their header
+};
+
+/// The operations of a scene that computes (.hsi).
+class Chain {
+  public:
+    struct Link {
+        std::string operation;
+        int64_t halo = 0;
+        std::string kept;        ///< stream::ComputedSource::kept(); empty: computed anew by every reader
+        bool on_devices = false; ///< by compute_on()
+        Cost per_pixel;          ///< stream::LinkWork::per_pixel
+    };
+    virtual ~Chain() = default;
+    virtual std::vector<Link> links() const = 0; ///< first to last
+    virtual std::string source() const = 0;      ///< the file before the first of them
+    /// While no reader is open: the links that have code for devices compute on these from now on, also of
+    /// sources made from this one. Throws Error where a device does not start.
+    virtual void compute_on(const std::vector<CudaDevice>& devices) const = 0;
+};
+
+/// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
+struct CoarseBand {
+    int band = 0;      ///< of the file, 1-based
+    double level = 0;  ///< about where the values lie
+    double spread = 0; ///< their standard deviation, by the middle half of them
+    double step = 0;   ///< of single precision there
 };
 
 struct SceneMetadata; ///< everything an output inherits (private to this room)
 
-class RasterSource final : public stream::CubeSource {
+/// What does not apply to a source has the answers here.
+class RasterSource : public stream::CubeSource {
   public:
-    /// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size),
-    /// and UsageError naming -b or -srcwin when these do not fit the file. A scene that is followed is opened
-    /// when its first line is there, and has that one line; Cancelled when OpenOptions::cancel is set before.
-    static std::shared_ptr<RasterSource> open(const OpenOptions& options);
-    ~RasterSource() override;
+    virtual const SceneFacts& facts() const = 0;
+    const std::string& path() const { return facts().path; }
+    const std::vector<int>& bands() const { return facts().bands.numbers; }
 
-    stream::CubeShape shape() const override; ///< of the window and the kept bands
-    stream::BlockLayout layout() const override;
-    std::unique_ptr<stream::CubeReader> open_reader() const override;
-    uint64_t stored_bytes_per_pixel() const override;
-    /// How the file is compressed ("DEFLATE", "ZSTD", "LZW", "LZF" ...); empty: not, or nobody tells.
-    std::string compression() const;
-    int device() const override; ///< of an array, or of its copy (keep_on()); -1 for files
-    int computes_on() const override;
-    uint64_t device_bytes(int64_t samples, int64_t lines) const override;
-    /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
-    uint64_t reader_bytes() const override;
-    uint64_t window_bytes(int64_t samples, int64_t lines) const override;
+    /// Not null: the scene is followed (OpenOptions::follow). Whatever its shape() is, it is read at all
+    /// lines that are there.
+    virtual Growth* growth() const { return nullptr; }
+    /// With growth(): the same scene at so many lines, which are there: all of it from now on.
+    virtual std::shared_ptr<RasterSource> grown_to(int64_t /*lines*/) const { return nullptr; }
+    /// Not null: the scene computes.
+    virtual const Chain* chain() const { return nullptr; }
 
-    const std::string& path() const;
-    const std::string& driver() const; ///< "ENVI", "GTiff" ...
-    /// The agency's product that the file was recognised as by its content: "EMIT L2A"; empty: none.
-    std::string product() const;
-    std::string type_name() const; ///< "Float32", "Int16" ...
-    bool raw_access() const;       ///< pread instead of RasterIO
-    bool decodes_chunks() const;   ///< of a product's arrays, past HDF5's library
-    const char* access() const;    ///< "raw", "chunks", "computed" or "gdal"
-    /// A server holds the file, and readers fetch what they need of it themselves, by several connections.
-    bool is_remote() const;
     /// Waits for a server end with Cancelled when the flag is set, which must outlive the source.
-    void end_with(const CancelFlag* cancel) const;
+    virtual void end_with(const CancelFlag* /*cancel*/) const {}
     /// \throws Error when a server has another file now than when this was opened, or a file behind a scene
     /// that computes was changed since.
-    void check_unchanged() const;
-    /// Of a scene that computes (.hsi): the names and halos of its operations, first to last, and the file
-    /// before the first of them. Empty for any other.
-    struct ChainLink {
-        std::string operation;
-        int64_t halo = 0;
-        std::string kept;        ///< stream::ComputedSource::kept(); empty: computed anew by every reader
-        bool on_devices = false; ///< by compute_links_on()
-        Cost per_pixel;          ///< stream::LinkWork::per_pixel
-    };
-    std::vector<ChainLink> chain() const;
-    /// While no reader is open: the links of the chain that have code for devices compute on these from now
-    /// on, also of sources made from this one. Throws Error where a device does not start.
-    void compute_links_on(const std::vector<CudaDevice>& devices) const;
+    virtual void check_unchanged() const {}
     /// Before several passes on this device: an array in host memory is copied there once, when it is first
     /// asked for, also for sources made from this one, where memory allows. Files go tile by tile.
-    void keep_on(const CudaDevice& device, int threads) const;
-    std::string chain_source() const;
+    virtual void keep_on(const CudaDevice& /*device*/, int /*threads*/) const {}
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
-    bool held_by_system() const;
-    uint64_t shared_block_bytes() const; ///< of a block of all bands together; 0: each band has its own
-    uint64_t cache_bytes() const;        ///< GDAL block cache that tile reading wants (small when raw)
+    virtual bool held_by_system() const { return true; }
+    /// Of a block of all bands together; 0: each band has its own.
+    virtual uint64_t shared_block_bytes() const { return 0; }
+    /// GDAL block cache that tile reading wants (small when raw).
+    virtual uint64_t cache_bytes() const { return 0; }
     /// Of `most` bytes beside that cache, what this source takes for itself from now on, to keep decoded
     /// blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks are
     /// decoded past GDAL; 0 for others. Once, before the first reader; sources made from this one share it.
-    uint64_t take_memory(uint64_t most, int lanes) const;
-    const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
-    /// How models, libraries and other scenes know the bands where there are no wavelengths: by their numbers
-    /// in the scene that the file has been made from, where it tells them, else by bands().
-    std::vector<int> band_numbers() const;
-    bool tells_band_numbers() const;
-    int file_bands() const;             ///< all that there are
-    std::vector<int> bad_bands() const; ///< file bands left out because the bad-band list marks them
-    std::vector<int>
-    marked_bands() const; ///< bad_bands(), and kept bands that the list marks (-bbl ignore, -b)
-    std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
-    std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
-    std::vector<double> fwhm_nm() const;        ///< likewise
-    /// GDAL's scale, offset and unit of the bands; where there is no scale, the ENVI header's reflectance
-    /// scale factor or data reflectance gain and offset values, and its data units.
-    BandValues band_values() const;
-    /// What a user should know of the file: lists of its ENVI header that are left out because their length
-    /// is not the number of bands, a range of -exclude-range without a band.
-    std::vector<std::string> notes() const;
-    // A scene that is followed (OpenOptions::follow), whatever its shape() is, is read at all lines that are
-    // there. One thread at a time waits for them.
-    bool grows() const;
-    /// Waits until more than `lines` lines are there, and tells how many; `lines` when no more will come.
-    /// \throws Cancelled; Error when the file was replaced, removed or cut off meanwhile.
-    int64_t wait_for_lines(int64_t lines) const;
-    /// Lines that the header tells of; none: it does not tell.
-    std::optional<int64_t> promised_lines() const;
-    /// The same scene at so many lines, which are there: all of it from now on.
-    std::shared_ptr<RasterSource> grown_to(int64_t lines) const;
-    /// Why the last line is none, where the file ended within one; empty: it did not.
-    std::string incomplete_line() const;
-    /// With OpenOptions::follow, what has become of the header since, in words; empty: it is there.
-    std::string lost_header() const;
-    /// True when nothing but zeros stands in the last of so many lines of a file that grows.
-    bool ends_with_zeros(int64_t lines) const;
-    /// Fields that tell what the scene is and which the header has had only since, in quotes.
-    std::vector<std::string> late_fields() const;
-    /// The data and their header; empty for a scene that does not grow.
-    std::vector<std::string> growing_files() const;
+    virtual uint64_t take_memory(uint64_t /*most*/, int /*lanes*/) const { return 0; }
 
-    /// True when a reader has met an infinite value in a band of doubles: it may be a number that is too
-    /// large for single precision, in which all computing is done.
-    bool met_infinity() const;
-    /// Reads the window once more for such numbers: how many there are, and in how many pixels. Nodata and
-    /// masked pixels do not count.
+    /// Of values in bands of doubles that are too large for single precision, in which all computing is done.
+    /// Nodata and masked pixels do not count.
     struct Beyond {
         int64_t values = 0, pixels = 0;
     };
-    Beyond count_beyond_float() const;
-    std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
-    bool has_srs() const;
-    std::string srs_wkt() const;  ///< empty when there is none
-    std::string srs_name() const; ///< likewise: "WGS 84 / UTM zone 33N"
-    int epsg() const; ///< code of the SRS, also where the file does not say it but defines that one; 0: none
-    bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
+    /// True when a reader has met an infinite value there: it may be such a number.
+    virtual bool met_infinity() const = 0;
+    /// Reads the window once more for such numbers.
+    virtual Beyond count_beyond_float() const = 0;
     /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
     /// product that it is or was made from. Opens the latter.
-    bool located() const;
+    virtual bool located() const { return false; }
+    /// The metadata item of this name of every band; empty texts where there is none.
+    virtual std::vector<std::string> band_items(const char* /*name*/) const {
+        return std::vector<std::string>(bands().size());
+    }
+    /// By a sample of the pixels in bands whose type says more than single precision; nothing is read where
+    /// there is no such band.
+    virtual std::vector<CoarseBand> coarse_bands() const = 0;
 
-    /// The same scene without some bands (indices into bands(), 0-based).
+    /// The same scene without some bands (indices into bands(), 0-based). Throws Error when none is left.
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
     /// The same scene with these bands alone (indices likewise, none twice), in this order.
-    std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const;
-
+    virtual std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const = 0;
     /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
-    std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const;
-    bool has_mask() const; ///< it was made by with_mask()
-
-    /// The same scene as what its numbers mean, number * scale + offset in single precision; band_values()
-    /// then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
-    std::shared_ptr<RasterSource> scaled() const;
-    bool is_scaled() const;
-
-    /// True when single precision holds every value of the kept bands' types: Float32, and integers of 8 and
-    /// 16 bits.
-    bool exact_in_float() const;
+    virtual std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const = 0;
+    /// The same scene as what its numbers mean, number * scale + offset in single precision;
+    /// BandFacts::values then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
+    virtual std::shared_ptr<RasterSource> scaled() const = 0;
     /// The same pixels for those who compute in double precision: three bands for each, one after another,
     /// whose sum is the value without loss (stream/value_parts.h). Beyond single precision's range it is
     /// infinite.
-    std::shared_ptr<RasterSource> in_sums() const;
+    virtual std::shared_ptr<RasterSource> in_sums() const = 0;
     /// The same pixels for those who copy them: for each band two or three, the bits of its samples in the
-    /// type of all bands (type_name()) as RasterSink takes them again (OutputSpec::sample_type); NaN where
-    /// there is no value. For sources that are not exact_in_float(). Throws Error where no type holds all
+    /// type of all bands (SceneFacts::type) as RasterSink takes them again (OutputSpec::sample_type); NaN
+    /// where there is no value. For sources that are not exact_in_float. Throws Error where no type holds all
     /// values.
-    std::shared_ptr<RasterSource> in_samples() const;
-
-    /// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
-    struct CoarseBand {
-        int band = 0;      ///< of the file, 1-based
-        double level = 0;  ///< about where the values lie
-        double spread = 0; ///< their standard deviation, by the middle half of them
-        double step = 0;   ///< of single precision there
-    };
-    /// Such bands, by a sample of the pixels in bands whose type says more than single precision; nothing is
-    /// read where there is no such band.
-    std::vector<CoarseBand> coarse_bands() const;
-
-    /// The metadata item of this name of every band; empty texts where there is none.
-    std::vector<std::string> band_items(const char* name) const;
-
-    const SceneMetadata& metadata() const;
-
-  private:
-    friend struct SourceAccess; ///< of this room
-    struct Impl;
-    explicit RasterSource(std::shared_ptr<const Impl> impl);
-    std::shared_ptr<const Impl> m;
+    virtual std::shared_ptr<RasterSource> in_samples() const = 0;
 };
+
+/// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size), and
+/// UsageError naming -b or -srcwin when these do not fit the file. A scene that is followed is opened when
+/// its first line is there, and has that one line; Cancelled when OpenOptions::cancel is set before.
+std::shared_ptr<RasterSource> open_raster(const OpenOptions& options);
+
+/// The links of its chain; none where the scene does not compute.
+inline std::vector<Chain::Link> links_of(const RasterSource& source) {
+    const Chain* const chain = source.chain();
+    return chain != nullptr ? chain->links() : std::vector<Chain::Link>();
+}
+
+/// Of a source that open_raster() has opened from a file.
+const SceneMetadata& metadata_of(const RasterSource& source);
 
 } // namespace hsi::raster

@@ -4,9 +4,8 @@
 #pragma once
 
 #include "core/cube_view.h"
+#include "core/sample_type.h"
 #include "raster/codec/nodata_value.h"
-
-#include <gdal.h>
 
 #include <atomic>
 #include <cmath>
@@ -37,7 +36,7 @@ struct InvalidSamples {
     bool any() const { return !values.empty() || std::isfinite(least) || std::isfinite(most); }
 };
 /// dst[i] = NaN where the i-th sample, as in to_floats(), is one of these.
-void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, GDALDataType type,
+void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, SampleType type,
                    bool swapped, float* dst, size_t count);
 
 /// Returns the stored values that a nodata value stands for: the one rule of readers, labels and writers.
@@ -47,25 +46,18 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
 /// overflows for values of more than half the type's range; then all values that make it overflow are nodata:
 /// -3.40282e+38 in a file of floats stands for everything below about -4e32. Inactive when no value of `type`
 /// can equal it (out of range, fractional for an integer type, NaN).
-NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type);
+NodataMatch match_in_type(const NodataValue& nodata, SampleType type);
 /// The same values as doubles, for whom reads samples of `type` as such.
 struct NodataRange {
     double low = 0, high = 0;
     bool holds(double value) const { return value >= low && value <= high; }
 };
 /// Nullopt where match_in_type() is inactive.
-std::optional<NodataRange> nodata_range(const NodataValue& nodata, GDALDataType type);
-
-/// True for types that every float tells apart: comparing after conversion is the same as before.
-bool exact_in_float(GDALDataType type);
-/// True for the types that to_floats() takes.
-bool convertible(GDALDataType type);
-/// Float16 of GDAL 3.11 and newer, which older ones read as Float32. GDAL's RasterIO makes Float32 of it.
-bool is_half(GDALDataType type);
+std::optional<NodataRange> nodata_range(const NodataValue& nodata, SampleType type);
 
 /// dst[i] = the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN where it is nodata.
 /// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.
-void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
+void to_floats(const void* src, ptrdiff_t stride, SampleType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
 
 /// What is delivered of a sample. A float tells 24 bits of a number; where that is not enough, a band is read
@@ -79,19 +71,19 @@ enum class SamplePart : uint8_t {
     high_bits, ///< from 44 on
 };
 /// Parts of bits that hold a sample of the type: how many, and which.
-int bit_parts(GDALDataType type);
-std::vector<SamplePart> all_bits(GDALDataType type);
+int bit_parts(SampleType type);
+std::vector<SamplePart> all_bits(SampleType type);
 
 /// As to_floats(), for one part; NaN where the sample is nodata or NaN. `as`, of bits: the type whose samples
 /// they are, which holds all values of `type` and is not Float32.
-void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType type, bool swapped,
-             const NodataMatch& nodata, GDALDataType as, float* dst, size_t count);
+void to_part(SamplePart part, const void* src, ptrdiff_t stride, SampleType type, bool swapped,
+             const NodataMatch& nodata, SampleType as, float* dst, size_t count);
 /// A sample of `type` from its parts, `step` floats apart, none of which is NaN.
-void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample);
+void from_bit_parts(const float* parts, ptrdiff_t step, SampleType type, void* sample);
 
 /// values[i] = NaN where it is nodata. The values are those of a file of `type`, which must be
 /// exact_in_float().
-void blank(float* values, size_t count, const NodataMatch& nodata, GDALDataType type);
+void blank(float* values, size_t count, const NodataMatch& nodata, SampleType type);
 
 /// rows[k][i] = src[i * pixel_stride + first + k]: pixels to bands. k < bands, i < pixels.
 void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t pixels, float* const* rows);
@@ -99,7 +91,7 @@ void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t 
 void rows_to_pixels(const float* const* rows, size_t bands, size_t pixels, float* dst, size_t pixel_stride);
 
 /// Reverses the bytes of each sample.
-void swap_bytes(void* samples, GDALDataType type, size_t count);
+void swap_bytes(void* samples, SampleType type, size_t count);
 
 /// How values become samples of the output's type. NaN becomes nodata, where there is a nodata value; in
 /// integer types without one GDAL's 0. A value that is nodata by chance moves to the next one towards zero
@@ -109,17 +101,17 @@ void swap_bytes(void* samples, GDALDataType type, size_t count);
 class StoreRule {
   public:
     StoreRule() = default;
-    StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata);
+    StoreRule(SampleType type, const std::optional<NodataValue>& nodata);
 
-    GDALDataType type() const { return m_type; }
+    SampleType type() const { return m_type; }
     size_t sample_bytes() const { return m_bytes; }
     /// True when tiles hold the samples themselves, but for nodata: finish() is all that is to be done.
-    bool floats() const { return m_type == GDT_Float32 && m_parts == 1; }
+    bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
     /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN where there is
     /// no value: store_parts() takes them. Values that the output's type does not hold are rounded and
     /// clamped as gdal_translate does it.
-    void take_parts(GDALDataType from);
+    void take_parts(SampleType from);
     /// Bands of a tile for one of the output.
     int parts() const { return m_parts; }
     /// `step`: floats from one part of a value to the next.
@@ -173,7 +165,7 @@ class StoreRule {
     void finish_stored(const float* values, size_t count, void* samples) const;
     void count_lost(const float* values, size_t count) const;
 
-    GDALDataType m_type = GDT_Float32, m_from = GDT_Unknown;
+    SampleType m_type = SampleType::float32, m_from = SampleType::unknown;
     int m_parts = 1;
     size_t m_bytes = 4;
     NodataMatch m_nodata;                      ///< in the output's type

@@ -3,27 +3,13 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "raster/sample_convert.h"
 #include "tool/words.h"
-
-#include <gdal.h>
 
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
 namespace hsi::tool {
-
-std::vector<std::string> pixel_types() {
-    std::vector<std::string> real;
-    for (int t = GDT_Byte; t < GDT_TypeCount; ++t) {
-        const auto type = static_cast<GDALDataType>(t);
-        // Neither complex numbers nor what newer GDALs have and readers and writers here do not: Float16.
-        if (const char* name = GDALGetDataTypeName(type); name != nullptr && raster::convertible(type))
-            real.emplace_back(name);
-    }
-    return real;
-}
 
 namespace {
 

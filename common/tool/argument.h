@@ -115,7 +115,4 @@ size_t choice_in(const Argument& argument, const std::string& text);
 /// A number as one would write it: "0.0001", "5".
 std::string number_text(double value);
 
-/// GDAL's names of the pixel types that -ot takes: those of real numbers.
-std::vector<std::string> pixel_types();
-
 } // namespace hsi::tool

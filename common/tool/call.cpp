@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "raster/drivers.h"
 #include "tool/definition.h"
 #include "tool/memory_plan.h"
 #include "tool/words.h"
@@ -31,7 +32,7 @@ void check_pairs(const std::vector<std::string>& pairs, const std::string& optio
 /// GDAL's name of a real pixel type, whatever the case it was written in.
 std::string pixel_type(const std::string& text) {
     if (text.empty()) return text;
-    const auto real = pixel_types();
+    const auto real = raster::pixel_types();
     for (const std::string& name : real)
         if (equal_names(name, text)) return name;
     throw UsageError("-ot: '" + text + "' is not a pixel type for real numbers",

@@ -94,7 +94,7 @@ std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& 
                         std::to_string(raster::max_class) + " classes are possible",
                     "Choose some with -b.");
     std::vector<raster::LabelClass> classes;
-    for (const auto& name : source.band_names())
+    for (const auto& name : source.facts().bands.names)
         classes.push_back({static_cast<int>(classes.size()) + 1, without_wrapping(name)});
     if (classes.size() == 1) {
         classes.push_back({2, "other"});

@@ -48,9 +48,10 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
     auto& state = RunAccess::state(run);
     if (devices.empty()) return;
     for (const auto& source : state.watched) {
-        if (source->chain().empty()) continue;
+        const raster::Chain* const chain = source->chain();
+        if (chain == nullptr) continue;
         try {
-            source->compute_links_on(devices);
+            chain->compute_on(devices);
         } catch (const Error& e) {
             if (state.options.device.kind == DeviceChoice::Kind::cuda || parallel::ranks().several()) throw;
             run.warn(std::string(e.what()) + "; links compute on the CPU");
@@ -61,7 +62,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
         return state.entries.source["path"] == one->path();
     });
     if (first == state.watched.end()) return;
-    const auto chain = (*first)->chain();
+    const auto chain = raster::links_of(**first);
     std::string names;
     Json& links = state.entries.source["chain"]["links"];
     for (size_t k = 0; k < chain.size() && k < links.size(); ++k) {
@@ -76,7 +77,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
 /// What the links of the run's chains compute in each pass, roughly.
 void add_links(Run& run, Work& work) {
     for (const auto& source : RunAccess::state(run).watched) {
-        const auto chain = source->chain();
+        const auto chain = raster::links_of(*source);
         const auto bytes = static_cast<double>(source->shape().float_bytes());
         const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
         const auto pixels = static_cast<double>(source->shape().pixels());

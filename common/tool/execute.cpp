@@ -11,7 +11,6 @@
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
 #include "raster/drivers.h"
-#include "raster/gdal_errors.h"
 #include "raster/side_files.h"
 #include "tool/devices.h"
 #include "tool/if_needed.h"

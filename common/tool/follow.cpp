@@ -87,8 +87,9 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     stream::PassReport report;
     auto pass = options;
     pass.progress = nullptr; // of a piece, which says nothing of the whole
+    raster::Growth& growth = *source.growth();
     int64_t done = 0;
-    for (int64_t there; (there = source.wait_for_lines(done)) > done;) {
+    for (int64_t there; (there = growth.wait(done)) > done;) {
         const int64_t count = std::min(most, there - done);
         const SomeLines lines(source, done, count);
         std::vector<LinesBehind> places;
@@ -102,22 +103,22 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
         add(stream::run_pass(lines, operation, sinks, pass), report);
         done += count;
         if (outputs != nullptr) outputs->grow(done);
-        if (const auto all = source.promised_lines(); all && options.progress)
+        if (const auto all = growth.promised(); all && options.progress)
             options.progress(static_cast<double>(done) / static_cast<double>(*all));
     }
     run.add_pass(report);
     run.report()["followed"] = {{"lines", done}};
-    if (const auto all = source.promised_lines(); all && done < *all)
+    if (const auto all = growth.promised(); all && done < *all)
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
                  counted(*all, "line") + " that its header tells of");
-    if (source.ends_with_zeros(done))
+    if (growth.ends_with_zeros(done))
         run.warn(
             "'" + source.path() +
             "' ends with lines of zeros: if its recorder gives it its size "
             "beforehand, they are lines that had not come. Run it again without -follow when it is complete");
-    if (const std::string lost = source.lost_header(); !lost.empty())
+    if (const std::string lost = growth.header_fault(); !lost.empty())
         run.warn(lost + "; they were taken as it had told before");
-    if (const auto late = source.late_fields(); !late.empty())
+    if (const auto late = growth.late_fields(); !late.empty())
         run.warn("the header of '" + source.path() + "' did not tell " + joined(late, ", ") +
                  " when the run began, and its results do not: run it again without -follow for them");
     auto whole = source.grown_to(done);
@@ -127,7 +128,8 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
 }
 
 void check_last_line(Run& run, const raster::RasterSource& source) {
-    const std::string incomplete = source.incomplete_line();
+    const raster::Growth* const growth = source.growth();
+    const std::string incomplete = growth != nullptr ? growth->rest() : std::string();
     if (incomplete.empty()) return;
     run.keep_outputs();
     throw Error(incomplete, "What was made of the " + counted(source.shape().lines, "whole line") +

@@ -40,15 +40,16 @@ std::string number_text(const Json& v) {
 } // namespace
 
 model::SceneBands scene_bands(const raster::RasterSource& scene) {
-    return {scene.band_numbers(), scene.wavelengths_nm(), scene.tells_band_numbers(), scene.file_bands()};
+    return {scene.facts().bands.known_as, scene.facts().bands.wavelengths_nm, scene.facts().bands.known_told,
+            scene.facts().bands.in_file};
 }
 
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model) {
-    model.bands = scene.band_numbers();
-    model.numbers_told = scene.tells_band_numbers();
-    model.file_bands = model.numbers_told ? 0 : scene.file_bands();
-    model.band_names = scene.band_names();
-    model.wavelengths_nm = scene.wavelengths_nm();
+    model.bands = scene.facts().bands.known_as;
+    model.numbers_told = scene.facts().bands.known_told;
+    model.file_bands = model.numbers_told ? 0 : scene.facts().bands.in_file;
+    model.band_names = scene.facts().bands.names;
+    model.wavelengths_nm = scene.facts().bands.wavelengths_nm;
     const auto values = value_scale(scene);
     model.value_scale = values.scale;
     model.value_offset = values.offset;
@@ -105,7 +106,7 @@ void add_any_scale(Builder& args, bool& any_scale, const char* with) {
 }
 
 model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched) {
-    const auto values = scene.band_values();
+    const auto values = scene.facts().bands.values;
     model::ValueScale scale{values.scale, values.offset, values.unit};
     if (!values.scale.empty())
         for (size_t b = 0; b < matched.size(); ++b) {

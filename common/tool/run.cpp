@@ -16,8 +16,6 @@
 #include "tool/mask.h"
 #include "tool/words.h"
 
-#include <gdal.h>
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -68,7 +66,7 @@ std::string device_text(const DeviceChoice& choice) {
 }
 
 /// " (halo 2; values are kept in memory)"; nothing where there is nothing to say.
-std::string link_remarks(const raster::RasterSource::ChainLink& link) {
+std::string link_remarks(const raster::Chain::Link& link) {
     std::string text = link.halo > 0 ? "halo " + std::to_string(link.halo) : "";
     if (!link.kept.empty())
         text += std::string(text.empty() ? "" : "; ") +
@@ -191,7 +189,7 @@ std::string band_ranges(const std::vector<int>& bands) {
 }
 
 /// What single precision makes of bands, and what to do about it.
-std::string coarse_text(const std::vector<raster::RasterSource::CoarseBand>& coarse) {
+std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     std::vector<int> bands;
     for (const auto& b : coarse)
         bands.push_back(b.band);
@@ -247,7 +245,7 @@ void Run::Impl::warn(const std::string& words) {
 }
 
 void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
-    std::vector<raster::RasterSource::CoarseBand> coarse;
+    std::vector<raster::CoarseBand> coarse;
     try {
         coarse = scene.coarse_bands();
     } catch (const Error&) { // the pass that reads all of it says what is wrong
@@ -285,7 +283,7 @@ Json Run::Impl::record(const Outcome* failure) {
     Json root = entries.report;
     root["tool"] = tool;
     root["version"] = project_version();
-    root["gdal"] = GDALVersionInfo("RELEASE_NAME");
+    root["gdal"] = raster::gdal_version();
     root["command"] = command;
     root["started"] = started.utc;
     root["options"] = describe(options);
@@ -416,10 +414,10 @@ void Run::warn(const std::string& text) {
 }
 
 std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
-    const auto source = raster::RasterSource::open(m->options.source);
+    const auto source = raster::open_raster(m->options.source);
     auto files = raster::files_read_with(source->path());
-    if (source->grows()) {
-        files = source->growing_files();
+    if (const raster::Growth* const growth = source->growth()) {
+        files = growth->files();
         m->files->expect_growth(files);
     }
     if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
@@ -435,7 +433,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     m->memory.expect_shared_block(source->shared_block_bytes());
     if (m->decoding == 0) {
         const auto shape = source->shape();
-        m->decoding = coding_cost(source->compression()).decode *
+        m->decoding = coding_cost(source->facts().compression).decode *
                       static_cast<double>(source->stored_bytes_per_pixel()) /
                       (4.0 * static_cast<double>(shape.bands));
     }
@@ -447,35 +445,36 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
         const auto shape = source->shape();
         m->entries.source = Json{
             {"path", source->path()},
-            {"driver", source->driver()},
-            {"product", source->product().empty() ? Json() : Json(source->product())},
+            {"driver", source->facts().driver},
+            {"product", source->facts().product.empty() ? Json() : Json(source->facts().product)},
             {"samples", shape.samples},
             {"lines", shape.lines},
             {"bands", shape.bands},
             {"band_numbers", source->bands()},
-            {"bad_bands", source->bad_bands()},
-            {"type", source->type_name()},
-            {"access", source->access()},
-            {"nodata", number_or_text(source->nodata())},
+            {"bad_bands", source->facts().bands.bad},
+            {"type", source->facts().type},
+            {"access", raster::access_name(source->facts().access)},
+            {"nodata", number_or_text(source->facts().bands.nodata)},
         };
-        if (!source->product().empty()) note("Recognised " + source->path() + " as " + source->product());
-        if (const auto bad = source->bad_bands(); bad.size() == 1)
+        if (!source->facts().product.empty())
+            note("Recognised " + source->path() + " as " + source->facts().product);
+        if (const auto bad = source->facts().bands.bad; bad.size() == 1)
             note("Band " + band_ranges(bad) +
                  " is marked bad in the file and left out (-bbl ignore takes it, too).");
         else if (!bad.empty())
             note("Bands " + band_ranges(bad) +
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
-    if (const auto chain = source->chain(); !chain.empty()) {
-        std::string text = "Chain: " + source->chain_source();
+    if (const raster::Chain* const chain = source->chain()) {
+        std::string text = "Chain: " + chain->source();
         Json links = Json::array();
-        for (const auto& link : chain) {
+        for (const auto& link : chain->links()) {
             text += " ! " + link.operation + link_remarks(link);
             links.push_back({{"operation", link.operation},
                              {"halo", link.halo},
                              {"kept", link.kept.empty() ? Json() : Json(link.kept)}});
         }
-        m->entries.source["chain"] = {{"source", source->chain_source()}, {"links", std::move(links)}};
+        m->entries.source["chain"] = {{"source", chain->source()}, {"links", std::move(links)}};
         if (m->options.dry_run) print(text);
     }
     if (!m->options.mask.given()) return source;
@@ -546,11 +545,11 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
     const auto shape = source->shape();
     parallel::ranks().agree("scene",
                             std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + " pixels, " +
-                                counted(shape.bands, "band") + " of " + source->type_name(),
+                                counted(shape.bands, "band") + " of " + source->facts().type,
                             "sees another '" + source->path() + "'",
                             "Give all ranks the same file, on a file system that they share.");
     m->agree_on_files();
-    for (const std::string& text : source->notes())
+    for (const std::string& text : source->facts().notes)
         warn(text);
     if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);
 }
@@ -581,8 +580,8 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     if (m->options.dry_run) return source; // nothing is read
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
-    if (source->raw_access() && !source->is_remote()) return source;
-    const auto chain = source->chain();
+    if (source->facts().access == raster::Access::raw && !source->facts().remote) return source;
+    const auto chain = raster::links_of(*source);
     const bool computed = !chain.empty();
     // Where a device computes it, the pass takes it there: a copy in the host's memory would cost more.
     if (source->computes_on() >= 0) return source;

@@ -66,7 +66,7 @@ class Run {
     const std::vector<const Definition*>& tools() const;
 
     /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
-    /// With -mask-output the source has no values outside of it (RasterSource::has_mask()).
+    /// With -mask-output the source has no values outside of it (SceneFacts::masked).
     std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
     /// The pixels of src that count; null without a mask. Their bytes are no part of buffer_memory().
     const std::shared_ptr<const stream::PixelMask>& mask() const;
@@ -135,7 +135,7 @@ void seal(stream::CubeSource& source);
 /// What to throw when not a single pixel of the scene can be used, or with `masked` none that is in the mask.
 Error no_valid_pixel(const raster::RasterSource& source, bool masked);
 inline Error no_valid_pixel(const raster::RasterSource& source) {
-    return no_valid_pixel(source, source.has_mask());
+    return no_valid_pixel(source, source.facts().masked);
 }
 
 } // namespace hsi::tool

@@ -5,9 +5,8 @@
 #include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "core/text.h"
+#include "raster/drivers.h"
 #include "tool/words.h"
-
-#include <cpl_conv.h>
 
 #include <algorithm>
 
@@ -16,12 +15,11 @@ namespace {
 
 /// GDAL_NUM_THREADS, or all processors.
 int default_threads() {
-    const char* const text = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    const std::string text = raster::setting("GDAL_NUM_THREADS", "ALL_CPUS");
     if (equal_names(text, "ALL_CPUS")) return std::min(usable_processors(), most_threads);
     const auto count = parse_integer(text);
     if (!count || *count < 0)
-        throw UsageError("GDAL_NUM_THREADS: '" + std::string(text) +
-                             "' is neither ALL_CPUS nor a number of threads",
+        throw UsageError("GDAL_NUM_THREADS: '" + text + "' is neither ALL_CPUS nor a number of threads",
                          "Correct the configuration option, or give -threads.");
     // To GDAL 0 means no threads beside the first.
     return static_cast<int>(std::clamp<long long>(*count, 1, most_threads));

@@ -11,6 +11,7 @@
 #include "host/terminal.h"
 #include "links/links.h"
 #include "math/simd_target.h"
+#include "raster/drivers.h"
 #include "tool/execute.h"
 #include "tool/words.h"
 
@@ -463,7 +464,7 @@ class Command final : public GDALAlgorithm {
         for (const tool::Choice& choice : argument.choices)
             choices.push_back(choice.name);
         if (argument.vocabulary == tool::Vocabulary::pixel_types) {
-            choices = tool::pixel_types();
+            choices = raster::pixel_types();
             arg.AddMetadataItem("type", {"GDALDataType"}); // Python may say gdal.GDT_Float32
         }
         if (!choices.empty()) arg.SetChoices(choices);

@@ -175,7 +175,7 @@ class PlacedSource final : public stream::CubeSource {
 
 GeoTransform place_of(const raster::RasterSource& scene) {
     double gt[6];
-    if (!scene.geotransform(gt))
+    if (!scene.facts().copy_geotransform(gt))
         throw Error(
             "-mosaic: " + scene.path() + " has no geotransform",
             "gdal_hsi_orthorectify brings a scene that knows its longitudes and latitudes onto a map.");
@@ -384,7 +384,7 @@ raster::OutputSpec mosaic_spec(const std::vector<Metric>& metrics, const MosaicG
     raster::OutputSpec spec = map_of({grid.all.w, grid.all.h, 0}, metrics);
     spec.bands.push_back({"pairs", {}});
     spec.shape.bands = static_cast<int>(spec.bands.size());
-    spec.srs = scene.srs_wkt();
+    spec.srs = scene.facts().srs_wkt();
     const auto origin = applied(grid.place, static_cast<double>(grid.all.x), static_cast<double>(grid.all.y));
     spec.geotransform = {origin[0], grid.place[1], 0, origin[1], 0, grid.place[5]};
     return spec;

@@ -100,12 +100,12 @@ ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std:
 /// wanted: 1-based bands of -band, some perhaps twice; empty: all that the source has.
 ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wanted) {
     if (wanted.empty()) {
-        return all_bands(raster::RasterSource::open(options));
+        return all_bands(raster::open_raster(options));
     }
     options.bands = wanted;
     std::sort(options.bands.begin(), options.bands.end());
     options.bands.erase(std::unique(options.bands.begin(), options.bands.end()), options.bands.end());
-    auto file = raster::RasterSource::open(options);
+    auto file = raster::open_raster(options);
     if (options.bands == wanted) return all_bands(file);
     std::vector<int> picks;
     picks.reserve(wanted.size());
@@ -134,7 +134,7 @@ bool are_unique(std::vector<std::string> names) {
 
 /// Bands that are paired in their order although their names say otherwise, to the user.
 void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
-    const auto first = a.band_names(), second = b.band_names();
+    const auto first = a.facts().bands.names, second = b.facts().bands.names;
     if (first.size() != second.size() || first.size() < 2 || first == second) return;
     const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" is none
         return std::none_of(names.begin(), names.end(), [](const std::string& name) {
@@ -227,7 +227,7 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                     "Choose bands of src with -b and those of the other with -other-b, or pairs of bands "
                     "with -band; -bbl ignore takes bands that are marked bad.");
     double ga[6], gb[6];
-    const bool ha = a.file->geotransform(ga), hb = b.file->geotransform(gb);
+    const bool ha = a.file->facts().copy_geotransform(ga), hb = b.file->facts().copy_geotransform(gb);
     if (!ha || !hb) return;
     const double pixel = std::hypot(ga[1], ga[4]);
     double apart = 0; // largest distance of a corner from its counterpart
@@ -276,7 +276,7 @@ double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
 /// Scenes whose numbers mean different things by what the files state, to the user: numbers are compared. A
 /// file that states nothing may have lost it, so then the numbers must look like it, too.
 void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
-    const auto of_a = a.file->band_values(), of_b = b.file->band_values();
+    const auto of_a = a.file->facts().bands.values, of_b = b.file->facts().bands.values;
     double factor = 0; // of the second's numbers, as large as the first's
     for (size_t k = 0; k < a.bands.size() && factor == 0; ++k) {
         const auto [scale_a, offset_a] = stated_scale(of_a, a, k);
@@ -338,7 +338,7 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
 /// Parts of every value when the two are read together: 1, or stream::value_parts where a type of one of them
 /// holds values that single precision does not.
 int parts_of_values(const ComparedScene& a, const ComparedScene& b) {
-    return a.file->exact_in_float() && b.file->exact_in_float() ? 1 : stream::value_parts;
+    return a.file->facts().exact_in_float && b.file->facts().exact_in_float ? 1 : stream::value_parts;
 }
 
 /// Both cubes as one, in that many parts.

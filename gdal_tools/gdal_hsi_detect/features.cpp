@@ -81,7 +81,7 @@ struct FeaturePlan {
 /// Of one target; `lines`: its features.
 void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const std::vector<FeatureLine>& lines,
                   const std::vector<double>& spectrum, detect::FitTarget target) {
-    const auto nm = scene.wavelengths_nm();
+    const auto nm = scene.facts().bands.wavelengths_nm;
     double sum = 0;
     for (const auto& line : lines) {
         detect::FitRange range{math::rising_bands(nm, line.from, line.to), {}};
@@ -112,7 +112,7 @@ void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const st
 
 FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
                           const std::vector<FeatureLine>& lines, const detect::Targets& targets) {
-    if (scene.wavelengths_nm().empty())
+    if (scene.facts().bands.wavelengths_nm.empty())
         throw Error(
             scene.path() + " has no wavelengths, and features lie at these",
             "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
@@ -165,7 +165,7 @@ void report_features(tool::Run& run, const detect::FitTask& task) {
 
 /// Roughly: every target has a feature in each range.
 tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene, size_t targets) {
-    const auto nm = scene.wavelengths_nm();
+    const auto nm = scene.facts().bands.wavelengths_nm;
     double bands = 0;
     for (const auto& range : s.ranges)
         bands += static_cast<double>(math::rising_bands(nm, range.from_nm, range.to_nm).size());
@@ -197,10 +197,10 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
             tools::note_cut_range(run,
                                   "-features " + s.features + ": '" + line.name + "', " + number(line.from) +
                                       "-" + number(line.to) + " nm,",
-                                  source->wavelengths_nm(), line.from, line.to);
+                                  source->facts().bands.wavelengths_nm, line.from, line.to);
     for (const auto& range : s.ranges)
-        tools::note_cut_range(run, "-range " + range.text, source->wavelengths_nm(), range.from_nm,
-                              range.to_nm);
+        tools::note_cut_range(run, "-range " + range.text, source->facts().bands.wavelengths_nm,
+                              range.from_nm, range.to_nm);
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         const auto plan = plan_features(s, *source, lines, *targets.at(*source));
         const auto scene = tool::only_bands(source, plan.bands);

@@ -39,9 +39,9 @@ detect::GroupOptions group_options(const Settings& s, detect::Targets targets) {
 /// Columns of a map are no detectors of a scanner.
 void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
     double gt[6];
-    if (!source.geotransform(gt)) return;
+    if (!source.facts().copy_geotransform(gt)) return;
     const bool rotated = gt[2] != 0 || gt[4] != 0;
-    if (!rotated && !source.has_srs()) return;
+    if (!rotated && !source.facts().srs) return;
     run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") +
              ": -background-by columns is for scenes as a scanner has taken them, whose columns are its "
              "detectors; those of a resampled scene mix several");
@@ -82,7 +82,7 @@ void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const s
 std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const uint64_t bytes = source->shape().float_bytes();
-    if (run.ranks().several() || (source->raw_access() && !source->is_remote()) ||
+    if (run.ranks().several() || (source->facts().access == raster::Access::raw && !source->facts().remote) ||
         bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
         return source;
     class Filling final : public stream::Operation { // the source keeps what is read

@@ -518,7 +518,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;
     const raster::RasterSource* all = &scene;
     std::shared_ptr<raster::RasterSource> grown;
-    if (scene.grows()) {
+    if (scene.growth() != nullptr) {
         grown = tool::follow(run, scene, operation, &outputs, pass);
         all = grown.get();
         if (!has_scores(detection)) throw tool::no_valid_pixel(scene);

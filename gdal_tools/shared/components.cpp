@@ -333,8 +333,8 @@ std::string component_name(const std::string& band) {
 } // namespace
 
 void check_component_bands(const raster::RasterSource& source, const std::string& name) {
-    const auto names = source.band_names();
-    const auto wavelengths = source.wavelengths_nm();
+    const auto names = source.facts().bands.names;
+    const auto wavelengths = source.facts().bands.wavelengths_nm;
     for (size_t k = 0; k < names.size(); ++k) {
         const std::string wanted = name + std::to_string(k + 1), found = component_name(names[k]),
                           band = source.path() + ": band " + std::to_string(source.bands()[k]) + " ";

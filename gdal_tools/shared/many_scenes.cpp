@@ -108,14 +108,14 @@ class LinesTogether final : public stream::CubeSource {
 
 /// Of another SRS a point would lie elsewhere in the layer's.
 void check_srs(const raster::RasterSource& scene, const raster::RasterSource& source) {
-    if (!scene.has_srs() || !source.has_srs()) return;
+    if (!scene.facts().srs || !source.facts().srs) return;
     auto a = raster::grid_of(scene), b = raster::grid_of(source);
     a.samples = b.samples;
     a.lines = b.lines;
     a.geotransform = b.geotransform;
     if (!raster::same_grid(a, b))
-        throw Error(scene.path() + " has another SRS (" + scene.srs_name() + ") than " + source.path() +
-                        " (" + source.srs_name() + "), and places have one",
+        throw Error(scene.path() + " has another SRS (" + scene.facts().srs_name() + ") than " +
+                        source.path() + " (" + source.facts().srs_name() + "), and places have one",
                     "Warp it before (gdalwarp -t_srs), or leave it out.");
 }
 
@@ -198,7 +198,7 @@ std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::str
     auto options = run.options().source;
     options.path = name;
     options.window.reset();
-    const auto opened = raster::RasterSource::open(options);
+    const auto opened = raster::open_raster(options);
     run.files()->reads(option, name, raster::files_read_with(name));
     auto scene = tool::match_scene(run, opened, name, source.path(), bands);
     run.watch_source(scene);

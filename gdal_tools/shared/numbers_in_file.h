@@ -17,7 +17,7 @@ inline PixelNumbers numbers_in_file(const tool::Run& run, const raster::RasterSo
     numbers.first_line = options.window->y;
     numbers.first_sample = options.window->x;
     options.window.reset();
-    numbers.width = raster::RasterSource::open(options)->shape().samples;
+    numbers.width = raster::open_raster(options)->shape().samples;
     return numbers;
 }
 

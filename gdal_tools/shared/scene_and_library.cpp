@@ -87,11 +87,11 @@ raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, 
 
 raster::SpectralLibrary library_for(const raster::RasterSource& scene) {
     raster::SpectralLibrary library;
-    library.wavelengths_nm = scene.wavelengths_nm();
-    library.fwhm_nm = scene.fwhm_nm();
-    library.band_numbers = scene.band_numbers();
+    library.wavelengths_nm = scene.facts().bands.wavelengths_nm;
+    library.fwhm_nm = scene.facts().bands.fwhm_nm;
+    library.band_numbers = scene.facts().bands.known_as;
     library.numbers_told = true;
-    library.twofold = !scene.exact_in_float();
+    library.twofold = !scene.facts().exact_in_float;
     return library;
 }
 
@@ -409,7 +409,8 @@ namespace {
 void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLibrary& library,
                                        std::shared_ptr<raster::RasterSource>& scene) {
     const auto bands = static_cast<size_t>(scene->shape().bands);
-    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()) ||
+    if (library.bands() >= bands ||
+        !(library.wavelengths_nm.empty() || scene->facts().bands.wavelengths_nm.empty()) ||
         are_numbers_comparable(library, tool::scene_bands(*scene)))
         return;
     const std::vector<tool::BandedSource> scenes{tool::banded(scene)};
@@ -427,7 +428,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
     const auto bands = static_cast<size_t>(scene->shape().bands);
     const auto known = tool::scene_bands(*scene);
     std::string used;
-    auto fitted = fit_library(library, role, path, known, scene->fwhm_nm(), fit, &used);
+    auto fitted = fit_library(library, role, path, known, scene->facts().bands.fwhm_nm, fit, &used);
     report_fit(run, used, role, path);
     const auto overlap = overlap_of(fitted, role, path, names_single_spectra(wanted));
     report_overlap(run, overlap, fitted, library, known, role, path, what);
@@ -619,7 +620,7 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
     for (size_t b = 0; b < of_library.maximum.size(); ++b)
         if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
             ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
-    const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.type_name());
+    const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.facts().type);
     // As bright as the scene's brightest pixels, which spectra of a scene with much water or shade are.
     if (!ratios.empty() && scale == spectra.scale) return;
     char text[200];
@@ -693,7 +694,7 @@ void add_any_scale_option(tool::Builder& args, bool& any_scale) {
 
 std::shared_ptr<raster::RasterSource>
 scaled_for_library(tool::Run& run, const std::shared_ptr<raster::RasterSource>& scene, bool any_scale) {
-    const auto values = scene->band_values();
+    const auto values = scene->facts().bands.values;
     const bool applied = !any_scale && !values.one_factor();
     run.report()["scale_applied"] = applied;
     if (!applied) return scene;

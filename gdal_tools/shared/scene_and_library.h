@@ -152,7 +152,7 @@ scaled_for_library(tool::Run& run, const std::shared_ptr<raster::RasterSource>& 
 /// From a scene's numbers to spectra that are written; nothing to do where one factor leads there.
 class BandScales {
   public:
-    explicit BandScales(const raster::RasterSource& scene) : m_values(scene.band_values()) {}
+    explicit BandScales(const raster::RasterSource& scene) : m_values(scene.facts().bands.values) {}
     void apply(std::vector<double>& spectrum) const;
     /// Differences between spectra (a standard deviation) know no offset.
     void apply_to_difference(std::vector<double>& spectrum) const;

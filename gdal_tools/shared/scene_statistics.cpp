@@ -88,7 +88,7 @@ GivenStatistics read_statistics(tool::Run& run, const std::string& file,
 }
 
 void check_values(tool::Run& run, const GivenStatistics& given) {
-    if (given.source->grows()) return;
+    if (given.source->growth() != nullptr) return;
     model::ModelBands known;
     known.minimum.assign(given.minimum.begin(), given.minimum.end());
     known.maximum.assign(given.maximum.begin(), given.maximum.end());

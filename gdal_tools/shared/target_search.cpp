@@ -237,7 +237,7 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
     auto library = library_for(cube);
     const BandScales scales(cube);
     // What single precision does not hold is read again.
-    const auto exact = cube.exact_in_float() ? nullptr : cube.in_sums()->open_reader();
+    const auto exact = cube.facts().exact_in_float ? nullptr : cube.in_sums()->open_reader();
     for (size_t k = 0; k < spectra.size(); ++k) {
         library.names.push_back(target_name(what, k + 1, targets[k], scenes));
         auto& x = library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());

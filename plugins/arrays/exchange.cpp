@@ -107,13 +107,6 @@ std::string with_roles(std::string text) {
     return text;
 }
 
-const char* type_name(int32_t type) {
-    const bool known = (type >= HSI_UINT8 && type <= HSI_FLOAT64) || (type >= HSI_UINT64 && type <= HSI_INT8);
-    return known ? GDALGetDataTypeName(static_cast<GDALDataType>(type)) : nullptr;
-}
-
-int64_t type_bytes(int32_t type) { return GDALGetDataTypeSizeBytes(static_cast<GDALDataType>(type)); }
-
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes) {
     __extension__ using Wide = __int128; // no sum of three such products leaves it

@@ -8,6 +8,7 @@
 #include "arrays/hsi.h"
 #include "core/json.h"
 #include "core/rect.h"
+#include "core/sample_type.h"
 #include "raster/codec/nodata_value.h"
 #include "raster/raster_sink.h"
 
@@ -103,7 +104,9 @@ std::string role_of_path(const std::string& path);
 std::string with_roles(std::string text);
 
 /// "Float32" of a type of hsi.h; null: it is none.
-const char* type_name(int32_t type);
-int64_t type_bytes(int32_t type);
+inline const char* type_name(int32_t type) { return name_of(static_cast<SampleType>(type)); }
+inline int64_t type_bytes(int32_t type) {
+    return static_cast<int64_t>(sample_bytes(static_cast<SampleType>(type)));
+}
 
 } // namespace hsi::arrays

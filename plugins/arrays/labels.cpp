@@ -17,32 +17,12 @@ namespace {
 
 /// The number of one element, in double precision.
 double number_at(const char* p, int32_t type) {
-    const auto load = [p](auto value) {
+    double number = 0;
+    with_type(static_cast<SampleType>(type), [&](auto value) {
         std::memcpy(&value, p, sizeof value);
-        return static_cast<double>(value);
-    };
-    switch (type) {
-    case HSI_UINT8:
-        return load(uint8_t{});
-    case HSI_INT8:
-        return load(int8_t{});
-    case HSI_UINT16:
-        return load(uint16_t{});
-    case HSI_INT16:
-        return load(int16_t{});
-    case HSI_UINT32:
-        return load(uint32_t{});
-    case HSI_INT32:
-        return load(int32_t{});
-    case HSI_UINT64:
-        return load(uint64_t{});
-    case HSI_INT64:
-        return load(int64_t{});
-    case HSI_FLOAT32:
-        return load(float{});
-    default:
-        return load(double{});
-    }
+        number = static_cast<double>(value);
+    });
+    return number;
 }
 
 class ArrayLabels final : public NumberedLabels {

@@ -20,7 +20,7 @@ namespace hsi::raster {
 struct RasterSink::Impl {
     OutputOptions options;
     OutputSpec spec;
-    GDALDataType type = GDT_Unknown;
+    SampleType type = SampleType::unknown;
     std::optional<NodataValue> nodata;
     StoreRule rule;
     hsi_array array;
@@ -39,7 +39,7 @@ struct RasterSink::Impl {
     /// Whether floats can be put there as they are.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
-        return type == GDT_Float32 && (!nodata || std::isnan(nodata->as_double())) &&
+        return type == SampleType::float32 && (!nodata || std::isnan(nodata->as_double())) &&
                array.strides[2] == static_cast<int64_t>(sizeof(float)) && whole(array.strides[0]) &&
                whole(array.strides[1]) && reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0;
     }
@@ -49,20 +49,18 @@ namespace {
 
 std::string role_of(const OutputOptions& options) { return arrays::role_of_path(options.path); }
 
-GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
+SampleType output_type(const OutputOptions& options, const OutputSpec& spec) {
     const std::string& name = options.type.empty() ? spec.type : options.type;
-    for (int type = HSI_UINT8; type <= HSI_INT8; ++type)
-        if (const char* const known = arrays::type_name(type); known != nullptr && name == known)
-            return static_cast<GDALDataType>(type);
+    if (const SampleType type = sample_type_of(name); type != SampleType::unknown) return type;
     throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
 }
 
 /// For whom takes the array: what it is, and what its bands are.
-OrderedJson description(const OutputSpec& spec, GDALDataType type, const std::optional<NodataValue>& nodata,
+OrderedJson description(const OutputSpec& spec, SampleType type, const std::optional<NodataValue>& nodata,
                         const RasterSource* like) {
     OrderedJson info{{"kind", "array"},
                      {"shape", {spec.shape.bands, spec.shape.lines, spec.shape.samples}},
-                     {"type", arrays::type_name(static_cast<int32_t>(type))}};
+                     {"type", name_of(type)}};
     if (nodata && !std::isnan(nodata->as_double())) info["nodata"] = nodata->as_double();
     if (spec.same_bands && like != nullptr) info["source_bands"] = like->bands();
     // Each of these is a band of the source, with other values.
@@ -86,13 +84,12 @@ OrderedJson description(const OutputSpec& spec, GDALDataType type, const std::op
     return info;
 }
 
-void check_one(const OutputOptions& options, const OutputSpec& spec, GDALDataType type) {
+void check_one(const OutputOptions& options, const OutputSpec& spec, SampleType type) {
     if (!spec.sample_type.empty()) throw Error("internal: samples are not copied into arrays");
     if (options.nodata && !fitting(*options.nodata, type)) {
         char text[32];
         std::snprintf(text, sizeof text, "%.17g", *options.nodata);
-        throw UsageError(std::string("-dstnodata ") + text + " is no value of the type " +
-                         arrays::type_name(static_cast<int32_t>(type)));
+        throw UsageError(std::string("-dstnodata ") + text + " is no value of the type " + name_of(type));
     }
     if (spec.categories.empty()) return;
     const auto largest = static_cast<double>(spec.categories.size() - 1);
@@ -105,8 +102,8 @@ void check_one(const OutputOptions& options, const OutputSpec& spec, GDALDataTyp
 SourceNodata nodata_of(const RasterSource* like) {
     SourceNodata source;
     if (like == nullptr) return source;
-    source.masked = like->has_mask() || arrays::Exchange::current().array(like->path()).mask != nullptr;
-    if (const auto value = like->nodata()) {
+    source.masked = like->facts().masked || arrays::Exchange::current().array(like->path()).mask != nullptr;
+    if (const auto value = like->facts().bands.nodata) {
         NodataValue nodata;
         nodata.real = *value;
         source.values.push_back(nodata);
@@ -117,7 +114,7 @@ SourceNodata nodata_of(const RasterSource* like) {
 } // namespace
 
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
-    const GDALDataType type = output_type(options, spec);
+    const SampleType type = output_type(options, spec);
     check_one(options, spec, type);
     arrays::Exchange::current().describe(
         role_of(options),

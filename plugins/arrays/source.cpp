@@ -29,19 +29,17 @@ struct Keeping {
     std::atomic<int> threads{1};
 };
 
-} // namespace
-
-/// What a source knows; the array and all that it points to are the caller's.
-struct RasterSource::Impl {
+/// The array and all that it points to are the caller's.
+struct ArrayState {
     hsi_array array;
     std::shared_ptr<const arrays::HostCopy> copy; ///< of an array on a device
     std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
     arrays::DeviceCopy held;
     std::string path;
-    GDALDataType type = GDT_Unknown;
-    std::vector<int> bands;               ///< of the array, 1-based; with parts each several times
-    std::vector<SamplePart> parts;        ///< of each of `bands`; empty: values
-    GDALDataType part_type = GDT_Unknown; ///< whose bits parts are
+    SampleType type = SampleType::unknown;
+    std::vector<int> bands;                     ///< of the array, 1-based; with parts each several times
+    std::vector<SamplePart> parts;              ///< of each of `bands`; empty: values
+    SampleType part_type = SampleType::unknown; ///< whose bits parts are
     Rect window;
     std::optional<double> nodata;
     NodataMatch match;
@@ -73,7 +71,7 @@ struct RasterSource::Impl {
     /// Whether the values are rows of floats that need nothing but to be taken where they lie.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
-        return type == GDT_Float32 && parts.empty() &&
+        return type == SampleType::float32 && parts.empty() &&
                array.strides[2] == static_cast<int64_t>(sizeof(float)) &&
                reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0 && whole(array.strides[0]) &&
                whole(array.strides[1]) && band_step() != 0 && !match.active && array.mask == nullptr;
@@ -92,6 +90,15 @@ struct RasterSource::Impl {
                                                              (window.x + sample) * array.mask_strides[1]] !=
                0;
     }
+    /// Scale and offset of the kept bands.
+    BandValues values() const {
+        BandValues values;
+        for (const int b : bands) {
+            values.scale.push_back(array.scales != nullptr ? array.scales[b - 1] : 1);
+            values.offset.push_back(array.offsets != nullptr ? array.offsets[b - 1] : 0);
+        }
+        return values;
+    }
     /// One number a kept band; NaN where unknown, empty when no band has one.
     std::vector<double> of_bands(const double* all) const {
         std::vector<double> out;
@@ -104,15 +111,12 @@ struct RasterSource::Impl {
     }
 };
 
-namespace {
-
 constexpr size_t scratch_floats = 64 * 1024; ///< stay in the second-level cache
 
 /// Values of an array as its caller has laid them, as floats band after band.
-template <class Impl>
 class ArrayReader final : public stream::CubeReader {
   public:
-    explicit ArrayReader(std::shared_ptr<const Impl> source) : m(std::move(source)) {
+    explicit ArrayReader(std::shared_ptr<const ArrayState> source) : m(std::move(source)) {
         const hsi_array& a = m->array;
         m_view = m->is_view();
         if (m_view && a.device >= 0) return; // nothing else is asked for
@@ -145,7 +149,7 @@ class ArrayReader final : public stream::CubeReader {
         m_strides = a.strides;
         const auto bytes = static_cast<int64_t>(arrays::type_bytes(a.type));
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
-        m_floats = m->type == GDT_Float32 && m->parts.empty();
+        m_floats = m->type == SampleType::float32 && m->parts.empty();
         m_rows = a.strides[2] == bytes;
         bool rising = true; // neighbours in the array
         for (size_t k = 1; k < m->bands.size(); ++k)
@@ -211,7 +215,7 @@ class ArrayReader final : public stream::CubeReader {
             }
     }
 
-    const std::shared_ptr<const Impl> m;
+    const std::shared_ptr<const ArrayState> m;
     bool m_view = false, m_floats = false, m_rows = false, m_pixels = false, m_aligned = false;
     const int64_t* m_strides = nullptr;
     std::vector<float> m_scratch;
@@ -219,30 +223,21 @@ class ArrayReader final : public stream::CubeReader {
 };
 
 /// One that reads the array in host memory, or what the caller has of it there.
-template <class Impl>
-std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const Impl>& m) {
-    std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader<Impl>>(m);
+std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const ArrayState>& m) {
+    std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader>(m);
     const bool bits = !m->parts.empty() && m->parts[0] >= SamplePart::low_bits;
-    if (m->type == GDT_Float64 && !bits)
+    if (m->type == SampleType::float64 && !bits)
         reader =
             reader_that_watches(std::move(reader), std::vector<bool>(m->bands.size(), true), m->infinity);
-    if (m->scaled) {
-        BandValues values;
-        for (const int b : m->bands) {
-            if (m->array.scales == nullptr && m->array.offsets == nullptr) break;
-            values.scale.push_back(m->array.scales != nullptr ? m->array.scales[b - 1] : 1);
-            values.offset.push_back(m->array.offsets != nullptr ? m->array.offsets[b - 1] : 0);
-        }
-        reader = reader_of_meanings(std::move(reader), std::move(values));
-    }
+    if (m->scaled && (m->array.scales != nullptr || m->array.offsets != nullptr))
+        reader = reader_of_meanings(std::move(reader), m->values());
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
 /// The same, of which a device has a copy.
-template <class Impl>
 class CopiedReader final : public stream::CubeReader {
   public:
-    explicit CopiedReader(std::shared_ptr<const Impl> source)
+    explicit CopiedReader(std::shared_ptr<const ArrayState> source)
         : m(std::move(source)), m_reader(plain_reader(m)) {}
     void read(const Rect& window, const CubeView<float>& dst) override { m_reader->read(window, dst); }
     std::optional<CubeView<float>> view(const Rect& window) override { return m_reader->view(window); }
@@ -253,7 +248,7 @@ class CopiedReader final : public stream::CubeReader {
     }
 
   private:
-    const std::shared_ptr<const Impl> m;
+    const std::shared_ptr<const ArrayState> m;
     const std::unique_ptr<stream::CubeReader> m_reader;
 };
 
@@ -294,149 +289,124 @@ std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array
     return bands;
 }
 
-} // namespace
-
-RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
-RasterSource::~RasterSource() = default;
-
-std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
-    auto s = std::make_shared<Impl>();
-    s->path = options.path;
-    s->array = arrays::Exchange::current().array(options.path);
-    s->copy = arrays::Exchange::current().host_copy(options.path);
-    s->type = s->part_type = static_cast<GDALDataType>(s->array.type);
-    s->window = {0, 0, s->array.shape[2], s->array.shape[1]};
-    if (options.window) {
-        if (options.window->empty() || !s->window.contains(*options.window))
-            throw UsageError("-srcwin does not lie inside '" + options.path + "', which has " +
-                             size_text(s->window.w, s->window.h) + " pixels");
-        s->window = *options.window;
-    }
-    s->bands = chosen_bands(options, s->array, s->notes);
-    s->nodata = options.nodata;
-    if (!s->nodata && s->array.has_nodata != 0) s->nodata = s->array.nodata;
-    if (s->nodata) {
-        NodataValue value;
-        value.real = *s->nodata;
-        s->match = match_in_type(value, s->type);
-    }
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
-}
-
-stream::CubeShape RasterSource::shape() const {
-    return {m->window.w, m->window.h, static_cast<int>(m->bands.size())};
-}
-stream::BlockLayout RasterSource::layout() const { return {}; }
-int RasterSource::device() const {
-    if (m->holds_copy()) return m->keeping->device;
-    return m->is_view() && !m->scaled && !m->counted ? m->array.device : -1;
-}
-
-std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    if (m->holds_copy()) return std::make_unique<CopiedReader<Impl>>(m);
-    return plain_reader(m);
-}
-
-void RasterSource::keep_on(const CudaDevice& device, int threads) const {
-    if (m->array.device >= 0) return;
-    m->keeping->threads = threads;
-    m->keeping->device = device.ordinal;
-}
-
-uint64_t RasterSource::stored_bytes_per_pixel() const {
-    uint64_t bands = 0;
-    for (size_t k = 0; k < m->bands.size(); ++k) // parts of one band are read together
-        bands += m->parts.empty() || m->parts[k] == m->parts[0];
-    return bands * static_cast<uint64_t>(arrays::type_bytes(m->array.type));
-}
-std::string RasterSource::compression() const { return {}; }
-uint64_t RasterSource::reader_bytes() const {
-    return m->counted ? stream::masked_reader_bytes(m->window.w) : 0;
-}
-
-uint64_t RasterSource::window_bytes(int64_t, int64_t) const { return 0; }
-std::vector<RasterSource::ChainLink> RasterSource::chain() const { return {}; }
-int RasterSource::computes_on() const { return -1; }
-uint64_t RasterSource::device_bytes(int64_t, int64_t) const { return 0; }
-void RasterSource::compute_links_on(const std::vector<CudaDevice>&) const {}
-std::string RasterSource::chain_source() const { return path(); }
-
-const std::string& RasterSource::path() const { return m->path; }
-const std::string& RasterSource::driver() const {
-    static const std::string name = "array";
-    return name;
-}
-std::string RasterSource::product() const { return {}; }
-std::string RasterSource::type_name() const { return arrays::type_name(m->array.type); }
-bool RasterSource::raw_access() const { return true; }
-bool RasterSource::held_by_system() const { return true; }
-bool RasterSource::is_remote() const { return false; }
-void RasterSource::end_with(const CancelFlag* /*cancel*/) const {}
-void RasterSource::check_unchanged() const {}
-bool RasterSource::decodes_chunks() const { return false; }
-const char* RasterSource::access() const { return "raw"; }
-uint64_t RasterSource::take_memory(uint64_t, int) const { return 0; }
-uint64_t RasterSource::shared_block_bytes() const { return 0; }
-uint64_t RasterSource::cache_bytes() const { return 0; }
-const std::vector<int>& RasterSource::bands() const { return m->bands; }
-std::vector<int> RasterSource::band_numbers() const { return m->bands; }
-bool RasterSource::tells_band_numbers() const { return false; }
-int RasterSource::file_bands() const { return static_cast<int>(m->array.shape[0]); }
-std::vector<int> RasterSource::bad_bands() const { return {}; }
-std::vector<int> RasterSource::marked_bands() const { return {}; }
-
-std::vector<std::string> RasterSource::band_names() const {
-    std::vector<std::string> names;
-    for (const int b : m->bands) {
+SceneFacts facts_of(const ArrayState& s) {
+    SceneFacts facts;
+    facts.path = s.path;
+    facts.driver = "array";
+    facts.type = name_of(s.type);
+    facts.exact_in_float = exact_in_float(s.type);
+    facts.scaled = s.scaled;
+    facts.masked = s.counted != nullptr;
+    facts.notes = s.notes;
+    BandFacts& bands = facts.bands;
+    bands.numbers = bands.known_as = s.bands;
+    bands.in_file = static_cast<int>(s.array.shape[0]);
+    for (const int b : s.bands) {
         const char* const name =
-            m->array.names != nullptr && b <= m->array.name_count ? m->array.names[b - 1] : nullptr;
-        names.push_back(name != nullptr && *name != 0 ? name : "Band " + std::to_string(b));
+            s.array.names != nullptr && b <= s.array.name_count ? s.array.names[b - 1] : nullptr;
+        bands.names.push_back(name != nullptr && *name != 0 ? name : "Band " + std::to_string(b));
     }
-    return names;
+    bands.wavelengths_nm = s.of_bands(s.array.wavelengths);
+    bands.fwhm_nm = s.of_bands(s.array.widths);
+    bands.nodata = s.nodata;
+    const auto is = [](const std::vector<double>& all, double value) {
+        return std::all_of(all.begin(), all.end(), [&](double v) { return v == value; });
+    };
+    if (const BandValues values = s.values(); !s.scaled && !(is(values.scale, 1) && is(values.offset, 0)))
+        bands.values = values;
+    if (s.array.unit != nullptr) bands.values.unit = s.array.unit;
+    return facts;
 }
 
-std::vector<double> RasterSource::wavelengths_nm() const { return m->of_bands(m->array.wavelengths); }
-std::vector<double> RasterSource::fwhm_nm() const { return m->of_bands(m->array.widths); }
+/// Every band as these parts.
+ArrayState divided(const ArrayState& from, const std::vector<SamplePart>& parts, SampleType as) {
+    ArrayState s = from;
+    s.bands.clear();
+    s.part_type = as;
+    for (const int band : from.bands)
+        for (const SamplePart part : parts) {
+            s.bands.push_back(band);
+            s.parts.push_back(part);
+        }
+    return s;
+}
 
-BandValues RasterSource::band_values() const {
-    BandValues values;
-    if (m->array.unit != nullptr) values.unit = m->array.unit;
-    if (m->scaled) return values;
-    bool any = false;
-    for (const int b : m->bands) {
-        values.scale.push_back(m->array.scales != nullptr ? m->array.scales[b - 1] : 1);
-        values.offset.push_back(m->array.offsets != nullptr ? m->array.offsets[b - 1] : 0);
-        any = any || values.scale.back() != 1 || values.offset.back() != 0;
+class ArraySource final : public RasterSource {
+  public:
+    explicit ArraySource(ArrayState state)
+        : m(std::make_shared<const ArrayState>(std::move(state))), m_facts(facts_of(*m)) {}
+    const SceneFacts& facts() const override { return m_facts; }
+
+    stream::CubeShape shape() const override {
+        return {m->window.w, m->window.h, static_cast<int>(m->bands.size())};
     }
-    if (!any) {
-        values.scale.clear();
-        values.offset.clear();
+    stream::BlockLayout layout() const override { return {}; }
+    int device() const override {
+        if (m->holds_copy()) return m->keeping->device;
+        return m->is_view() && !m->scaled && !m->counted ? m->array.device : -1;
     }
-    return values;
-}
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        if (m->holds_copy()) return std::make_unique<CopiedReader>(m);
+        return plain_reader(m);
+    }
+    uint64_t reader_bytes() const override {
+        return m->counted ? stream::masked_reader_bytes(m->window.w) : 0;
+    }
+    uint64_t stored_bytes_per_pixel() const override {
+        uint64_t bands = 0;
+        for (size_t k = 0; k < m->bands.size(); ++k) // parts of one band are read together
+            bands += m->parts.empty() || m->parts[k] == m->parts[0];
+        return bands * sample_bytes(m->type);
+    }
+    void keep_on(const CudaDevice& device, int threads) const override {
+        if (m->array.device >= 0) return;
+        m->keeping->threads = threads;
+        m->keeping->device = device.ordinal;
+    }
 
-std::vector<std::string> RasterSource::notes() const { return m->notes; }
-std::vector<std::string> RasterSource::band_items(const char*) const {
-    return std::vector<std::string>(m->bands.size());
-}
-bool RasterSource::grows() const { return false; } // an array is there
-int64_t RasterSource::wait_for_lines(int64_t) const { return m->window.h; }
-std::optional<int64_t> RasterSource::promised_lines() const { return m->window.h; }
-std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t) const {
-    return std::shared_ptr<RasterSource>(new RasterSource(m));
-}
-std::string RasterSource::incomplete_line() const { return {}; }
-std::string RasterSource::lost_header() const { return {}; }
-bool RasterSource::ends_with_zeros(int64_t) const { return false; }
-std::vector<std::string> RasterSource::late_fields() const { return {}; }
-std::vector<std::string> RasterSource::growing_files() const { return {}; }
+    bool met_infinity() const override { return m->infinity->load(); }
+    Beyond count_beyond_float() const override;
+    std::vector<CoarseBand> coarse_bands() const override {
+        if (m_facts.exact_in_float || !m->parts.empty()) return {};
+        const auto bits = all_bits(SampleType::float64);
+        return coarse_among(ArraySource(divided(*m, bits, SampleType::float64)), m->bands);
+    }
 
-bool RasterSource::met_infinity() const { return m->infinity->load(); }
+    std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const override {
+        ArrayState s = *m;
+        s.bands.clear();
+        for (const int k : indices)
+            s.bands.push_back(m->bands[static_cast<size_t>(k)]);
+        return std::make_shared<ArraySource>(std::move(s));
+    }
+    std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const override {
+        ArrayState s = *m;
+        s.counted = std::move(mask);
+        return std::make_shared<ArraySource>(std::move(s));
+    }
+    std::shared_ptr<RasterSource> scaled() const override {
+        ArrayState s = *m;
+        s.scaled = true;
+        return std::make_shared<ArraySource>(std::move(s));
+    }
+    std::shared_ptr<RasterSource> in_sums() const override {
+        static_assert(stream::value_parts == 3);
+        return std::make_shared<ArraySource>(
+            divided(*m, {SamplePart::value, SamplePart::remainder, SamplePart::rest}, m->type));
+    }
+    std::shared_ptr<RasterSource> in_samples() const override {
+        return std::make_shared<ArraySource>(divided(*m, all_bits(m->type), m->type));
+    }
 
-RasterSource::Beyond RasterSource::count_beyond_float() const {
+  private:
+    const std::shared_ptr<const ArrayState> m;
+    const SceneFacts m_facts;
+};
+
+RasterSource::Beyond ArraySource::count_beyond_float() const {
     constexpr double top = std::numeric_limits<float>::max();
     Beyond count;
-    if (m->type != GDT_Float64) return count;
+    if (m->type != SampleType::float64) return count;
     for (int64_t line = 0; line < m->window.h; ++line)
         for (int64_t sample = 0; sample < m->window.w; ++sample) {
             if (m->array.mask != nullptr && !m->has_value(line, sample)) continue;
@@ -453,79 +423,30 @@ RasterSource::Beyond RasterSource::count_beyond_float() const {
     return count;
 }
 
-std::optional<double> RasterSource::nodata() const { return m->nodata; }
-bool RasterSource::has_srs() const { return false; }
-std::string RasterSource::srs_wkt() const { return {}; }
-std::string RasterSource::srs_name() const { return {}; }
-int RasterSource::epsg() const { return 0; }
-bool RasterSource::geotransform(double (&)[6]) const { return false; }
-bool RasterSource::located() const { return false; }
-
-std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
-    std::vector<int> others;
-    for (int k = 0; k < static_cast<int>(m->bands.size()); ++k)
-        if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
-    if (others.empty())
-        throw Error("no band of '" + m->path + "' is left", "Every band has been found empty.");
-    return with_bands(others);
-}
-
-std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
-    auto s = std::make_shared<Impl>(*m);
-    s->bands.clear();
-    for (const int k : indices)
-        s->bands.push_back(m->bands[static_cast<size_t>(k)]);
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
-}
-
-std::shared_ptr<RasterSource> RasterSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
-    auto s = std::make_shared<Impl>(*m);
-    s->counted = std::move(mask);
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
-}
-bool RasterSource::has_mask() const { return m->counted != nullptr; }
-
-std::shared_ptr<RasterSource> RasterSource::scaled() const {
-    auto s = std::make_shared<Impl>(*m);
-    s->scaled = true;
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
-}
-bool RasterSource::is_scaled() const { return m->scaled; }
-
-bool RasterSource::exact_in_float() const { return raster::exact_in_float(m->type); }
-
-namespace {
-
-/// Every band as these parts.
-template <class Impl>
-std::shared_ptr<Impl> divided(const Impl& from, const std::vector<SamplePart>& parts, GDALDataType as) {
-    auto s = std::make_shared<Impl>(from);
-    s->bands.clear();
-    s->part_type = as;
-    for (const int band : from.bands)
-        for (const SamplePart part : parts) {
-            s->bands.push_back(band);
-            s->parts.push_back(part);
-        }
-    return s;
-}
-
 } // namespace
 
-std::shared_ptr<RasterSource> RasterSource::in_sums() const {
-    static_assert(stream::value_parts == 3);
-    return std::shared_ptr<RasterSource>(
-        new RasterSource(divided(*m, {SamplePart::value, SamplePart::remainder, SamplePart::rest}, m->type)));
-}
-
-std::shared_ptr<RasterSource> RasterSource::in_samples() const {
-    return std::shared_ptr<RasterSource>(new RasterSource(divided(*m, all_bits(m->type), m->type)));
-}
-
-std::vector<RasterSource::CoarseBand> RasterSource::coarse_bands() const {
-    if (exact_in_float() || !m->parts.empty()) return {};
-    const RasterSource bits(divided(*m, all_bits(GDT_Float64), GDT_Float64));
-    return coarse_among(bits, m->bands);
+std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
+    ArrayState s;
+    s.path = options.path;
+    s.array = arrays::Exchange::current().array(options.path);
+    s.copy = arrays::Exchange::current().host_copy(options.path);
+    s.type = s.part_type = static_cast<SampleType>(s.array.type);
+    s.window = {0, 0, s.array.shape[2], s.array.shape[1]};
+    if (options.window) {
+        if (options.window->empty() || !s.window.contains(*options.window))
+            throw UsageError("-srcwin does not lie inside '" + options.path + "', which has " +
+                             size_text(s.window.w, s.window.h) + " pixels");
+        s.window = *options.window;
+    }
+    s.bands = chosen_bands(options, s.array, s.notes);
+    s.nodata = options.nodata;
+    if (!s.nodata && s.array.has_nodata != 0) s.nodata = s.array.nodata;
+    if (s.nodata) {
+        NodataValue value;
+        value.real = *s.nodata;
+        s.match = match_in_type(value, s.type);
+    }
+    return std::make_shared<ArraySource>(std::move(s));
 }
 
 std::optional<double> pixel_metres(const RasterSource&) { return std::nullopt; }

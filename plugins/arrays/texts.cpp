@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -57,6 +58,17 @@ bool is_there(const std::string& path) { return arrays::Exchange::current().inpu
 std::string with_final_names(std::string text) { return text; }
 void register_drivers() {}
 std::vector<std::string> settings_of_results() { return {}; }
+std::string setting(const char* name, const char* otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? text : otherwise;
+}
+std::string gdal_version() { return "none"; }
+std::vector<std::string> pixel_types() {
+    std::vector<std::string> names;
+    for (int32_t type = HSI_UINT8; type <= HSI_INT8; ++type)
+        if (const char* const name = arrays::type_name(type)) names.emplace_back(name);
+    return names;
+}
 
 std::string extension_of(const std::string&) { return {}; }
 
@@ -141,8 +153,8 @@ SpectralLibrary library_of(const hsi_array& array) {
             else // the three floats of a whole number give it back in double precision
                 for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
                     float one;
-                    to_part(part, at, array.strides[0], static_cast<GDALDataType>(array.type), false, {},
-                            static_cast<GDALDataType>(array.type), &one, 1);
+                    to_part(part, at, array.strides[0], static_cast<SampleType>(array.type), false, {},
+                            static_cast<SampleType>(array.type), &one, 1);
                     value += static_cast<double>(one);
                 }
             spectrum.push_back(array.has_nodata != 0 && value == array.nodata

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "gdal/lanes.h"
 #include "parallel/threads.h"
+#include "raster/gdal_type.h"
 #include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
@@ -26,15 +27,15 @@ raster::NodataMatch match_of(const std::optional<double>& nodata, GDALDataType t
     if (!nodata) return {};
     raster::NodataValue value;
     value.real = *nodata;
-    return raster::match_in_type(value, type);
+    return raster::match_in_type(value, raster::sample_type(type));
 }
 
 /// `count` values as floats, NaN where they are nodata by the rule of the readers (match_in_type()).
 void to_floats(const void* from, GDALDataType type, int64_t count, const std::optional<double>& nodata,
                float* to) {
-    if (raster::convertible(type)) {
-        raster::to_floats(from, GDALGetDataTypeSizeBytes(type), type, false, match_of(nodata, type), to,
-                          static_cast<size_t>(count));
+    if (convertible(raster::sample_type(type))) {
+        raster::to_floats(from, GDALGetDataTypeSizeBytes(type), raster::sample_type(type), false,
+                          match_of(nodata, type), to, static_cast<size_t>(count));
         return;
     }
     // Types that newer GDALs have, too: through doubles, which hold all of their numbers that a nodata value
@@ -46,7 +47,7 @@ void to_floats(const void* from, GDALDataType type, int64_t count, const std::op
         const int64_t n = std::min(some, count - first);
         GDALCopyWords64(static_cast<const char*>(from) + first * bytes, type, bytes, values, GDT_Float64,
                         sizeof(double), n);
-        raster::to_floats(values, sizeof(double), GDT_Float64, false, match_of(nodata, GDT_Float64),
+        raster::to_floats(values, sizeof(double), SampleType::float64, false, match_of(nodata, GDT_Float64),
                           to + first, static_cast<size_t>(n));
     }
 }
@@ -140,7 +141,7 @@ raster::StoreRule rule_of(const Function& f) {
         nothing.emplace();
         nothing->real = f.no_value;
     }
-    return {f.classes ? GDT_Float32 : f.stored_type, nothing};
+    return {f.classes ? SampleType::float32 : raster::sample_type(f.stored_type), nothing};
 }
 
 /// Writes `count` values of consecutive pixels of one line, in the type that is asked for.
@@ -150,8 +151,8 @@ void store(float* values, int64_t count, const Function& f, const raster::StoreR
     if (!rule.floats()) {
         scratch.resize(n * rule.sample_bytes());
         rule.store(values, n, scratch.data());
-        GDALCopyWords64(scratch.data(), rule.type(), static_cast<int>(rule.sample_bytes()), to, type, space,
-                        count);
+        GDALCopyWords64(scratch.data(), raster::gdal_type(rule.type()), static_cast<int>(rule.sample_bytes()),
+                        to, type, space, count);
         return;
     }
     if (f.classes && !std::isnan(f.no_value)) {
@@ -209,7 +210,7 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
     for (int k = 0; k < out_bands; ++k) {
         raster::NodataValue value;
         value.real = out_nodata[k];
-        rules.emplace_back(GDT_Float32, value);
+        rules.emplace_back(SampleType::float32, value);
     }
     for_slices(function, pixels, [&](Lane& lane, int64_t first) {
         const int64_t count = lane.count;
@@ -223,7 +224,8 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
                 float* const to = lane.source(k) + p;
                 for (int64_t i = 0; i < some; ++i)
                     to[i] = from[(p + i) * f.bands + k];
-                raster::blank(to, static_cast<size_t>(some), nothing[static_cast<size_t>(k)], GDT_Float32);
+                raster::blank(to, static_cast<size_t>(some), nothing[static_cast<size_t>(k)],
+                              SampleType::float32);
             }
         }
         lane.process();

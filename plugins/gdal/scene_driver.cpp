@@ -13,6 +13,7 @@
 #include "math/simd_target.h"
 #include "parallel/threads.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/raster_source.h"
 #include "raster/sample_convert.h"
 #include "raster/scene_document.h"
@@ -76,7 +77,7 @@ void compute_where_asked(const raster::RasterSource& source) {
     const DeviceChoice choice = device_choice(wish);
     if (choice.kind != DeviceChoice::Kind::cuda) return;
     try {
-        source.compute_links_on(devices_asked_for(choice));
+        if (const raster::Chain* const chain = source.chain()) chain->compute_on(devices_asked_for(choice));
     } catch (const Error& e) {
         throw Error("GDAL_HSI_DEVICE=" + wish + ": " + e.what(), e.advice());
     }
@@ -133,15 +134,15 @@ class SceneDataset final : public GDALDataset {
         options.path = path;
         options.bands.resize(static_cast<size_t>(bands));
         std::iota(options.bands.begin(), options.bands.end(), 1);
-        m_source = raster::RasterSource::open(options);
+        m_source = raster::open_raster(options);
         compute_where_asked(*m_source);
-        for (const auto& link : m_source->chain())
+        for (const auto& link : raster::links_of(*m_source))
             m_by_pixel = m_by_pixel && link.halo == 0;
         GDALRasterBand& first = *m_description->GetRasterBand(1);
         int known = 0;
         raster::NodataValue nodata;
         nodata.real = first.GetNoDataValue(&known);
-        m_rule = raster::StoreRule(first.GetRasterDataType(),
+        m_rule = raster::StoreRule(raster::sample_type(first.GetRasterDataType()),
                                    known ? std::optional<raster::NodataValue>(nodata) : std::nullopt);
         for (int b = 1; b <= bands; ++b)
             SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, block_side));
@@ -377,13 +378,13 @@ class SceneDataset final : public GDALDataset {
                          Rect{0, 0, nRasterXSize, nRasterYSize});
     }
     GIntBig bytes_of(const Rect& blocks) {
-        return pixels_of(blocks).area() * nBands * GDALGetDataTypeSizeBytes(m_rule.type());
+        return pixels_of(blocks).area() * nBands * GDALGetDataTypeSizeBytes(raster::gdal_type(m_rule.type()));
     }
     Buffer block_at(void* data) {
         int w = 0, h = 0;
         GetRasterBand(1)->GetBlockSize(&w, &h);
-        const GSpacing step = GDALGetDataTypeSizeBytes(m_rule.type());
-        return {data, m_rule.type(), step, w * step, 0};
+        const GSpacing step = GDALGetDataTypeSizeBytes(raster::gdal_type(m_rule.type()));
+        return {data, raster::gdal_type(m_rule.type()), step, w * step, 0};
     }
     /// A band of a block into GDAL's cache, if it is not there. \return false where there is no room.
     bool keep_block(int64_t x, int64_t y, int number, const CubeView<float>& values) {
@@ -426,9 +427,9 @@ class SceneDataset final : public GDALDataset {
                 m_rule.store(values.row(band, line), count, samples);
             }
             if (as_it_is) continue;
-            GDALCopyWords64(samples, m_rule.type(), static_cast<int>(m_rule.sample_bytes()),
-                            to.at(0, first + line, 0), to.type, static_cast<int>(to.pixel_step),
-                            static_cast<GPtrDiff_t>(count));
+            GDALCopyWords64(samples, raster::gdal_type(m_rule.type()),
+                            static_cast<int>(m_rule.sample_bytes()), to.at(0, first + line, 0), to.type,
+                            static_cast<int>(to.pixel_step), static_cast<GPtrDiff_t>(count));
         }
     }
 

@@ -16,11 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         raster::OpenOptions options;
         options.path = pixels.path();
         options.drivers = {"ENVI"};
-        const auto source = raster::RasterSource::open(options);
+        const auto source = raster::open_raster(options);
         const auto shape = source->shape();
         fuzz::expect(shape.samples > 0 && shape.lines > 0 && shape.bands > 0, "a scene has pixels");
         fuzz::expect(source->bands().size() == static_cast<size_t>(shape.bands), "a number a band");
-        const auto scene = source->metadata();
+        const auto scene = raster::metadata_of(*source);
         fuzz::expect(scene.bands.size() == static_cast<size_t>(shape.bands), "a description a band");
     } catch (const Error&) {
     }

@@ -161,7 +161,7 @@ class UntrustedDocuments : public ::testing::Test {
     void compute() const {
         raster::OpenOptions options;
         options.path = m_path;
-        const auto source = raster::RasterSource::open(options);
+        const auto source = raster::open_raster(options);
         const auto shape = source->shape();
         std::vector<float> values(static_cast<size_t>(shape.samples * shape.lines * shape.bands));
         source->open_reader()->read(
@@ -488,7 +488,7 @@ TEST_F(UntrustedDocuments, AreVettedWithTextsBesideTheirSources) {
         EXPECT_NE(refusal(good), "") << name;
         raster::OpenOptions options; // by a tool
         options.path = m_folder + "/s.dat";
-        EXPECT_THROW(raster::RasterSource::open(options), Error) << name;
+        EXPECT_THROW(raster::open_raster(options), Error) << name;
         fs::remove(m_folder + "/" + name);
     }
     std::ofstream(m_folder + "/s.hdr") << header;

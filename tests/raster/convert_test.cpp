@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal/dataset_handle.h"
+#include "raster/gdal_type.h"
 #include "raster/sample_convert.h"
 #include "stream/value_parts.h"
 
@@ -17,8 +18,9 @@ namespace hsi::raster {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-const GDALDataType all_types[] = {GDT_Byte,  GDT_UInt16, GDT_Int16,   GDT_UInt32, GDT_Int32,
-                                  GDT_Int64, GDT_UInt64, GDT_Float32, GDT_Float64};
+const SampleType all_types[] = {SampleType::uint8,  SampleType::uint16,  SampleType::int16,
+                                SampleType::uint32, SampleType::int32,   SampleType::int64,
+                                SampleType::uint64, SampleType::float32, SampleType::float64};
 
 NodataValue real(double v) {
     NodataValue n;
@@ -28,8 +30,8 @@ NodataValue real(double v) {
 
 TEST(Convert, EqualsGdalForRandomBitsOfEveryType) {
     std::mt19937 random(7);
-    for (const GDALDataType type : all_types) {
-        const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    for (const SampleType type : all_types) {
+        const auto size = sample_bytes(type);
         constexpr size_t count = 1003;
         for (const size_t stride : {size, size + 5}) {
             std::vector<unsigned char> bytes(count * stride + 1);
@@ -41,12 +43,12 @@ TEST(Convert, EqualsGdalForRandomBitsOfEveryType) {
                 std::memcpy(reinterpret_cast<char*>(packed.data()) + i * size, bytes.data() + 1 + i * stride,
                             size);
             std::vector<float> expected(count), got(count), swapped(count);
-            GDALCopyWords64(packed.data(), type, static_cast<int>(size), expected.data(), GDT_Float32, 4,
-                            count);
+            GDALCopyWords64(packed.data(), gdal_type(type), static_cast<int>(size), expected.data(),
+                            GDT_Float32, 4, count);
             to_floats(bytes.data() + 1, static_cast<ptrdiff_t>(stride), type, false, {}, got.data(), count);
             for (size_t i = 0; i < count; ++i)
                 ASSERT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
-                    << GDALGetDataTypeName(type) << " " << got[i] << " " << expected[i];
+                    << name_of(type) << " " << got[i] << " " << expected[i];
             swap_bytes(packed.data(), type, count);
             to_floats(packed.data(), static_cast<ptrdiff_t>(size), type, true, {}, swapped.data(), count);
             for (size_t i = 0; i < count; ++i)
@@ -55,48 +57,94 @@ TEST(Convert, EqualsGdalForRandomBitsOfEveryType) {
     }
 }
 
+/// Numbers of a type: random bits, some near the ends of each integer type and halves between integers.
+template <class T>
+std::vector<T> numbers_of() {
+    std::vector<T> all;
+    std::mt19937_64 random(11);
+    for (int i = 0; i < 4096; ++i) {
+        const uint64_t bits = random();
+        T v;
+        std::memcpy(&v, &bits, sizeof v);
+        if (v == v) all.push_back(v); // what NaN becomes differs between processors and versions of GDAL
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+        for (const int digits : {0, 7, 8, 15, 16, 31, 32, 63, 64, 128})
+            for (const double sign : {-1.0, 1.0})
+                for (const double by : {-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0}) {
+                    const auto v = static_cast<T>(sign * std::ldexp(1.0, digits) + by);
+                    all.insert(all.end(), {v, std::nextafter(v, T{0}), std::nextafter(v, T{INFINITY})});
+                }
+        std::uniform_real_distribution<double> near(-300, 300);
+        for (int i = 0; i < 4096; ++i)
+            all.push_back(static_cast<T>(near(random)));
+        all.insert(all.end(), {T{0}, -T{0}, T{INFINITY}, -T{INFINITY}});
+    } else {
+        all.insert(all.end(), {T{0}, T{1}, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()});
+    }
+    return all;
+}
+
+TEST(Convert, StoresEveryTypeAsEveryOtherOneAsGdalDoes) {
+    for (const SampleType from : all_types)
+        with_type(from, [&](auto one) {
+            const auto values = numbers_of<decltype(one)>();
+            for (const SampleType to : all_types)
+                with_type(to, [&](auto other) {
+                    std::vector<decltype(other)> got(values.size()), expected(values.size());
+                    convert_samples(values.data(), from, got.data(), to, values.size());
+                    GDALCopyWords64(values.data(), gdal_type(from), sizeof one, expected.data(),
+                                    gdal_type(to), sizeof other, static_cast<GPtrDiff_t>(values.size()));
+                    for (size_t i = 0; i < values.size(); ++i)
+                        ASSERT_EQ(got[i], expected[i])
+                            << +values[i] << " of " << name_of(from) << " as " << name_of(to);
+                });
+        });
+}
+
 TEST(Convert, NodataIsComparedInTheFilesType) {
     // Neighbours that one float stands for.
     const int32_t ints[] = {-99999999, -99999998, 100000000};
     float out[3];
-    to_floats(ints, 4, GDT_Int32, false, match_in_type(real(-99999999), GDT_Int32), out, 3);
+    to_floats(ints, 4, SampleType::int32, false, match_in_type(real(-99999999), SampleType::int32), out, 3);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_EQ(out[1], -100000000.0f);
     EXPECT_EQ(out[2], 100000000.0f);
     const double doubles[] = {1e30, 1e30 * (1 + 1e-6), 0.1};
-    to_floats(doubles, 8, GDT_Float64, false, match_in_type(real(1e30), GDT_Float64), out, 3);
+    to_floats(doubles, 8, SampleType::float64, false, match_in_type(real(1e30), SampleType::float64), out, 3);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_EQ(out[1], static_cast<float>(1e30 * (1 + 1e-6)));
     NodataValue whole;
-    whole.kind = GDT_Int64;
+    whole.kind = SampleType::int64;
     whole.whole = 9007199254740993; // 2^53 + 1: no double
     const int64_t longs[] = {9007199254740993, 9007199254740992, 0};
-    to_floats(longs, 8, GDT_Int64, false, match_in_type(whole, GDT_Int64), out, 3);
+    to_floats(longs, 8, SampleType::int64, false, match_in_type(whole, SampleType::int64), out, 3);
     EXPECT_TRUE(std::isnan(out[0]));
     EXPECT_FALSE(std::isnan(out[1]));
 }
 
 TEST(Convert, NodataThatATypeCannotHoldMatchesNothing) {
-    EXPECT_FALSE(match_in_type(real(-9999), GDT_Byte).active);
-    EXPECT_FALSE(match_in_type(real(0.5), GDT_Int16).active);
-    EXPECT_FALSE(match_in_type(real(4294967296.0), GDT_UInt32).active);
-    EXPECT_TRUE(match_in_type(real(4294967295.0), GDT_UInt32).active);
-    EXPECT_TRUE(match_in_type(real(-2147483648.0), GDT_Int32).active);
-    EXPECT_FALSE(match_in_type(real(-2147483649.0), GDT_Int32).active);
-    EXPECT_FALSE(match_in_type(real(9223372036854775808.0), GDT_Int64).active);
-    EXPECT_FALSE(match_in_type(real(1e39), GDT_Float32).active);
-    EXPECT_TRUE(match_in_type(real(-3.40282347e38), GDT_Float32).active);
-    EXPECT_FALSE(match_in_type(real(std::nan("")), GDT_Float32).active);
+    EXPECT_FALSE(match_in_type(real(-9999), SampleType::uint8).active);
+    EXPECT_FALSE(match_in_type(real(0.5), SampleType::int16).active);
+    EXPECT_FALSE(match_in_type(real(4294967296.0), SampleType::uint32).active);
+    EXPECT_TRUE(match_in_type(real(4294967295.0), SampleType::uint32).active);
+    EXPECT_TRUE(match_in_type(real(-2147483648.0), SampleType::int32).active);
+    EXPECT_FALSE(match_in_type(real(-2147483649.0), SampleType::int32).active);
+    EXPECT_FALSE(match_in_type(real(9223372036854775808.0), SampleType::int64).active);
+    EXPECT_FALSE(match_in_type(real(1e39), SampleType::float32).active);
+    EXPECT_TRUE(match_in_type(real(-3.40282347e38), SampleType::float32).active);
+    EXPECT_FALSE(match_in_type(real(std::nan("")), SampleType::float32).active);
 }
 
 /// A band in memory with one line of `values`, of which GDAL's own mask is the reference.
 template <class T>
-void expect_gdals_mask(GDALDataType type, double nodata, std::vector<T> values) {
+void expect_gdals_mask(SampleType type, double nodata, std::vector<T> values) {
     const DatasetHandle dataset(GetGDALDriverManager()->GetDriverByName("MEM")->Create(
-        "", static_cast<int>(values.size()), 1, 1, type, nullptr));
+        "", static_cast<int>(values.size()), 1, 1, gdal_type(type), nullptr));
     GDALRasterBand& band = *dataset->GetRasterBand(1);
     const int n = static_cast<int>(values.size());
-    ASSERT_EQ(band.RasterIO(GF_Write, 0, 0, n, 1, values.data(), n, 1, type, 0, 0, nullptr), CE_None);
+    ASSERT_EQ(band.RasterIO(GF_Write, 0, 0, n, 1, values.data(), n, 1, gdal_type(type), 0, 0, nullptr),
+              CE_None);
     band.SetNoDataValue(nodata);
     std::vector<unsigned char> mask(values.size());
     ASSERT_EQ(band.GetMaskBand()->RasterIO(GF_Read, 0, 0, n, 1, mask.data(), n, 1, GDT_Byte, 0, 0, nullptr),
@@ -131,14 +179,14 @@ TEST(Convert, NodataIsWhatGdalsMasksSay) {
         for (const double part : {1e-16, 1e-9, 4.7e-7, 4.75e-7, 4.8e-7, 4.9e-7, 1e-6})
             for (const double sign : {-1, 1})
                 doubles.push_back(nodata * (1 + sign * part));
-        expect_gdals_mask(GDT_Float32, nodata, floats);
-        expect_gdals_mask(GDT_Float64, nodata, doubles);
+        expect_gdals_mask(SampleType::float32, nodata, floats);
+        expect_gdals_mask(SampleType::float64, nodata, doubles);
     }
     for (const double nodata : {-1.797693e308, 1.797693e308, -1e308})
-        expect_gdals_mask<double>(GDT_Float64, nodata,
+        expect_gdals_mask<double>(SampleType::float64, nodata,
                                   {-1.7976931348623157e308, 1.7976931348623157e308, 1, nodata});
     for (const double nodata : {-9999.0, 0.0, 255.0, 32767.0})
-        expect_gdals_mask<int16_t>(GDT_Int16, nodata, {-9999, -9998, 0, 1, 255, 32767});
+        expect_gdals_mask<int16_t>(SampleType::int16, nodata, {-9999, -9998, 0, 1, 255, 32767});
 }
 
 TEST(Convert, TurningIsExactForEverySize) {
@@ -167,7 +215,7 @@ TEST(Convert, TurningIsExactForEverySize) {
 }
 
 TEST(Store, FloatsGetNodataForNanAndNeverByChance) {
-    const StoreRule rule(GDT_Float32, real(-9999));
+    const StoreRule rule(SampleType::float32, real(-9999));
     float v[] = {1, nan, -9999, std::numeric_limits<float>::infinity()};
     rule.finish(v, 4);
     EXPECT_EQ(v[0], 1);
@@ -175,34 +223,34 @@ TEST(Store, FloatsGetNodataForNanAndNeverByChance) {
     EXPECT_GT(v[2], -9999); // the next value that GDAL does not take for nodata
     EXPECT_EQ(v[2], -9999 + 5 * (std::nextafter(9999.0f, 10000.0f) - 9999));
     float again = v[2];
-    blank(&again, 1, match_in_type(real(-9999), GDT_Float32), GDT_Float32);
+    blank(&again, 1, match_in_type(real(-9999), SampleType::float32), SampleType::float32);
     EXPECT_EQ(again, v[2]);
     EXPECT_TRUE(std::isinf(v[3]));
     float zero[] = {0, -0.0f, nan};
-    StoreRule(GDT_Float32, real(0)).finish(zero, 3);
+    StoreRule(SampleType::float32, real(0)).finish(zero, 3);
     EXPECT_GT(zero[0], 0);
     EXPECT_GT(zero[1], 0);
     EXPECT_EQ(zero[2], 0);
     float plain[] = {nan, 2};
-    StoreRule(GDT_Float32, std::nullopt).finish(plain, 2);
+    StoreRule(SampleType::float32, std::nullopt).finish(plain, 2);
     EXPECT_TRUE(std::isnan(plain[0]));
 }
 
 TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     const float v[] = {1.5f, -1.5f, 70000, -70000, nan, 2.4f};
     int16_t out[6];
-    StoreRule(GDT_Int16, real(-32768)).store(v, 6, out);
+    StoreRule(SampleType::int16, real(-32768)).store(v, 6, out);
     const int16_t expected[] = {2, -2, 32767, -32767, -32768, 2};
     for (int i = 0; i < 6; ++i)
         EXPECT_EQ(out[i], expected[i]) << i;
     int32_t wide[6];
-    StoreRule(GDT_Int32, real(-99999999)).store(v, 6, wide);
+    StoreRule(SampleType::int32, real(-99999999)).store(v, 6, wide);
     EXPECT_EQ(wide[4], -99999999); // as a float it would be -100000000
     uint8_t bytes[6];
-    StoreRule(GDT_Byte, std::nullopt).store(v, 6, bytes);
+    StoreRule(SampleType::uint8, std::nullopt).store(v, 6, bytes);
     EXPECT_EQ(bytes[4], 0);
     EXPECT_EQ(bytes[2], 255);
-    const auto moved = [&](GDALDataType type, double nodata, auto sample) {
+    const auto moved = [&](SampleType type, double nodata, auto sample) {
         const StoreRule rule(type, real(nodata)), copy = rule; // which count together
         decltype(sample) stored[6];
         rule.store(v, 6, stored);
@@ -211,21 +259,21 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
         return std::pair<int64_t, double>(rule.lost().moved, rule.beside());
     };
     using Moved = std::pair<int64_t, double>;
-    EXPECT_EQ(moved(GDT_Int16, 2, int16_t{}), (Moved{3, 1}));
-    EXPECT_EQ(moved(GDT_Int16, -2, int16_t{}), (Moved{2, -1}));
-    EXPECT_EQ(moved(GDT_Int16, -5, int16_t{}), (Moved{0, -4}));
-    EXPECT_EQ(moved(GDT_Byte, 0, uint8_t{}), (Moved{3, 1}));
-    EXPECT_EQ(moved(GDT_Byte, 255, uint8_t{}), (Moved{2, 254}));
-    EXPECT_EQ(moved(GDT_UInt32, 70000, uint32_t{}), (Moved{2, 69999}));
-    EXPECT_EQ(moved(GDT_Int64, -70000, int64_t{}), (Moved{1, -69999}));
+    EXPECT_EQ(moved(SampleType::int16, 2, int16_t{}), (Moved{3, 1}));
+    EXPECT_EQ(moved(SampleType::int16, -2, int16_t{}), (Moved{2, -1}));
+    EXPECT_EQ(moved(SampleType::int16, -5, int16_t{}), (Moved{0, -4}));
+    EXPECT_EQ(moved(SampleType::uint8, 0, uint8_t{}), (Moved{3, 1}));
+    EXPECT_EQ(moved(SampleType::uint8, 255, uint8_t{}), (Moved{2, 254}));
+    EXPECT_EQ(moved(SampleType::uint32, 70000, uint32_t{}), (Moved{2, 69999}));
+    EXPECT_EQ(moved(SampleType::int64, -70000, int64_t{}), (Moved{1, -69999}));
     double doubles[6];
-    StoreRule(GDT_Float64, real(-1.7976931348623157e308)).store(v, 6, doubles);
+    StoreRule(SampleType::float64, real(-1.7976931348623157e308)).store(v, 6, doubles);
     EXPECT_EQ(doubles[4], -1.7976931348623157e308);
 }
 
 TEST(Store, CountsWhatIntegersDoNotHold) {
     const float v[] = {0, 0.49F, -0.01F, 0.5F, 255.4F, 255.5F, -0.6F, nan, 1e30F, -32768.4F, -32769.0F};
-    const auto lost = [&](GDALDataType type, const std::optional<NodataValue>& nodata) {
+    const auto lost = [&](SampleType type, const std::optional<NodataValue>& nodata) {
         const std::vector<StoreRule> rules(2, StoreRule(type, nodata)); // which count together
         std::vector<double> stored(11);
         rules[0].store(v, 7, stored.data());
@@ -234,27 +282,27 @@ TEST(Store, CountsWhatIntegersDoNotHold) {
         return std::array<int64_t, 3>{found.vanished, found.clamped, found.stored};
     };
     using Counts = std::array<int64_t, 3>;
-    EXPECT_EQ(lost(GDT_Byte, std::nullopt), (Counts{2, 5, 10}));
-    EXPECT_EQ(lost(GDT_Int16, real(-32768)), (Counts{2, 2, 10}));
-    EXPECT_EQ(lost(GDT_UInt16, real(7)), (Counts{2, 4, 10}));
-    EXPECT_EQ(lost(GDT_Int32, std::nullopt), (Counts{2, 1, 10}));
-    EXPECT_EQ(lost(GDT_UInt64, std::nullopt), (Counts{2, 4, 10}));
-    EXPECT_EQ(lost(GDT_Float32, real(0)), (Counts{0, 0, 0}));
-    EXPECT_EQ(lost(GDT_Float64, std::nullopt), (Counts{0, 0, 0}));
+    EXPECT_EQ(lost(SampleType::uint8, std::nullopt), (Counts{2, 5, 10}));
+    EXPECT_EQ(lost(SampleType::int16, real(-32768)), (Counts{2, 2, 10}));
+    EXPECT_EQ(lost(SampleType::uint16, real(7)), (Counts{2, 4, 10}));
+    EXPECT_EQ(lost(SampleType::int32, std::nullopt), (Counts{2, 1, 10}));
+    EXPECT_EQ(lost(SampleType::uint64, std::nullopt), (Counts{2, 4, 10}));
+    EXPECT_EQ(lost(SampleType::float32, real(0)), (Counts{0, 0, 0}));
+    EXPECT_EQ(lost(SampleType::float64, std::nullopt), (Counts{0, 0, 0}));
 }
 
 /// Random samples of a type, some of them hard, at odd addresses and of both byte orders.
-std::vector<unsigned char> random_samples(GDALDataType type, size_t count, bool swapped) {
+std::vector<unsigned char> random_samples(SampleType type, size_t count, bool swapped) {
     std::mt19937_64 random(11);
-    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    const auto size = sample_bytes(type);
     std::vector<unsigned char> bytes(count * size + 1);
     for (size_t i = 0; i < count; ++i) {
         uint64_t bits = random();
-        if (type == GDT_Float64) { // within the range of floats, and no NaN
+        if (type == SampleType::float64) { // within the range of floats, and no NaN
             const double v =
                 std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), static_cast<int>(i % 150) - 110);
             std::memcpy(&bits, &v, sizeof bits);
-        } else if (type == GDT_Float32) {
+        } else if (type == SampleType::float32) {
             const float v =
                 std::ldexp(static_cast<float>(static_cast<int64_t>(bits)), static_cast<int>(i % 150) - 110);
             std::memcpy(&bits, &v, sizeof v);
@@ -267,12 +315,12 @@ std::vector<unsigned char> random_samples(GDALDataType type, size_t count, bool 
 
 TEST(Parts, BitsComeTogetherAgain) {
     constexpr size_t count = 700;
-    for (const GDALDataType type : all_types)
+    for (const SampleType type : all_types)
         for (const bool swapped : {false, true}) {
-            const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+            const auto size = sample_bytes(type);
             const auto bytes = random_samples(type, count, swapped),
                        native = random_samples(type, count, false);
-            if (type == GDT_Float32) continue; // held by a float as it is
+            if (type == SampleType::float32) continue; // held by a float as it is
             std::vector<float> parts(count * 3, nan);
             const auto bits = all_bits(type);
             ASSERT_EQ(bits.size(), static_cast<size_t>(bit_parts(type)));
@@ -282,20 +330,20 @@ TEST(Parts, BitsComeTogetherAgain) {
             for (size_t i = 0; i < count; ++i) {
                 uint64_t sample = 0;
                 from_bit_parts(parts.data() + i, count, type, &sample);
-                EXPECT_EQ(std::memcmp(&sample, native.data() + 1 + i * size, size), 0)
-                    << GDALGetDataTypeName(type) << i;
+                EXPECT_EQ(std::memcmp(&sample, native.data() + 1 + i * size, size), 0) << name_of(type) << i;
             }
         }
 }
 
 TEST(Parts, SumsAreTheNumbers) {
     constexpr size_t count = 700;
-    for (const GDALDataType type : all_types) {
-        const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    for (const SampleType type : all_types) {
+        const auto size = sample_bytes(type);
         const auto bytes = random_samples(type, count, false);
         std::vector<double> packed(count), expected(count);
         std::memcpy(packed.data(), bytes.data() + 1, count * size);
-        GDALCopyWords64(packed.data(), type, static_cast<int>(size), expected.data(), GDT_Float64, 8, count);
+        GDALCopyWords64(packed.data(), gdal_type(type), static_cast<int>(size), expected.data(), GDT_Float64,
+                        8, count);
         std::vector<float> parts(count * 3), plain(count);
         const SamplePart sum[] = {SamplePart::value, SamplePart::remainder, SamplePart::rest};
         for (size_t k = 0; k < 3; ++k)
@@ -304,7 +352,7 @@ TEST(Parts, SumsAreTheNumbers) {
         to_floats(bytes.data() + 1, static_cast<ptrdiff_t>(size), type, false, {}, plain.data(), count);
         for (size_t i = 0; i < count; ++i) {
             EXPECT_EQ(parts[i], plain[i]);
-            EXPECT_EQ(stream::joined(parts.data() + i, count), expected[i]) << GDALGetDataTypeName(type) << i;
+            EXPECT_EQ(stream::joined(parts.data() + i, count), expected[i]) << name_of(type) << i;
         }
     }
     // Neighbours that no double tells apart.
@@ -312,7 +360,7 @@ TEST(Parts, SumsAreTheNumbers) {
     float parts[3][2];
     const SamplePart sum[] = {SamplePart::value, SamplePart::remainder, SamplePart::rest};
     for (int k = 0; k < 3; ++k)
-        to_part(sum[k], near, 8, GDT_Int64, false, {}, GDT_Int64, parts[k], 2);
+        to_part(sum[k], near, 8, SampleType::int64, false, {}, SampleType::int64, parts[k], 2);
     EXPECT_EQ(static_cast<double>(parts[0][0] - parts[0][1]) +
                   static_cast<double>(parts[1][0] - parts[1][1]) +
                   static_cast<double>(parts[2][0] - parts[2][1]),
@@ -324,7 +372,8 @@ TEST(Parts, NodataAndNanAreNoValue) {
                         std::numeric_limits<double>::infinity()};
     for (const SamplePart part : {SamplePart::remainder, SamplePart::low_bits, SamplePart::high_bits}) {
         float out[4];
-        to_part(part, v, 8, GDT_Float64, false, match_in_type(real(-9999), GDT_Float64), GDT_Float64, out, 4);
+        to_part(part, v, 8, SampleType::float64, false, match_in_type(real(-9999), SampleType::float64),
+                SampleType::float64, out, 4);
         EXPECT_FALSE(std::isnan(out[0]));
         EXPECT_TRUE(std::isnan(out[1]) && std::isnan(out[2]));
         EXPECT_FALSE(std::isnan(out[3]));
@@ -334,14 +383,14 @@ TEST(Parts, NodataAndNanAreNoValue) {
 TEST(Parts, AreStoredAsTheOutputsTypeHoldsThem) {
     const int64_t v[] = {(int64_t{1} << 53) + 1, -5, 7, -9999};
     std::vector<float> parts(12);
-    const auto bits = all_bits(GDT_Int64);
+    const auto bits = all_bits(SampleType::int64);
     for (size_t k = 0; k < 3; ++k)
-        to_part(bits[k], v, 8, GDT_Int64, false, match_in_type(real(-9999), GDT_Int64), GDT_Int64,
-                parts.data() + 4 * k, 4);
-    StoreRule same(GDT_Int64, real(7)), small(GDT_Int16, real(-5)), floats(GDT_Float64, std::nullopt),
-        single(GDT_Float32, real(7));
+        to_part(bits[k], v, 8, SampleType::int64, false, match_in_type(real(-9999), SampleType::int64),
+                SampleType::int64, parts.data() + 4 * k, 4);
+    StoreRule same(SampleType::int64, real(7)), small(SampleType::int16, real(-5)),
+        floats(SampleType::float64, std::nullopt), single(SampleType::float32, real(7));
     for (auto* rule : {&same, &small, &floats, &single})
-        rule->take_parts(GDT_Int64);
+        rule->take_parts(SampleType::int64);
     int64_t whole[4];
     same.store_parts(parts.data(), 4, 4, whole);
     EXPECT_EQ(whole[0], v[0]);

@@ -61,14 +61,14 @@ TEST(Metadata, ReadsTheEnviHeader) {
     const TempFolder folder;
     const auto source = open_source(make_envi(folder));
     EXPECT_EQ(source->bands(), (std::vector<int>{1, 2, 4, 5}));
-    EXPECT_EQ(source->wavelengths_nm(), (std::vector<double>{450, 550, 750, 2250}));
-    ASSERT_EQ(source->fwhm_nm().size(), 4u);
-    EXPECT_NEAR(source->fwhm_nm()[3], 14, 1e-9);
-    EXPECT_EQ(source->nodata(), -9999);
-    EXPECT_EQ(source->type_name(), "Int16");
-    EXPECT_EQ(source->driver(), "ENVI");
-    EXPECT_TRUE(source->has_srs());
-    EXPECT_NE(source->srs_wkt().find("UTM"), std::string::npos);
+    EXPECT_EQ(source->facts().bands.wavelengths_nm, (std::vector<double>{450, 550, 750, 2250}));
+    ASSERT_EQ(source->facts().bands.fwhm_nm.size(), 4u);
+    EXPECT_NEAR(source->facts().bands.fwhm_nm[3], 14, 1e-9);
+    EXPECT_EQ(source->facts().bands.nodata, -9999);
+    EXPECT_EQ(source->facts().type, "Int16");
+    EXPECT_EQ(source->facts().driver, "ENVI");
+    EXPECT_TRUE(source->facts().srs);
+    EXPECT_NE(source->facts().srs_wkt().find("UTM"), std::string::npos);
 }
 
 /// Checks an output of make_envi() with bands 5, 1, 4 of window (2, 1).
@@ -93,9 +93,9 @@ void expect_cut_scene(const std::string& path) {
     EXPECT_EQ(item(d.get(), "HSI_HISTORY"), "(none)");
     EXPECT_EQ(item(d.get(), "Band_1").find("blue"), std::string::npos) << "items of the source's band 1";
     const auto again = open_source(path);
-    EXPECT_EQ(again->wavelengths_nm(), (std::vector<double>{2250, 450, 750}));
-    EXPECT_NEAR(again->fwhm_nm()[0], 14, 1e-9);
-    EXPECT_NEAR(again->fwhm_nm()[2], 13, 1e-9);
+    EXPECT_EQ(again->facts().bands.wavelengths_nm, (std::vector<double>{2250, 450, 750}));
+    EXPECT_NEAR(again->facts().bands.fwhm_nm[0], 14, 1e-9);
+    EXPECT_NEAR(again->facts().bands.fwhm_nm[2], 13, 1e-9);
 }
 
 OpenOptions cut_of(const std::string& path) {
@@ -166,8 +166,8 @@ TEST(Metadata, EnviToGeotiffAndBack) {
     EXPECT_EQ(header_field(h, "sensor type"), "HyMap");
     EXPECT_EQ(header_field(h, "x start"), "13");
     const auto source = open_source(folder / "back.img");
-    EXPECT_EQ(source->wavelengths_nm(), (std::vector<double>{2250, 450, 750}));
-    EXPECT_EQ(source->nodata(), -9999);
+    EXPECT_EQ(source->facts().bands.wavelengths_nm, (std::vector<double>{2250, 450, 750}));
+    EXPECT_EQ(source->facts().bands.nodata, -9999);
 }
 
 TEST(Metadata, ImageryDomainAloneIsEnough) {
@@ -179,7 +179,7 @@ TEST(Metadata, ImageryDomainAloneIsEnough) {
             d->GetRasterBand(b)->SetMetadataItem("FWHM_UM", "0.01", "IMAGERY");
         }
     }
-    EXPECT_EQ(open_source(folder / "in.tif")->wavelengths_nm(), (std::vector<double>{500, 600}));
+    EXPECT_EQ(open_source(folder / "in.tif")->facts().bands.wavelengths_nm, (std::vector<double>{500, 600}));
     copy_scene(folder / "in.tif", folder / "out.img", "ENVI");
     EXPECT_EQ(header_list(folder / "out.hdr", "wavelength"), (std::vector<std::string>{"0.5", "0.6"}));
     EXPECT_EQ(header_field(folder / "out.hdr", "wavelength units"), "Micrometers");
@@ -200,7 +200,8 @@ TEST(Metadata, RoundedImageryItemsGiveWayToTheDigitsThatTheFileHas) {
             band->SetMetadataItem("FWHM_UM", "0.0125", "IMAGERY");
         }
     }
-    EXPECT_EQ(open_source(folder / "in.tif")->wavelengths_nm(), (std::vector<double>{400.5, 2499.87654321}));
+    EXPECT_EQ(open_source(folder / "in.tif")->facts().bands.wavelengths_nm,
+              (std::vector<double>{400.5, 2499.87654321}));
     copy_scene(folder / "in.tif", folder / "out.tif");
     copy_scene(folder / "in.tif", folder / "out.img", "ENVI");
     copy_scene(folder / "out.img", folder / "again.tif");
@@ -401,7 +402,7 @@ TEST(Metadata, CoordinateEpochAndClassesTravel) {
     const Dataset d = open_gdal(folder / "out.tif");
     EXPECT_EQ(d->GetSpatialRef()->GetCoordinateEpoch(), 2021.25);
     EXPECT_EQ(d->GetSpatialRef()->GetDataAxisToSRSAxisMapping(), (std::vector<int>{2, 1}));
-    EXPECT_EQ(open_source(folder / "out.tif")->metadata().bands.front().categories,
+    EXPECT_EQ(metadata_of(*open_source(folder / "out.tif")).bands.front().categories,
               (std::vector<std::string>{"none", "wood", "field"}));
     ASSERT_NE(d->GetRasterBand(1)->GetColorTable(), nullptr);
     EXPECT_EQ(d->GetRasterBand(1)->GetColorTable()->GetColorEntry(1)->c2, 128);
@@ -417,21 +418,21 @@ TEST_P(RealMetadata, SurvivesEveryRoute) {
     OpenOptions options;
     options.path = path;
     options.use_bbl = false;
-    const auto source = RasterSource::open(options);
-    ASSERT_FALSE(source->wavelengths_nm().empty());
+    const auto source = open_raster(options);
+    ASSERT_FALSE(source->facts().bands.wavelengths_nm.empty());
     copy_scene(options, folder / "a.img", "ENVI");
     copy_scene(options, folder / "b.tif", "GTiff");
     OpenOptions tif;
     tif.path = folder / "b.tif";
     tif.use_bbl = false;
     copy_scene(tif, folder / "c.img", "ENVI");
-    const auto& expected = source->metadata();
+    const auto& expected = metadata_of(*source);
     for (const char* name : {"a.img", "b.tif", "c.img"}) {
         OpenOptions again_options;
         again_options.path = folder / name;
         again_options.use_bbl = false;
-        const auto again = RasterSource::open(again_options);
-        const auto& got = again->metadata();
+        const auto again = open_raster(again_options);
+        const auto& got = metadata_of(*again);
         ASSERT_EQ(got.bands.size(), expected.bands.size());
         for (size_t k = 0; k < got.bands.size(); ++k) {
             const auto &a = expected.bands[k], &b = got.bands[k];
@@ -450,14 +451,14 @@ TEST_P(RealMetadata, SurvivesEveryRoute) {
             EXPECT_EQ(b.description.rfind(a.description.substr(0, a.description.find(" (")), 0), 0u)
                 << name << ": " << a.description << " / " << b.description;
         }
-        EXPECT_EQ(again->wavelengths_nm(), source->wavelengths_nm()) << name;
+        EXPECT_EQ(again->facts().bands.wavelengths_nm, source->facts().bands.wavelengths_nm) << name;
         double ga[6], gb[6];
-        ASSERT_EQ(again->geotransform(gb), source->geotransform(ga)) << name;
-        for (int i = 0; source->geotransform(ga) && i < 6; ++i)
+        ASSERT_EQ(again->facts().copy_geotransform(gb), source->facts().copy_geotransform(ga)) << name;
+        for (int i = 0; source->facts().copy_geotransform(ga) && i < 6; ++i)
             EXPECT_NEAR(ga[i], gb[i], 1e-6) << name;
-        ASSERT_EQ(again->has_srs(), source->has_srs()) << name;
-        if (source->has_srs()) {
-            EXPECT_TRUE(got.srs->IsSame(expected.srs.get())) << name << again->srs_wkt();
+        ASSERT_EQ(again->facts().srs, source->facts().srs) << name;
+        if (source->facts().srs) {
+            EXPECT_TRUE(got.srs->IsSame(expected.srs.get())) << name << again->facts().srs_wkt();
         }
         EXPECT_TRUE(same_values(our_values(*again), our_values(*source))) << name;
     }

@@ -110,7 +110,7 @@ std::string ours(const std::string& scene, const std::string& path, const std::s
         RasterSink::check(options, spec);
         raster::OpenOptions open;
         open.path = scene;
-        const auto source = RasterSource::open(open);
+        const auto source = open_raster(open);
         const auto sink = RasterSink::create(options, spec, source.get());
         auto values = values_of(kind);
         sink->write({0, 0, samples, lines},

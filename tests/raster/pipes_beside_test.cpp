@@ -18,7 +18,7 @@ std::string refusal(const std::string& path) {
     try {
         raster::OpenOptions options;
         options.path = path;
-        raster::RasterSource::open(options);
+        raster::open_raster(options);
     } catch (const Error& e) {
         return e.what();
     }

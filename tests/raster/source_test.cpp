@@ -111,7 +111,7 @@ TEST_P(RawSource, ReadsWhatGdalReads) {
     const RawCase c = GetParam();
     const std::string path = make_envi(folder, c);
     const auto whole = open_source(path);
-    ASSERT_TRUE(whole->raw_access());
+    ASSERT_EQ(whole->facts().access, Access::raw);
     EXPECT_EQ(whole->stored_bytes_per_pixel(),
               static_cast<uint64_t>(bands * GDALGetDataTypeSizeBytes(c.type)));
     EXPECT_TRUE(same_values(our_values(*whole), with_nodata(gdal_values(path), c.nodata)));
@@ -125,7 +125,7 @@ TEST_P(RawSource, ReadsWhatGdalReads) {
     for (const std::vector<int>& chosen :
          {std::vector<int>{3, 4, 5, 6, 12, 13, 2}, {21, 1}, {20}, {9, 9, 10, 11, 12, 13, 14, 15, 16, 8, 9}}) {
         options.bands = chosen;
-        const auto part = RasterSource::open(options);
+        const auto part = open_raster(options);
         EXPECT_EQ(part->bands(), chosen);
         const Rect tile{1, 2, 27, 7}, in_file{5, 7, 27, 7};
         part->open_reader()->prefetch(tile);
@@ -155,8 +155,7 @@ TEST(RawSourceBands, TwoThousandBandsInOneScatteredRead) {
         options.path = path;
         for (int b = 1; b <= many; b += 2)
             options.bands.push_back(b);
-        EXPECT_TRUE(
-            same_values(our_values(*RasterSource::open(options)), gdal_values(path, {}, options.bands)));
+        EXPECT_TRUE(same_values(our_values(*open_raster(options)), gdal_values(path, {}, options.bands)));
     }
 }
 
@@ -176,7 +175,7 @@ TEST(RawSourceDamage, ATruncatedFileIsAnErrorOnlyWhereItIsNeeded) {
         options.path = path;
         options.window = Rect{0, 0, samples, lines - 1};
         options.bands = {1, 2};
-        EXPECT_NO_THROW(our_values(*RasterSource::open(options)));
+        EXPECT_NO_THROW(our_values(*open_raster(options)));
     }
 }
 
@@ -200,13 +199,13 @@ TEST(RawSource, KnowsWhetherTheSystemHoldsTheFile) {
     }
     raster::OpenOptions options;
     options.path = raw;
-    EXPECT_TRUE(raster::RasterSource::open(options)->held_by_system()) << "it has just been written";
+    EXPECT_TRUE(raster::open_raster(options)->held_by_system()) << "it has just been written";
     // A hole that was never read has no page in memory.
     fs::resize_file(raw, 0);
     fs::resize_file(raw, 300 * 200 * 4 * 4);
-    EXPECT_FALSE(raster::RasterSource::open(options)->held_by_system());
+    EXPECT_FALSE(raster::open_raster(options)->held_by_system());
     options.path = packed;
-    EXPECT_FALSE(raster::RasterSource::open(options)->held_by_system()) << "decoding costs";
+    EXPECT_FALSE(raster::open_raster(options)->held_by_system()) << "decoding costs";
 }
 
 TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
@@ -231,8 +230,8 @@ TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
                 options.path = path;
                 options.bands = {1, 2, 3, 9, 8};
                 options.window = Rect{3, 1, 30, 21};
-                const auto source = RasterSource::open(options);
-                EXPECT_FALSE(source->raw_access());
+                const auto source = open_raster(options);
+                EXPECT_NE(source->facts().access, Access::raw);
                 EXPECT_EQ(source->layout().block_samples, 16);
                 EXPECT_EQ(source->layout().block_lines, 16);
                 EXPECT_GT(source->cache_bytes(), 0u);
@@ -388,7 +387,7 @@ TEST(GdalSource, NodataMayDifferFromBandToBand) {
     OpenOptions options;
     options.path = path;
     options.nodata = 2;
-    const auto w = our_values(*RasterSource::open(options));
+    const auto w = our_values(*open_raster(options));
     EXPECT_TRUE(w[0] == 1 && std::isnan(w[1]) && w[2] == 1 && std::isnan(w[3]));
 }
 
@@ -409,7 +408,7 @@ TEST(GdalSource, NanAndInfinityStay) {
 
 void expect_error(const OpenOptions& options, const std::string& part, bool usage) {
     try {
-        RasterSource::open(options);
+        open_raster(options);
         FAIL() << "opened, though: " << part;
     } catch (const UsageError& e) {
         EXPECT_TRUE(usage) << e.what();
@@ -456,16 +455,16 @@ TEST(SourceBands, BadBandsAreLeftOutUnlessAskedFor) {
     write_text(folder / "a.hdr", read_text(folder / "a.hdr") + "bbl = {1, 0, 1, 0}\n");
     OpenOptions options;
     options.path = path;
-    auto source = RasterSource::open(options);
+    auto source = open_raster(options);
     EXPECT_EQ(source->bands(), (std::vector<int>{1, 3}));
-    EXPECT_EQ(source->bad_bands(), (std::vector<int>{2, 4}));
+    EXPECT_EQ(source->facts().bands.bad, (std::vector<int>{2, 4}));
     EXPECT_EQ(source->without_bands({0})->bands(), std::vector<int>{3});
     EXPECT_THROW(source->without_bands({0, 1}), Error);
     options.use_bbl = false;
-    EXPECT_EQ(RasterSource::open(options)->bands().size(), 4u);
+    EXPECT_EQ(open_raster(options)->bands().size(), 4u);
     options.use_bbl = true;
     options.bands = {2};
-    EXPECT_EQ(RasterSource::open(options)->bands(), std::vector<int>{2});
+    EXPECT_EQ(open_raster(options)->bands(), std::vector<int>{2});
     write_text(folder / "a.hdr", read_text(folder / "a.hdr") + "bbl = {0, 0, 0, 0}\n");
     options.bands.clear();
     expect_error(options, "every band", false);
@@ -483,10 +482,10 @@ TEST(RealSources, EveryRealSceneReadsAsGdalReadsIt) {
         OpenOptions options;
         options.path = path;
         options.use_bbl = false;
-        const auto source = RasterSource::open(options);
-        raw += source->raw_access();
+        const auto source = open_raster(options);
+        raw += source->facts().access == Access::raw;
         auto expected = gdal_values(path);
-        if (const auto nodata = source->nodata())
+        if (const auto nodata = source->facts().bands.nodata)
             for (float& v : expected)
                 if (v == static_cast<float>(*nodata)) v = std::numeric_limits<float>::quiet_NaN();
         EXPECT_TRUE(same_values(our_values(*source), expected)) << name;

@@ -144,7 +144,7 @@ inline ::testing::AssertionResult same_values(const std::vector<float>& a, const
 inline std::shared_ptr<raster::RasterSource> open_source(const std::string& path) {
     raster::OpenOptions options;
     options.path = path;
-    return raster::RasterSource::open(options);
+    return raster::open_raster(options);
 }
 
 /// Copies a source to a sink in tiles of the given size, and commits.
@@ -174,12 +174,12 @@ inline std::unique_ptr<raster::RasterSink> sink_like(const raster::RasterSource&
 /// Copies `from` (as its options say) to `to`, all metadata included.
 inline void copy_scene(const raster::OpenOptions& from, const std::string& to, const std::string& format = {},
                        const std::vector<std::string>& creation_options = {}) {
-    const auto source = raster::RasterSource::open(from);
+    const auto source = raster::open_raster(from);
     raster::OutputOptions options;
     options.path = to;
     options.format = format;
     options.creation_options = creation_options;
-    const auto sink = sink_like(*source, options, source->type_name());
+    const auto sink = sink_like(*source, options, source->facts().type);
     copy_tiles(*source, *sink, source->shape().samples, 7);
 }
 

@@ -15,44 +15,6 @@ namespace hsi::raster {
 
 namespace {
 
-/// Calls f with a value of the C++ type behind a GDAL type; false for types that are none of ours.
-template <class F>
-bool with_type(GDALDataType type, F&& f) {
-    switch (type) {
-    case GDT_Byte:
-        f(uint8_t{});
-        return true;
-    case GDT_UInt16:
-        f(uint16_t{});
-        return true;
-    case GDT_Int16:
-        f(int16_t{});
-        return true;
-    case GDT_UInt32:
-        f(uint32_t{});
-        return true;
-    case GDT_Int32:
-        f(int32_t{});
-        return true;
-    case GDT_UInt64:
-        f(uint64_t{});
-        return true;
-    case GDT_Int64:
-        f(int64_t{});
-        return true;
-    case GDT_Float32:
-        f(float{});
-        return true;
-    case GDT_Float64:
-        f(double{});
-        return true;
-    default:
-        if (type != type_int8) return false;
-        f(int8_t{});
-        return true;
-    }
-}
-
 template <class T>
 using Bits = std::conditional_t<
     sizeof(T) == 1, uint8_t,
@@ -210,8 +172,8 @@ constexpr size_t pass_bands = 16;
 } // namespace
 
 double NodataValue::as_double() const {
-    if (kind == GDT_Int64) return static_cast<double>(whole);
-    if (kind == GDT_UInt64) return static_cast<double>(natural);
+    if (kind == SampleType::int64) return static_cast<double>(whole);
+    if (kind == SampleType::uint64) return static_cast<double>(natural);
     return real;
 }
 
@@ -220,7 +182,7 @@ bool operator==(const NodataMatch& a, const NodataMatch& b) {
            std::memcmp(a.low, b.low, sizeof a.low) == 0 && std::memcmp(a.high, b.high, sizeof a.high) == 0;
 }
 
-NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
+NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
     NodataMatch match;
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
@@ -233,13 +195,13 @@ NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
             range = range_around(value);
-        } else if (nodata.kind == GDT_Int64) {
+        } else if (nodata.kind == SampleType::int64) {
             if constexpr (std::is_unsigned_v<T>) {
                 if (nodata.whole < 0) return;
             }
             value = static_cast<T>(nodata.whole);
             if (static_cast<int64_t>(value) != nodata.whole) return;
-        } else if (nodata.kind == GDT_UInt64) {
+        } else if (nodata.kind == SampleType::uint64) {
             value = static_cast<T>(nodata.natural);
             if (value < T{0} || static_cast<uint64_t>(value) != nodata.natural) return;
         } else {
@@ -259,31 +221,19 @@ NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
     return match;
 }
 
-std::optional<NodataRange> nodata_range(const NodataValue& nodata, GDALDataType type) {
-    const NodataMatch match = match_in_type(nodata, is_half(type) ? GDT_Float32 : type);
+std::optional<NodataRange> nodata_range(const NodataValue& nodata, SampleType type) {
+    if (type == SampleType::float16) type = SampleType::float32;
+    const NodataMatch match = match_in_type(nodata, type);
     if (!match.active) return std::nullopt;
     NodataRange range;
-    with_type(is_half(type) ? GDT_Float32 : type, [&](auto tag) {
+    with_type(type, [&](auto tag) {
         const auto [low, high] = range_of<decltype(tag)>(match);
         range = {static_cast<double>(low), static_cast<double>(high)};
     });
     return range;
 }
 
-bool exact_in_float(GDALDataType type) {
-    return type == GDT_Float32 || (convertible(type) && GDALGetDataTypeSizeBytes(type) <= 2);
-}
-
-bool convertible(GDALDataType type) {
-    return with_type(type, [](auto) {});
-}
-
-bool is_half(GDALDataType type) {
-    const char* const name = GDALGetDataTypeName(type);
-    return name != nullptr && std::strcmp(name, "Float16") == 0;
-}
-
-void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
+void to_floats(const void* src, ptrdiff_t stride, SampleType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count) {
     const auto* bytes = static_cast<const unsigned char*>(src);
     with_type(type, [&](auto tag) {
@@ -303,21 +253,21 @@ void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swappe
     });
 }
 
-int bit_parts(GDALDataType type) {
-    const int bits = 8 * GDALGetDataTypeSizeBytes(type);
+int bit_parts(SampleType type) {
+    const int bits = 8 * static_cast<int>(hsi::sample_bytes(type));
     return (bits + part_bits - 1) / part_bits;
 }
 
-std::vector<SamplePart> all_bits(GDALDataType type) {
+std::vector<SamplePart> all_bits(SampleType type) {
     const SamplePart bits[] = {SamplePart::low_bits, SamplePart::middle_bits, SamplePart::high_bits};
     return {bits, bits + bit_parts(type)};
 }
 
-void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType type, bool swapped,
-             const NodataMatch& nodata, GDALDataType as, float* dst, size_t count) {
+void to_part(SamplePart part, const void* src, ptrdiff_t stride, SampleType type, bool swapped,
+             const NodataMatch& nodata, SampleType as, float* dst, size_t count) {
     if (part == SamplePart::value) return to_floats(src, stride, type, swapped, nodata, dst, count);
     const auto* bytes = static_cast<const unsigned char*>(src);
-    const bool real = as == GDT_Float64;
+    const bool real = as == SampleType::float64;
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
         const Range<T> nothing = range_of<T>(nodata);
@@ -331,7 +281,7 @@ void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType ty
     });
 }
 
-void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, GDALDataType type,
+void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, SampleType type,
                    bool swapped, float* dst, size_t count) {
     const auto* bytes = static_cast<const unsigned char*>(src);
     with_type(type, [&](auto tag) {
@@ -350,7 +300,7 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
     });
 }
 
-void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample) {
+void from_bit_parts(const float* parts, ptrdiff_t step, SampleType type, void* sample) {
     uint64_t pattern = 0;
     for (int k = bit_parts(type) - 1; k >= 0; --k)
         pattern = pattern << part_bits | static_cast<uint64_t>(parts[k * step]);
@@ -361,7 +311,7 @@ void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void*
     });
 }
 
-void blank(float* values, size_t count, const NodataMatch& nodata, GDALDataType type) {
+void blank(float* values, size_t count, const NodataMatch& nodata, SampleType type) {
     if (!nodata.active) return;
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     Range<float> nothing;
@@ -423,7 +373,7 @@ void rows_to_pixels(const float* const* rows, size_t bands, size_t pixels, float
     }
 }
 
-void swap_bytes(void* samples, GDALDataType type, size_t count) {
+void swap_bytes(void* samples, SampleType type, size_t count) {
     auto* bytes = static_cast<unsigned char*>(samples);
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
@@ -438,8 +388,8 @@ void swap_bytes(void* samples, GDALDataType type, size_t count) {
     });
 }
 
-StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata)
-    : m_type(type), m_bytes(static_cast<size_t>(GDALGetDataTypeSizeBytes(type))) {
+StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
+    : m_type(type), m_bytes(hsi::sample_bytes(type)) {
     with_type(type, [&](auto tag) {
         using Sample = decltype(tag);
         if constexpr (std::is_integral_v<Sample>) {
@@ -451,12 +401,12 @@ StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata
     if (!nodata) return;
     m_nodata = match_in_type(*nodata, type);
     m_real = nodata->as_double();
-    if (!m_nodata.active || m_type == GDT_Float32 || m_type == GDT_Float64) return;
+    if (!m_nodata.active || m_type == SampleType::float32 || m_type == SampleType::float64) return;
     NodataValue beside = *nodata;
-    if (beside.kind == GDT_Float64 &&
-        (type == GDT_Int64 || type == GDT_UInt64)) { // whose steps it may not know
+    if (beside.kind == SampleType::float64 &&
+        (type == SampleType::int64 || type == SampleType::uint64)) { // whose steps it may not know
         beside.kind = type;
-        if (type == GDT_Int64)
+        if (type == SampleType::int64)
             beside.whole = static_cast<int64_t>(beside.real);
         else
             beside.natural = static_cast<uint64_t>(beside.real);
@@ -501,7 +451,7 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
         std::snprintf(text, sizeof text, "%.17g", v);
         return std::string(text);
     };
-    const std::string type = GDALGetDataTypeName(m_type);
+    const std::string type = name_of(m_type);
     const auto share = [&](int64_t values) {
         return std::to_string(values) + " of " + counted(lost.stored, "value") +
                worded(values, " is", " are");
@@ -582,17 +532,16 @@ void StoreRule::finish_reals(const float* values, size_t count, Real* samples) c
 }
 
 void StoreRule::store(const float* values, size_t count, void* samples) const {
-    GDALCopyWords64(values, GDT_Float32, sizeof(float), samples, m_type, static_cast<int>(m_bytes),
-                    static_cast<GPtrDiff_t>(count));
+    convert_samples(values, SampleType::float32, samples, m_type, count);
     finish_stored(values, count, samples);
     if (m_counts) count_lost(values, count);
 }
 
 void StoreRule::finish_stored(const float* values, size_t count, void* samples) const {
     auto* bytes = static_cast<unsigned char*>(samples);
-    if (m_type == GDT_Float64)
+    if (m_type == SampleType::float64)
         finish_reals(values, count, static_cast<double*>(samples));
-    else if (m_type == GDT_Float32)
+    else if (m_type == SampleType::float32)
         finish_reals(values, count, static_cast<float*>(samples));
     else if (m_bytes == 1)
         replace<uint8_t>(values, count, bytes);
@@ -604,7 +553,7 @@ void StoreRule::finish_stored(const float* values, size_t count, void* samples) 
         replace<uint64_t>(values, count, bytes);
 }
 
-void StoreRule::take_parts(GDALDataType from) {
+void StoreRule::take_parts(SampleType from) {
     m_from = from;
     m_parts = bit_parts(from);
 }
@@ -612,7 +561,7 @@ void StoreRule::take_parts(GDALDataType from) {
 void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const {
     constexpr size_t piece = 256;
     double joined[piece]; // of any type
-    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_from));
+    const auto size = hsi::sample_bytes(m_from);
     auto* to = static_cast<unsigned char*>(samples);
     for (size_t done = 0; done < count; done += piece) {
         const size_t n = std::min(piece, count - done);
@@ -621,14 +570,13 @@ void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, v
             if (values[done + i] == values[done + i])
                 from_bit_parts(values + done + i, step, m_from,
                                reinterpret_cast<unsigned char*>(joined) + i * size);
-        GDALCopyWords64(joined, m_from, static_cast<int>(size), to + done * m_bytes, m_type,
-                        static_cast<int>(m_bytes), static_cast<GPtrDiff_t>(n));
+        convert_samples(joined, m_from, to + done * m_bytes, m_type, n);
     }
     finish_stored(values, count, samples);
-    if (m_nodata.active || !(m_type == GDT_Float32 || m_type == GDT_Float64)) return;
+    if (m_nodata.active || !(m_type == SampleType::float32 || m_type == SampleType::float64)) return;
     for (size_t i = 0; i < count; ++i) { // without a nodata value floats have NaN
         if (values[i] == values[i]) continue;
-        if (m_type == GDT_Float32)
+        if (m_type == SampleType::float32)
             static_cast<float*>(samples)[i] = values[i];
         else
             static_cast<double*>(samples)[i] = static_cast<double>(values[i]);

@@ -2,6 +2,7 @@
 #include "raster/drivers.h"
 
 #include "core/error.h"
+#include "core/sample_type.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
 
@@ -116,6 +117,17 @@ bool changes_no_result(const std::string& name) {
 }
 
 } // namespace
+
+std::string setting(const char* name, const char* otherwise) { return CPLGetConfigOption(name, otherwise); }
+
+std::vector<std::string> pixel_types() {
+    std::vector<std::string> names;
+    for (int t = GDT_Byte; t < GDT_TypeCount; ++t) // GDAL has Int8 from 3.7 on
+        if (const char* const name = name_of(static_cast<SampleType>(t))) names.emplace_back(name);
+    return names;
+}
+
+std::string gdal_version() { return GDALVersionInfo("RELEASE_NAME"); }
 
 std::vector<std::string> settings_of_results() {
     GetGDALDriverManager(); // has read GDAL's own file of settings

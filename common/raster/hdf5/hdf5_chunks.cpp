@@ -2,6 +2,7 @@
 #include "raster/hdf5/hdf5_chunks.h"
 
 #include "core/file_path.h"
+#include "raster/gdal_type.h"
 #include "raster/hdf5/hdf5_format.h"
 #include "raster/hdf5/hdf5_walk.h"
 
@@ -624,7 +625,7 @@ NodataValue number_of(const Bytes& sample, const Description& array) {
     if (array.type == GDT_UInt32) take(uint32_t{});
     if (array.type == GDT_Int64) take(int64_t{});
     if (array.type == GDT_UInt64) take(uint64_t{});
-    if (array.type == GDT_Int64 || array.type == GDT_UInt64) number.kind = array.type;
+    if (array.type == GDT_Int64 || array.type == GDT_UInt64) number.kind = sample_type(array.type);
     return number;
 }
 

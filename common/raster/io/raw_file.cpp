@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "core/system.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
@@ -82,7 +83,7 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;
     if (dataset.GetRasterCount() == 1 && raw.band_step <= 0) raw.band_step = raw.sample_bytes;
-    if (!convertible(raw.type) || raw.pixel_step < raw.sample_bytes || raw.line_step <= 0 ||
+    if (!convertible(sample_type(raw.type)) || raw.pixel_step < raw.sample_bytes || raw.line_step <= 0 ||
         raw.band_step <= 0)
         return std::nullopt;
     struct stat info {};

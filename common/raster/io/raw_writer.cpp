@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/system.h"
+#include "raster/gdal_type.h"
 #include "raster/sample_convert.h"
 
 #include <fcntl.h>
@@ -132,7 +133,7 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             }
             char* stored = scratch.data() + used;
             m_rule.store_line(src, band, line, x, count, stored);
-            if (m_raw.swapped) swap_bytes(stored, m_raw.type, count);
+            if (m_raw.swapped) swap_bytes(stored, sample_type(m_raw.type), count);
             used += bytes;
             from = stored;
         }
@@ -158,7 +159,7 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
                 n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
             }
             m_rule.store_pixels(src, line, static_cast<int64_t>(x), n, stored.data(), scratch);
-            if (m_raw.swapped) swap_bytes(stored.data(), m_raw.type, n * bands);
+            if (m_raw.swapped) swap_bytes(stored.data(), sample_type(m_raw.type), n * bands);
             out.add(m_raw.place(0, core.y + line, core.x + static_cast<int64_t>(x)), stored.data(),
                     n * bands * m_rule.sample_bytes());
             const Turn mine(m_turn);

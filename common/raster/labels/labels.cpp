@@ -92,12 +92,12 @@ Grid grid_of(const RasterSource& source) {
     grid.samples = source.shape().samples;
     grid.lines = source.shape().lines;
     double gt[6];
-    if (source.geotransform(gt)) {
+    if (source.facts().copy_geotransform(gt)) {
         grid.geotransform.emplace();
         std::copy_n(gt, 6, grid.geotransform->begin());
     }
-    grid.srs_wkt = source.srs_wkt();
-    const auto& scene = source.metadata();
+    grid.srs_wkt = source.facts().srs_wkt();
+    const auto& scene = metadata_of(source);
     grid.placed_otherwise =
         !grid.geotransform && (source.located() || !scene.gcps.empty() || scene.domains.count("RPC") > 0 ||
                                scene.domains.count("GEOLOCATION") > 0);

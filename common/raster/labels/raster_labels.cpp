@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/numbered_labels.h"
 #include "raster/metadata/envi_file.h"
@@ -110,7 +111,7 @@ class RasterLabels final : public NumberedLabels {
         // By way of nodata_of(): 64-bit types have a function of their own.
         if (const auto nodata = nodata_of(*m_band)) {
             m_nodata = nodata->as_double();
-            m_nothing = nodata_range(*nodata, m_band->GetRasterDataType());
+            m_nothing = nodata_range(*nodata, sample_type(m_band->GetRasterDataType()));
         }
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
         if (!m_mask) read_legend(options.zero);

@@ -2,6 +2,7 @@
 // Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
@@ -40,9 +41,10 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
     GDALCopyWords64(samples.data(), part.type, size, values.data(), GDT_Float64, sizeof(double),
                     static_cast<GPtrDiff_t>(all));
     std::vector<float> marks(all);
-    to_floats(samples.data(), size, part.type, false,
-              product.nodata ? match_in_type(*product.nodata, part.type) : NodataMatch{}, marks.data(), all);
-    blank_invalid(product.invalid, samples.data(), size, part.type, false, marks.data(), all);
+    to_floats(samples.data(), size, sample_type(part.type), false,
+              product.nodata ? match_in_type(*product.nodata, sample_type(part.type)) : NodataMatch{},
+              marks.data(), all);
+    blank_invalid(product.invalid, samples.data(), size, sample_type(part.type), false, marks.data(), all);
     const ProductBand& band = product.bands.front();
     for (size_t i = 0; i < all; ++i)
         values[i] = marks[i] != marks[i] ? no_library_value

@@ -3,6 +3,7 @@
 // perhaps inflated by itself. All lengths are checked against one another and against the file.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/matlab/matlab_file.h"
 #include "raster/sample_convert.h"
 
@@ -262,7 +263,7 @@ class StoredFile : public MatlabFile {
     void take_piece(std::vector<char>& raw, size_t bytes, const StoredType& stored, GDALDataType type,
                     std::vector<char>& values, const Take& take) const {
         const size_t count = bytes / stored.bytes;
-        if (m_swapped) swap_bytes(raw.data(), stored.type, stored.bytes > 1 ? count : 0);
+        if (m_swapped) swap_bytes(raw.data(), sample_type(stored.type), stored.bytes > 1 ? count : 0);
         const char* from = raw.data();
         std::vector<int16_t> wide;
         if (stored.number == mi_int8 && signed_byte == GDT_Int16) { // this GDAL has no type for them

@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "raster/gdal/unknown_srs.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/envi_map_info.h"
@@ -91,7 +92,7 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
     BandMetadata out;
     out.file_band = number;
     out.type = band.GetRasterDataType();
-    if (is_half(out.type)) out.type = GDT_Float32;
+    if (sample_type(out.type) == SampleType::float16) out.type = GDT_Float32;
     out.interpretation = band.GetColorInterpretation();
     out.description = utf8_text(band.GetDescription());
     int has = 0;
@@ -133,10 +134,10 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
     int has = FALSE;
     NodataValue nodata;
     if (band.GetRasterDataType() == GDT_Int64) {
-        nodata.kind = GDT_Int64;
+        nodata.kind = SampleType::int64;
         nodata.whole = band.GetNoDataValueAsInt64(&has);
     } else if (band.GetRasterDataType() == GDT_UInt64) {
-        nodata.kind = GDT_UInt64;
+        nodata.kind = SampleType::uint64;
         nodata.natural = band.GetNoDataValueAsUInt64(&has);
     } else {
         nodata.real = band.GetNoDataValue(&has);

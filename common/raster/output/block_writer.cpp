@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 
 #include <algorithm>
 #include <cstring>
@@ -86,8 +87,8 @@ void BlockWriter::write_through(const Rect& core, const CubeView<float>& src) {
         }
         check(m_dataset.RasterIO(GF_Write, static_cast<int>(core.x), static_cast<int>(core.y + y),
                                  static_cast<int>(core.w), static_cast<int>(h), from,
-                                 static_cast<int>(core.w), static_cast<int>(h), m_rule.type(), m_bands,
-                                 nullptr, size, line_space, band_space, nullptr),
+                                 static_cast<int>(core.w), static_cast<int>(h), gdal_type(m_rule.type()),
+                                 m_bands, nullptr, size, line_space, band_space, nullptr),
               errors);
     }
 }

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "raster/codec/lerc_codec.h"
 #include "raster/drivers.h"
+#include "raster/gdal_type.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/sample_convert.h"
 
@@ -140,7 +141,7 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
 bool takes_blocks_from_us(const Target& target, const std::string& path) {
     const CPLStringList& list = target.options;
     if (target.copies || !is(target.driver, "GTiff") || path == standard_output || !is_local(path) ||
-        !convertible(target.type))
+        !convertible(sample_type(target.type)))
         return false;
     const char* const bits = list.FetchNameValue("NBITS");
     return (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
@@ -431,7 +432,7 @@ bool keeps_bands_apart(const Target& target, const OutputOptions& options) {
     const char* const interleave = target.options.FetchNameValueDef("INTERLEAVE", "");
     if (takes_blocks_in_place(target, options.path)) return EQUAL(interleave, "BAND");
     return !target.copies && is(target.driver, "ENVI") && options.path != standard_output &&
-           is_local(options.path) && convertible(target.type) &&
+           is_local(options.path) && convertible(sample_type(target.type)) &&
            (*interleave == 0 || EQUAL(interleave, "BSQ"));
 }
 

@@ -6,6 +6,7 @@
 #include "raster/drivers.h"
 #include "raster/files/atomic_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/output/block_writer.h"
 #include "raster/output/creation_options.h"
 #include "raster/output/staged_output.h"
@@ -180,7 +181,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
                 for (int64_t x = 0; x < shape.samples; ++x)
                     view.row(b, y)[x] = trial_value(target, b, y, x);
         try {
-            BlockWriter writer(*made, StoreRule(target.type, std::nullopt), uint64_t{1} << 30);
+            BlockWriter writer(*made, StoreRule(sample_type(target.type), std::nullopt), uint64_t{1} << 30);
             writer.write(Rect{0, 0, shape.samples, shape.lines}, view);
             writer.finish();
         } catch (const Error& e) {

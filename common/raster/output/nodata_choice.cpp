@@ -11,28 +11,28 @@ namespace hsi::raster {
 namespace {
 
 /// The lowest value of a signed type, 0 of an unsigned one, NaN of floats.
-NodataValue invented_nodata(GDALDataType type) {
+NodataValue invented_nodata(SampleType type) {
     NodataValue nodata;
     switch (type) {
-    case GDT_Float32:
-    case GDT_Float64:
+    case SampleType::float32:
+    case SampleType::float64:
         nodata.real = std::numeric_limits<double>::quiet_NaN();
         break;
-    case GDT_Int16:
+    case SampleType::int16:
         nodata.real = std::numeric_limits<int16_t>::min();
         break;
-    case GDT_Int32:
+    case SampleType::int32:
         nodata.real = std::numeric_limits<int32_t>::min();
         break;
-    case GDT_Int64:
-        nodata.kind = GDT_Int64;
+    case SampleType::int64:
+        nodata.kind = SampleType::int64;
         nodata.whole = std::numeric_limits<int64_t>::min();
         break;
-    case GDT_UInt64:
-        nodata.kind = GDT_UInt64;
+    case SampleType::uint64:
+        nodata.kind = SampleType::uint64;
         break;
     default:
-        if (type == type_int8) nodata.real = std::numeric_limits<int8_t>::min();
+        if (type == SampleType::int8) nodata.real = std::numeric_limits<int8_t>::min();
         break;
     }
     return nodata;
@@ -40,11 +40,11 @@ NodataValue invented_nodata(GDALDataType type) {
 
 } // namespace
 
-std::optional<NodataValue> fitting(double value, GDALDataType type) {
+std::optional<NodataValue> fitting(double value, SampleType type) {
     NodataValue nodata;
     nodata.real = value;
     if (std::isnan(value)) {
-        if (type == GDT_Float32 || type == GDT_Float64) return nodata;
+        if (type == SampleType::float32 || type == SampleType::float64) return nodata;
         return std::nullopt;
     }
     if (!match_in_type(nodata, type).active) return std::nullopt;
@@ -52,12 +52,12 @@ std::optional<NodataValue> fitting(double value, GDALDataType type) {
 }
 
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
-                                         const SourceNodata& source, GDALDataType type) {
+                                         const SourceNodata& source, SampleType type) {
     if (options.nodata) return fitting(*options.nodata, type);
     if (spec.nodata) return fitting(*spec.nodata, type);
     const bool holes = spec.holes || source.masked || !source.values.empty();
     for (const NodataValue& value : source.values) {
-        if (value.kind == GDT_Float64) {
+        if (value.kind == SampleType::float64) {
             if (const auto nodata = fitting(value.real, type)) return nodata;
         } else if (match_in_type(value, type).active) {
             return value;

@@ -11,7 +11,7 @@
 namespace hsi::raster {
 
 /// A value (-dstnodata) in the output's type; none when it does not fit.
-std::optional<NodataValue> fitting(double value, GDALDataType type);
+std::optional<NodataValue> fitting(double value, SampleType type);
 
 /// Of the scene that an output takes over from.
 struct SourceNodata {
@@ -22,6 +22,6 @@ struct SourceNodata {
 /// -dstnodata, the output's own, the first one of the source that fits, or one that is made up for an output
 /// with holes; none where every pixel has a value.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
-                                         const SourceNodata& source, GDALDataType type);
+                                         const SourceNodata& source, SampleType type);
 
 } // namespace hsi::raster

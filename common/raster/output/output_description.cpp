@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/output/nodata_choice.h"
 #include "raster/output_format.h"
@@ -39,11 +40,11 @@ std::string item(const std::map<std::string, std::string>& items, const char* ke
 
 void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType type) {
     if (type == GDT_Int64)
-        band.SetNoDataValueAsInt64(nodata.kind == GDT_Int64 ? nodata.whole
-                                                            : static_cast<int64_t>(nodata.as_double()));
+        band.SetNoDataValueAsInt64(
+            nodata.kind == SampleType::int64 ? nodata.whole : static_cast<int64_t>(nodata.as_double()));
     else if (type == GDT_UInt64)
-        band.SetNoDataValueAsUInt64(nodata.kind == GDT_UInt64 ? nodata.natural
-                                                              : static_cast<uint64_t>(nodata.as_double()));
+        band.SetNoDataValueAsUInt64(
+            nodata.kind == SampleType::uint64 ? nodata.natural : static_cast<uint64_t>(nodata.as_double()));
     else
         band.SetNoDataValue(nodata.as_double());
 }
@@ -108,11 +109,11 @@ void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterB
 
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type) {
-    if (scene == nullptr) return choose_nodata(options, spec, SourceNodata(), type);
+    if (scene == nullptr) return choose_nodata(options, spec, SourceNodata(), sample_type(type));
     SourceNodata source{scene->masked, {}};
     for (const BandMetadata& b : scene->bands)
         if (b.nodata) source.values.push_back(*b.nodata);
-    return choose_nodata(options, spec, source, type);
+    return choose_nodata(options, spec, source, sample_type(type));
 }
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,

@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/output/creation_options.h"
 #include "raster/output/nodata_choice.h"
 #include "raster/output/stac_item.h"
@@ -45,7 +46,7 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     const std::string& name = options.type.empty() ? spec.type : options.type;
     const GDALDataType type = GDALGetDataTypeByName(name.c_str());
     if (type == GDT_Unknown) throw UsageError("-ot " + name + ": GDAL has no such type");
-    if (!convertible(type))
+    if (!convertible(sample_type(type)))
         throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
     return type;
 }
@@ -151,7 +152,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
                              " does not hold",
                          "Name another format with -of.");
     target.type = output_type(options, spec);
-    if (computed && !exact_in_float(target.type))
+    if (computed && !exact_in_float(sample_type(target.type)))
         throw UsageError(
             "-ot " + std::string(GDALGetDataTypeName(target.type)) +
                 ": a scene that computes has values of single precision, and of integers of 8 and "
@@ -170,7 +171,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
             throw UsageError(holds_text(target.driver, spec, target.type), types_advice(target.driver));
         target.copies = true; // which may well widen the type
     }
-    if (options.nodata && !fitting(*options.nodata, target.type))
+    if (options.nodata && !fitting(*options.nodata, sample_type(target.type)))
         throw UsageError("-dstnodata " + std::string(CPLSPrintf("%.17g", *options.nodata)) +
                          " is no value of the type " + GDALGetDataTypeName(target.type));
     {

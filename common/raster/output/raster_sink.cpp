@@ -12,6 +12,7 @@
 #include "parallel/group.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/output/creation_options.h"
 #include "raster/output/envi_output.h"
 #include "raster/output/format_trial.h"
@@ -505,8 +506,8 @@ const char* wkt_for(const Target& target) {
 void check_position(const Target& target, const RasterSource& like) {
     const std::string name = "'" + like.path() + "'";
     double gt[6];
-    if (is(target.driver, "ENVI") && like.geotransform(gt)) check_envi_geotransform(gt, name);
-    const auto& srs = like.metadata().srs;
+    if (is(target.driver, "ENVI") && like.facts().copy_geotransform(gt)) check_envi_geotransform(gt, name);
+    const auto& srs = metadata_of(like).srs;
     const char* const format[] = {wkt_for(target), nullptr};
     if (!srs || format[0] == nullptr) return;
     const GdalErrors errors;
@@ -515,7 +516,7 @@ void check_position(const Target& target, const RasterSource& like) {
     CPLFree(wkt);
     if (!good)
         throw Error(std::string(target.driver->GetDescription()) + " cannot hold the SRS of " + name + " ('" +
-                        like.srs_name() + "')",
+                        like.facts().srs->name() + "')",
                     "Write a GTiff (-of GTiff), or warp the source first.");
 }
 
@@ -530,7 +531,7 @@ void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
     const Target target = check_all(options, spec);
     check_position(target, like);
-    check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &like.metadata(), target.type));
+    check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &metadata_of(like), target.type));
 }
 
 bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
@@ -541,8 +542,8 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
                                                const RasterSource* like) {
     auto impl = std::make_unique<Impl>();
     const auto scene = like == nullptr ? metadata_of(spec)
-                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, like->metadata()))
-                                       : std::optional<SceneMetadata>(like->metadata());
+                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, metadata_of(*like)))
+                                       : std::optional<SceneMetadata>(metadata_of(*like));
     const SceneMetadata nowhere;
     if (like != nullptr) check_position(choose_target(options, spec, false), *like);
     impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
@@ -562,8 +563,8 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     check_lerc_of_nan(impl->target, options, spec, impl->nodata);
-    impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
-    if (!spec.sample_type.empty()) impl->rule.take_parts(GDALGetDataTypeByName(spec.sample_type.c_str()));
+    impl->rule = StoreRule(sample_type(impl->target.type), spec.keep_nan ? std::nullopt : impl->nodata);
+    if (!spec.sample_type.empty()) impl->rule.take_parts(sample_type_of(spec.sample_type));
     impl->make_together();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
 }

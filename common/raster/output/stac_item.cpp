@@ -397,8 +397,8 @@ OrderedJson number_json(double value) {
 }
 
 OrderedJson nodata_json(const NodataValue& nodata) {
-    if (nodata.kind == GDT_Int64) return nodata.whole;
-    if (nodata.kind == GDT_UInt64) return nodata.natural;
+    if (nodata.kind == SampleType::int64) return nodata.whole;
+    if (nodata.kind == SampleType::uint64) return nodata.natural;
     return number_json(nodata.real);
 }
 

@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/output/creation_options.h"
 #include "raster/output/netcdf_output.h"
 #include "raster/output/output_description.h"
@@ -207,7 +208,8 @@ class MemoryFile {
 
 /// The COG of the stage, compressed by all threads. \return false: that is the driver's business.
 bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList& list) {
-    if (!is_local(path) || !convertible(target.type) || !cog_options_are_plain(list)) return false;
+    if (!is_local(path) || !convertible(sample_type(target.type)) || !cog_options_are_plain(list))
+        return false;
     CogFile cog{path,
                 {},
                 stage,

@@ -321,7 +321,7 @@ bool keeps_places(const VectorOptions& options, const PointLayer& layer) {
 }
 
 std::string srs_of_places(const RasterSource& source) {
-    if (!locations_behind(SourceAccess::state(source))) return source.srs_wkt();
+    if (!locations_behind(SourceAccess::state(source))) return source.facts().srs_wkt();
     char* wkt = nullptr;
     wgs84().exportToWkt(&wkt);
     std::string text = wkt ? wkt : "";
@@ -331,8 +331,8 @@ std::string srs_of_places(const RasterSource& source) {
 
 std::string unread_georeference(const RasterSource& source) {
     // Of a product that is not at hand opening has told already.
-    if (source.located() || !product_of_locations(source.metadata()).empty()) return {};
-    const SceneMetadata& scene = source.metadata();
+    if (source.located() || !product_of_locations(metadata_of(source)).empty()) return {};
+    const SceneMetadata& scene = metadata_of(source);
     if (!scene.gcps.empty()) return "ground control points";
     if (!value_of(scene.domains, "GEOLOCATION", "X_DATASET").empty()) return "arrays (GEOLOCATION)";
     return scene.domains.count("RPC") > 0 ? "rational polynomials (RPC)" : "";
@@ -342,11 +342,11 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     double gt[6] = {0, 1, 0, 0, 0, -1};
-    const bool placed = source.geotransform(gt);
+    const bool placed = source.facts().copy_geotransform(gt);
     std::unique_ptr<OGRCoordinateTransformation> to_degrees;
     const GdalErrors errors;
-    if (placed && source.has_srs()) {
-        const OGRSpatialReference from = spatial_reference(source.srs_wkt());
+    if (placed && source.facts().srs) {
+        const OGRSpatialReference from = spatial_reference(source.facts().srs_wkt());
         const OGRSpatialReference degrees = wgs84();
         to_degrees.reset(OGRCreateCoordinateTransformation(&from, &degrees));
     }

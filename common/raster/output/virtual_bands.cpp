@@ -2,6 +2,7 @@
 #include "raster/output/virtual_bands.h"
 
 #include "core/error.h"
+#include "raster/gdal_type.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/products/product.h"
 #include "raster/scene/source_impl.h"
@@ -54,7 +55,8 @@ class Writer {
         // Float32 holds what the tools compute with; comparing with nodata may need more.
         bool wide = false;
         for (const int b : bands)
-            wide = wide || (m_source.nodata[static_cast<size_t>(b)].active && !exact_in_float(type_of(b)));
+            wide = wide || (m_source.nodata[static_cast<size_t>(b)].active &&
+                            !exact_in_float(sample_type(type_of(b))));
         CPLCreateXMLElementAndValue(node, "SourceTransferType", wide ? "Float64" : "Float32");
         for (const int b : bands)
             add_source(node, m_source.options.path, std::to_string(m_source.bands[static_cast<size_t>(b)]),
@@ -128,17 +130,17 @@ class Writer {
 
 void check_virtual_source(const RasterSource& like) {
     const SourceState& source = SourceAccess::state(like);
-    if (like.driver() == "MATLAB")
+    if (like.facts().driver == "MATLAB")
         throw UsageError("'" + source.options.path +
                              "' is a file of MATLAB's, which GDAL cannot read, and a "
                              "VRT is read by GDAL alone",
                          "Name the destination .hsi, or choose another output format with -of.");
-    if (source.in_arrays)
-        throw UsageError("'" + source.options.path + "' is read from arrays (" + like.product() +
+    if (!source.grid && source.in_arrays())
+        throw UsageError("'" + source.options.path + "' is read from arrays (" + like.facts().product +
                              "), which a VRT cannot name",
                          "Name the destination .hsi, or choose another output format with -of.");
     if (source.product && !source.product->stack.empty())
-        throw UsageError("'" + source.options.path + "' is read from two images (" + like.product() +
+        throw UsageError("'" + source.options.path + "' is read from two images (" + like.facts().product +
                              "), which a VRT of its bands cannot name",
                          "Name the destination .hsi, or choose another output format with -of.");
     if (!source.options.drivers.empty())

@@ -69,7 +69,7 @@ RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spe
     impl->target = checked_target(options, spec);
     impl->options = options;
     impl->spec = spec;
-    impl->scene = spec.spectral ? metadata_of(spec, like.metadata()) : like.metadata();
+    impl->scene = spec.spectral ? metadata_of(spec, metadata_of(like)) : metadata_of(like);
     impl->spec.same_bands = spec.same_bands || spec.spectral;
     impl->nodata = choose_nodata(options, spec, &*impl->scene, impl->target.type);
     if (!options.document) impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
@@ -114,8 +114,8 @@ void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Lin
         again.path = destination;
         again.document = std::make_shared<const SceneDocument>(
             file ? parse_scene_document(text, folder_of(destination), destination) : document);
-        const auto made = RasterSource::open(again);
-        if (made->file_bands() != spec.shape.bands) throw failure("read again, it has other bands");
+        const auto made = open_raster(again);
+        if (made->facts().bands.in_file != spec.shape.bands) throw failure("read again, it has other bands");
     }
     if (!file) {
         *options.document = std::move(document);
@@ -139,13 +139,13 @@ void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& s
     if (same_file(like.path(), options.path))
         throw UsageError("the destination '" + options.path + "' is the source");
     if (is_computed(options)) return;
-    if (like.access() == std::string("computed"))
+    if (like.facts().access == Access::computed)
         throw UsageError("-of VRT: '" + like.path() +
                              "' is a scene that computes, of which a VRT would compute "
                              "every band anew for each of its own",
                          "Name the destination .hsi.");
     check_virtual_source(like);
-    if (like.is_scaled())
+    if (like.facts().scaled)
         throw UsageError("-of VRT: the scales of the bands of '" + like.path() +
                              "' are applied before anything is computed, and a VRT computes from the numbers",
                          "Write another format, or apply them first (gdal_translate -unscale -ot Float32).");

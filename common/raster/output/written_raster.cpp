@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/output/creation_options.h"
@@ -149,7 +150,8 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
     for (int b = 0; b < bands; ++b) {
         const auto found = nodata_of(*band(b));
         const GDALDataType type = band(b)->GetRasterDataType();
-        if (!found || !(match_in_type(*found, type) == match_in_type(nodata, type))) return false;
+        if (!found || !(match_in_type(*found, sample_type(type)) == match_in_type(nodata, sample_type(type))))
+            return false;
     }
     return true;
 }

@@ -3,6 +3,7 @@
 // as for scenes.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 
@@ -30,14 +31,14 @@ class ArrayBand final : public GDALRasterBand {
     int64_t GetNoDataValueAsInt64(int* has) override {
         if (has != nullptr) *has = m_product.nodata ? TRUE : FALSE;
         if (!m_product.nodata) return 0;
-        return m_product.nodata->kind == GDT_Int64 ? m_product.nodata->whole
-                                                   : static_cast<int64_t>(m_product.nodata->real);
+        return m_product.nodata->kind == SampleType::int64 ? m_product.nodata->whole
+                                                           : static_cast<int64_t>(m_product.nodata->real);
     }
     uint64_t GetNoDataValueAsUInt64(int* has) override {
         if (has != nullptr) *has = m_product.nodata ? TRUE : FALSE;
         if (!m_product.nodata) return 0;
-        return m_product.nodata->kind == GDT_UInt64 ? m_product.nodata->natural
-                                                    : static_cast<uint64_t>(m_product.nodata->real);
+        return m_product.nodata->kind == SampleType::uint64 ? m_product.nodata->natural
+                                                            : static_cast<uint64_t>(m_product.nodata->real);
     }
 
     char** GetCategoryNames() override { return m_names.List(); }
@@ -140,12 +141,12 @@ void ArrayBand::blank_samples(char* samples, size_t count) const {
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(eDataType));
     NodataValue none;
     none.real = std::numeric_limits<double>::quiet_NaN();
-    NodataMatch nodata = match_in_type(m_product.nodata.value_or(none), eDataType);
+    NodataMatch nodata = match_in_type(m_product.nodata.value_or(none), sample_type(eDataType));
     if (!nodata.active) // of floats alone
         GDALCopyWords64(&none.real, GDT_Float64, 0, nodata.bytes, eDataType, 0, 1);
     std::vector<float> marks(count, 0);
-    blank_invalid(m_product.invalid, samples, static_cast<ptrdiff_t>(size), eDataType, false, marks.data(),
-                  count);
+    blank_invalid(m_product.invalid, samples, static_cast<ptrdiff_t>(size), sample_type(eDataType), false,
+                  marks.data(), count);
     for (size_t i = 0; i < count; ++i)
         if (marks[i] != marks[i]) std::memcpy(samples + i * size, nodata.bytes, size);
 }

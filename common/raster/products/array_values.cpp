@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/hdf5/hdf5_chunks.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_facts.h"
@@ -51,7 +52,7 @@ GDALDataType as_unsigned(GDALDataType type) {
     case GDT_Int64:
         return GDT_UInt64;
     default:
-        return type == type_int8 ? GDT_Byte : type;
+        return sample_type(type) == SampleType::int8 ? GDT_Byte : type;
     }
 }
 
@@ -79,11 +80,11 @@ std::optional<NodataValue> default_fill(GDALDataType type) {
     case GDT_UInt32:
         return of_number(4294967295.0);
     case GDT_Int64:
-        fill.kind = GDT_Int64;
+        fill.kind = SampleType::int64;
         fill.whole = -9223372036854775806;
         return fill;
     case GDT_UInt64:
-        fill.kind = GDT_UInt64;
+        fill.kind = SampleType::uint64;
         fill.natural = 18446744073709551614U;
         return fill;
     case GDT_Float32:
@@ -164,10 +165,10 @@ class Values {
     }
 
     void add(const NodataValue& value) {
-        const NodataMatch match = match_in_type(value, m_part.type);
+        const NodataMatch match = match_in_type(value, sample_type(m_part.type));
         if (!match.active) return;
         for (const NodataValue& known : m_values)
-            if (match_in_type(known, m_part.type) == match) return;
+            if (match_in_type(known, sample_type(m_part.type)) == match) return;
         m_values.push_back(value);
     }
 
@@ -176,10 +177,12 @@ class Values {
             NodataValue fill;
             bool told = false;
             const GdalErrors quiet;
-            fill.kind = m_part.type == GDT_Int64 || m_part.type == GDT_UInt64 ? m_part.type : GDT_Float64;
+            fill.kind = m_part.type == GDT_Int64 || m_part.type == GDT_UInt64 ? sample_type(m_part.type)
+                                                                              : SampleType::float64;
             const bool text = attribute_class() == GEDTC_STRING;
-            if (fill.kind == GDT_Int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
-            if (fill.kind == GDT_UInt64 && !text) fill.natural = m_array->GetNoDataValueAsUInt64(&told);
+            if (fill.kind == SampleType::int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
+            if (fill.kind == SampleType::uint64 && !text)
+                fill.natural = m_array->GetNoDataValueAsUInt64(&told);
             if (told) return add(fill);
             for (const double value : numbers("_FillValue"))
                 add_told(of_number(value), "_FillValue");
@@ -200,7 +203,7 @@ class Values {
     }
 
     NodataValue unsigned_of(NodataValue value) const {
-        if (m_marked && value.kind == GDT_Float64 && value.real < 0)
+        if (m_marked && value.kind == SampleType::float64 && value.real < 0)
             value.real += std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
         return value;
     }

@@ -2,6 +2,7 @@
 // From decoded blocks to rows of a tile.
 #pragma once
 
+#include "raster/gdal_type.h"
 #include "raster/scene/source_impl.h"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ class BandRows {
 
     /// True where turning all `bands` around pays, of which so many are wanted.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
-        return m_source.parts.empty() && !m_source.invalid && exact_in_float(type) && wanted * 4 >= bands;
+        return m_source.parts.empty() && !m_source.invalid && exact_in_float(sample_type(type)) &&
+               wanted * 4 >= bands;
     }
 
     /// `pixels` (pixels_at_once at most) of `bands` samples each, of which the first is of band `first`;
@@ -45,8 +47,8 @@ class BandRows {
         const auto step = static_cast<size_t>(bands);
         if (type != GDT_Float32 || swapped) {
             m_floats.resize(step * static_cast<size_t>(pixels_at_once));
-            to_floats(samples, GDALGetDataTypeSizeBytes(type), type, swapped, NodataMatch{}, m_floats.data(),
-                      step * pixels);
+            to_floats(samples, GDALGetDataTypeSizeBytes(type), sample_type(type), swapped, NodataMatch{},
+                      m_floats.data(), step * pixels);
             floats = m_floats.data();
         }
         while (low != high) {
@@ -56,7 +58,8 @@ class BandRows {
                 m_rows.push_back(row(*next));
             pixels_to_rows(floats + (low->index - first), step, m_rows.size(), pixels, m_rows.data());
             for (; low != next; ++low) {
-                blank(row(*low), pixels, m_source.nodata[static_cast<size_t>(low->target)], type);
+                blank(row(*low), pixels, m_source.nodata[static_cast<size_t>(low->target)],
+                      sample_type(type));
             }
         }
     }

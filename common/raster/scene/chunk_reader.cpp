@@ -28,7 +28,7 @@ struct NeededChunk {
 class ChunkReader final : public stream::CubeReader {
   public:
     explicit ChunkReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_arrays(*m_source->chunks), m_store(m_arrays.store()),
+        : m_source(std::move(source)), m_arrays(*m_source->chunks()), m_store(m_arrays.store()),
           m_rows(*m_source), m_hands(m_arrays.make_hands()) {
         const Product& product = *m_source->product;
         m_wanted.resize(product.parts.size());

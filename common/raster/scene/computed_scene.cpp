@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/lookup_table.h"
 #include "raster/products/product.h"
 
@@ -83,7 +84,7 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     options.window = source.window;
     options.nodata = source.nodata;
     options.use_bbl = source.bands.empty();
-    auto scene = RasterSource::open(options);
+    auto scene = open_raster(options);
     if (source.scaled) scene = scene->scaled();
     const std::string values = values_text_of(SourceAccess::state(*scene));
     if (!source.scene && !source.values.empty() && source.values != values)
@@ -98,12 +99,12 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
 class ComputedReader final : public stream::CubeReader {
   public:
     explicit ComputedReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_scene(*m_source->computed), m_reader(m_scene.cube->open_reader()),
+        : m_source(std::move(source)), m_scene(*m_source->computed()), m_reader(m_scene.cube->open_reader()),
           m_whole(takes_all(*m_source)) {}
 
     /// True when the bands are all that there are, in their order.
     static bool takes_all(const SourceState& s) {
-        if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed->cube->shape().bands)
+        if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed()->cube->shape().bands)
             return false;
         for (size_t k = 0; k < s.bands.size(); ++k)
             if (s.bands[k] != static_cast<int>(k) + 1) return false;
@@ -155,8 +156,8 @@ class ComputedReader final : public stream::CubeReader {
         } else {
             rule.store(values, count, samples);
         }
-        m_source->deliver(k, samples, static_cast<ptrdiff_t>(rule.sample_bytes()), rule.type(), false, to,
-                          count);
+        m_source->deliver(k, samples, static_cast<ptrdiff_t>(rule.sample_bytes()), gdal_type(rule.type()),
+                          false, to, count);
     }
 
     const std::shared_ptr<const SourceState> m_source;
@@ -168,6 +169,26 @@ class ComputedReader final : public stream::CubeReader {
 };
 
 } // namespace
+
+std::vector<Chain::Link> ComputedScene::links() const {
+    const Chain* const before = behind->chain();
+    auto links = before != nullptr ? before->links() : std::vector<Link>();
+    const char* const kept = computed != nullptr ? computed->kept() : nullptr;
+    links.push_back({link.operation, computed != nullptr ? computed->halo() : 0,
+                     kept != nullptr ? kept : std::string(), computed != nullptr && computed->on_devices(),
+                     computed != nullptr ? computed->per_pixel() : Cost()});
+    return links;
+}
+
+std::string ComputedScene::source() const {
+    const Chain* const before = behind->chain();
+    return before != nullptr ? before->source() : behind->path();
+}
+
+void ComputedScene::compute_on(const std::vector<CudaDevice>& devices) const {
+    if (const Chain* const before = behind->chain()) before->compute_on(devices);
+    if (computed) computed->compute_on(devices);
+}
 
 std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name) {
     const ChainOpening opening(name);
@@ -224,7 +245,7 @@ std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const S
 }
 
 int computed_on(const SourceState& source) {
-    const auto& scene = *source.computed;
+    const auto& scene = *source.computed();
     // What stands for no value is NaN already; its number, met by chance, is replaced there.
     const auto moved = scene.rule.move();
     const auto as_it_comes = [&](const NodataMatch& n) {
@@ -237,7 +258,7 @@ int computed_on(const SourceState& source) {
 }
 
 uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines) {
-    const auto& cube = *source.computed->cube;
+    const auto& cube = *source.computed()->cube;
     uint64_t bytes = cube.window_bytes(samples, lines) + static_cast<uint64_t>(samples) * sizeof(double);
     if (!ComputedReader::takes_all(source))
         bytes += static_cast<uint64_t>(samples * lines) * static_cast<uint64_t>(cube.shape().bands) *
@@ -247,14 +268,14 @@ uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64
 
 DocumentSource document_source(const RasterSource& like) {
     const SourceState& s = SourceAccess::state(like);
-    if (s.swath) {
-        DocumentSource source = document_source(*s.swath);
-        source.table = s.table;
-        for (auto& file : files_as_they_are(s.table))
+    if (s.grid) {
+        DocumentSource source = document_source(*s.grid->swath);
+        source.table = s.grid->table;
+        for (auto& file : files_as_they_are(s.grid->table))
             source.files.push_back(std::move(file));
         return source;
     }
-    if (s.pixels || !s.parts.empty())
+    if (!s.parts.empty())
         throw std::logic_error("pixels that come from elsewhere, or in parts, have no name");
     if (s.counted)
         throw UsageError("-of HSI: '" + s.options.path +

@@ -14,13 +14,17 @@
 
 namespace hsi::raster {
 
-struct ComputedScene {
+struct ComputedScene final : Chain {
     std::shared_ptr<const RasterSource> behind;
     std::shared_ptr<stream::CubeSource> cube;         ///< all bands, whole lines
     std::shared_ptr<stream::ComputedSource> computed; ///< the same; null: the grid of a lookup table
     StoreRule rule;                                   ///< of the file that it takes the place of
     stream::Link link;
     SourceWatch watch; ///< of the files behind it
+
+    std::vector<Link> links() const override;
+    std::string source() const override;
+    void compute_on(const std::vector<CudaDevice>& devices) const override;
 };
 
 /// Opens what is behind the document called `name`, all files of which must be as they were, and makes its
@@ -31,7 +35,7 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
 DatasetHandle open_description(const SceneDocument& document, const stream::CubeShape& cube,
                                const std::string& name);
 
-/// For a source with SourceState::computed.
+/// For a source with SourceState::computed().
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
 /// The device that it computes on, where its values are those of the chain as they come; else -1.
 int computed_on(const SourceState& source);

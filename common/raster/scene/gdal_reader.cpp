@@ -3,6 +3,7 @@
 // block once.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/io/block_store.h"
 #include "raster/io/whole_file.h"
 #include "raster/scene/band_rows.h"
@@ -28,16 +29,16 @@ class GdalReader final : public stream::CubeReader {
     explicit GdalReader(std::shared_ptr<const SourceState> source)
         : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()),
           m_rows(*m_source), m_wide(m_source->wide()) {
-        if (m_source->coding)
-            m_tiff = std::make_unique<TiffDecoder>(*m_dataset, *m_source->coding,
-                                                   !m_source->band_interleaved_blocks, m_source->name(),
+        if (m_source->tiff())
+            m_tiff = std::make_unique<TiffDecoder>(*m_dataset, m_source->tiff()->coding,
+                                                   !m_source->blocks.bands_apart, m_source->name(),
                                                    m_source->remote);
         if (m_source->remote) m_far.emplace(*m_source->remote, true);
     }
     ~GdalReader() override {
         if (m_far) {
             m_far.reset();
-            if (!m_source->remote->has_readers()) m_source->blocks->forget();
+            if (!m_source->remote->has_readers()) m_source->tiff()->store->forget();
         }
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
@@ -47,7 +48,7 @@ class GdalReader final : public stream::CubeReader {
         const GdalErrors errors;
         if (m_tiff)
             read_decoded(in_file, dst);
-        else if (m_source->band_interleaved_blocks && !m_source->half && covers_blocks(in_file))
+        else if (m_source->blocks.bands_apart && !m_source->blocks.half && covers_blocks(in_file))
             read_blocks(in_file, dst, errors);
         else if (m_wide)
             read_wide(in_file, dst, errors);
@@ -75,13 +76,13 @@ class GdalReader final : public stream::CubeReader {
     }
 
     int64_t block_samples() const {
-        return m_source->block_samples > 0 ? m_source->block_samples : m_dataset->GetRasterXSize();
+        return m_source->blocks.samples > 0 ? m_source->blocks.samples : m_dataset->GetRasterXSize();
     }
 
     /// True when the window is made of whole blocks of the file: every one of them is needed once, and GDAL's
     /// block cache would only copy it.
     bool covers_blocks(const Rect& r) const {
-        const int64_t bx = block_samples(), by = m_source->block_lines;
+        const int64_t bx = block_samples(), by = m_source->blocks.lines;
         return r.x % bx == 0 && r.y % by == 0 &&
                (r.right() % bx == 0 || r.right() == m_dataset->GetRasterXSize()) &&
                (r.bottom() % by == 0 || r.bottom() == m_dataset->GetRasterYSize()) &&
@@ -112,7 +113,7 @@ class GdalReader final : public stream::CubeReader {
         const Rect scene = m_source->window();
         const BlockRange columns = BlockRange::of(r.x, r.right(), bx, scene.right()),
                          rows = BlockRange::of(r.y, r.bottom(), by, scene.bottom());
-        const bool together = !m_source->band_interleaved_blocks;
+        const bool together = !m_source->blocks.bands_apart;
         for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
             next = together ? m_bands.size() : behind(k, m_bands.size());
             for (int64_t row = rows.first; row <= rows.last; ++row)
@@ -127,10 +128,10 @@ class GdalReader final : public stream::CubeReader {
         if (m_source->remote->is_announced(key_of(r))) return;
         std::vector<BlockStore::Placed> blocks;
         for_blocks(r, [&](const NeededBlock& needed) {
-            if (!m_source->blocks->holds(needed.block))
+            if (!m_source->tiff()->store->holds(needed.block))
                 blocks.push_back({needed.block, m_tiff->place(needed.block.name)});
         });
-        m_source->blocks->await(*m_source->remote, key_of(r), blocks);
+        m_source->tiff()->store->await(*m_source->remote, key_of(r), blocks);
     }
 
     /// Through the store of the source's decoded blocks.
@@ -149,9 +150,10 @@ class GdalReader final : public stream::CubeReader {
     /// False when another thread decodes the block, unless `wait`.
     bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
         m_scratch.resize(needed.block.bytes);
-        if (m_source->remote && !m_source->blocks->holds(needed.block))
-            m_source->blocks->wait_for(*m_source->remote, m_tiff->place(needed.block.name), *m_tiff);
-        const auto lease = m_source->blocks->take(needed.block, needed.keep, wait, *m_tiff, m_scratch.data());
+        if (m_source->remote && !m_source->tiff()->store->holds(needed.block))
+            m_source->tiff()->store->wait_for(*m_source->remote, m_tiff->place(needed.block.name), *m_tiff);
+        const auto lease =
+            m_source->tiff()->store->take(needed.block, needed.keep, wait, *m_tiff, m_scratch.data());
         if (lease) spread(needed, lease.samples(), r, dst);
         return static_cast<bool>(lease);
     }
@@ -185,7 +187,7 @@ class GdalReader final : public stream::CubeReader {
     }
 
     void read_blocks(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
-        const int64_t bx = block_samples(), by = m_source->block_lines;
+        const int64_t bx = block_samples(), by = m_source->blocks.lines;
         for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
             next = behind(k, m_bands.size());
             GDALRasterBand* const band = m_dataset->GetRasterBand(m_bands[k]);
@@ -218,19 +220,19 @@ class GdalReader final : public stream::CubeReader {
             const NodataMatch& nodata = m_source->nodata[static_cast<size_t>(k)];
             const GDALDataType type = m_source->scene.bands[static_cast<size_t>(k)].type;
             for (int64_t line = 0; line < dst.lines; ++line)
-                blank(dst.row(k, line), static_cast<size_t>(dst.samples), nodata, type);
+                blank(dst.row(k, line), static_cast<size_t>(dst.samples), nodata, sample_type(type));
         }
     }
 
     /// Runs of bands of one type are read in that type, a piece at a time that fits into the scratch: along
     /// the file's blocks, or every block is decoded again and again.
     void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
-        const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->block_lines, r.h);
+        const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->blocks.lines, r.h);
         for (size_t a = 0; a < m_bands.size();) {
             const GDALDataType type = m_source->scene.bands[a].type;
             const int64_t size = GDALGetDataTypeSizeBytes(type);
             size_t most = m_bands.size();
-            if (m_source->band_interleaved_blocks) // else a block brings all bands
+            if (m_source->blocks.bands_apart) // else a block brings all bands
                 most = a + static_cast<size_t>(std::max<int64_t>(1, wide_scratch_bytes / (size * bx * by)));
             size_t b = a + 1;
             while (b < std::min(most, m_bands.size()) && m_source->scene.bands[b].type == type)
@@ -241,7 +243,7 @@ class GdalReader final : public stream::CubeReader {
             const int64_t lines =
                 rows ? std::max<int64_t>(by, wide_scratch_bytes / (r.w * pixel) / by * by) : by;
             for (int64_t y = 0; y < r.h;) {
-                const int64_t h = piece(r.y + y, lines, m_source->block_lines, r.h - y);
+                const int64_t h = piece(r.y + y, lines, m_source->blocks.lines, r.h - y);
                 for (int64_t x = 0; x < r.w;) {
                     const int64_t w = rows ? r.w : piece(r.x + x, bx, block_samples(), r.w - x);
                     read_piece(Rect{r.x + x, r.y + y, w, h}, a, b, dst, x, y, errors);

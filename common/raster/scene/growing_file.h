@@ -5,6 +5,7 @@
 #include "core/cancel.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/raster_source.h"
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace hsi::raster {
 
 /// Lines count from the beginning of the file, and only when all of their bytes are there. GDAL, which wants
 /// a header that tells how many there are, is shown one in memory. One thread uses it at a time.
-class GrowingFile {
+class GrowingFile final : public Growth {
   public:
     /// `path`: the data, or their header. \throws UsageError for a file that is not local, Error for one that
     /// has no ENVI header beside it, whose header tells too little, or whose lines do not lie one after
@@ -24,7 +25,7 @@ class GrowingFile {
     GrowingFile(const std::string& path, double patience, const CancelFlag* cancel);
     GrowingFile(const GrowingFile&) = delete;
     GrowingFile& operator=(const GrowingFile&) = delete;
-    ~GrowingFile();
+    ~GrowingFile() override;
 
     const EnviFile& file() const { return m_file; }             ///< on the disk
     const std::string& shown_header() const { return m_shown; } ///< in memory, from show() on
@@ -36,18 +37,19 @@ class GrowingFile {
     /// program writes the number of lines into the header on the way, it counts from then on. \throws
     /// Cancelled; Error when the file was replaced, removed or cut off, when lines that had come are other
     /// ones now (as far as a few of their bytes tell), or its header tells of another scene now.
-    int64_t wait(int64_t lines);
+    int64_t wait(int64_t lines) override;
     /// Lines that the header tells of; none: it does not tell, or 0.
-    std::optional<int64_t> promised() const { return m_promised; }
+    std::optional<int64_t> promised() const override { return m_promised; }
     /// What the file holds behind its last whole line, in words, after wait() has found the end; empty:
     /// nothing.
-    std::string rest() const;
+    std::string rest() const override;
     /// True when nothing but zeros stands in the last of so many lines.
-    bool ends_with_zeros(int64_t lines) const;
+    bool ends_with_zeros(int64_t lines) const override;
     /// What has become of the header that told of the lines, in words; empty: it is there.
-    const std::string& header_fault() const { return m_header_fault; }
+    std::string header_fault() const override { return m_header_fault; }
     /// Fields that tell what the scene is and which the header did not have when the run began, in quotes.
-    const std::vector<std::string>& late_fields() const { return m_late_fields; }
+    std::vector<std::string> late_fields() const override { return m_late_fields; }
+    std::vector<std::string> files() const override { return {m_file.data, m_file.header}; }
 
   private:
     /// By which it is seen that a header is another one; that of a header that is not there.

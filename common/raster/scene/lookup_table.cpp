@@ -336,14 +336,10 @@ std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>
                          "src is the product itself, or what a tool made of all of it.");
     const Rect window = state.window();
     const int64_t x = window.x + (cut ? cut->first : 0), y = window.y + (cut ? cut->second : 0);
-    state.pixels = std::make_shared<GridSource>(table, pixels, x, y);
-    state.swath = swath;
-    state.table = table->path();
-    state.raw.reset();
-    state.file.reset();
+    state.grid = OnGrid{std::make_shared<GridSource>(table, pixels, x, y), swath, table->path()};
+    if (state.raw() || std::holds_alternative<ProductArrays>(state.backing)) state.backing = ThroughGdal();
     state.pool.reset();
     state.product.reset();
-    state.in_arrays = false;
     state.file_samples = table->samples();
     state.file_lines = table->lines();
     scene.window = {0, 0, table->samples(), table->lines()};

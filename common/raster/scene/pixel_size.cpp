@@ -9,9 +9,9 @@ namespace hsi::raster {
 
 std::optional<double> pixel_metres(const RasterSource& source) {
     double gt[6];
-    if (!source.has_srs() || !source.geotransform(gt)) return {};
+    if (!source.facts().srs || !source.facts().copy_geotransform(gt)) return {};
     OGRSpatialReference srs;
-    if (srs.importFromWkt(source.srs_wkt().c_str()) != OGRERR_NONE || !srs.IsProjected()) return {};
+    if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE || !srs.IsProjected()) return {};
     const double area = std::fabs(gt[1] * gt[5] - gt[2] * gt[4]);
     const double size = std::sqrt(area) * srs.GetLinearUnits();
     if (!std::isfinite(size) || !(size > 0)) return {};

@@ -11,6 +11,7 @@
 #include "raster/files/document_names.h"
 #include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/hdf5/hdf5_chunks.h"
 #include "raster/hdf5/hdf5_references.h"
 #include "raster/hdf5/netcdf_classic.h"
@@ -202,7 +203,7 @@ void match_nodata(SourceState& s) {
             v.real = *s.options.nodata;
             b.nodata = v;
         }
-        s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
+        s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, sample_type(b.type)) : NodataMatch{});
     }
     note_short_nodata(s);
     for (size_t k = 0; k < s.nodata.size(); ++k) {
@@ -250,15 +251,15 @@ void choose_computed(SourceState& s) {
     choose_scene(s, read_metadata(*description));
     s.scene.driver = "HSI";
     const BandMetadata& first = s.scene.bands.front();
-    computed->rule = StoreRule(first.type, document.keep_nan ? std::nullopt : first.nodata);
+    computed->rule = StoreRule(sample_type(first.type), document.keep_nan ? std::nullopt : first.nodata);
     if (const auto moved = computed->rule.move(); moved && computed->computed)
         computed->computed->replace(moved->from, moved->to);
-    s.computed = computed;
+    s.backing = std::shared_ptr<const ComputedScene>(computed);
     choose_parts(s, description.get());
     check_band_lists(s);
     const stream::BlockLayout layout = computed->cube->layout();
-    s.block_samples = layout.block_samples;
-    s.block_lines = layout.block_lines;
+    s.blocks.samples = layout.block_samples;
+    s.blocks.lines = layout.block_lines;
 }
 
 /// Signed samples may stand for unsigned ones (_Unsigned).
@@ -301,9 +302,9 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
 /// A row of the chunks that hold the kept bands, over all samples of the window.
 BlockRow chunk_row(const SourceState& s) {
     BlockRow row;
-    for (size_t p = 0; p < s.chunks->size(); ++p) {
+    for (size_t p = 0; p < s.chunks()->size(); ++p) {
         const CubePart& part = s.product->parts[p];
-        const Hdf5Chunks& array = s.chunks->array(p);
+        const Hdf5Chunks& array = s.chunks()->array(p);
         const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
         std::set<int64_t> along_bands;
         for (const int b : s.bands)
@@ -325,25 +326,25 @@ BlockRow chunk_row(const SourceState& s) {
 /// The same of a GeoTIFF's blocks.
 BlockRow block_row(const SourceState& s) {
     const Rect w = s.window();
-    const int64_t across = (w.right() - 1) / s.block_samples - w.x / s.block_samples + 1;
+    const int64_t across = (w.right() - 1) / s.blocks.samples - w.x / s.blocks.samples + 1;
     const std::set<int> bands(s.bands.begin(), s.bands.end());
-    const uint64_t blocks = static_cast<uint64_t>(across) * (s.band_interleaved_blocks ? bands.size() : 1);
-    return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.block_lines};
+    const uint64_t blocks = static_cast<uint64_t>(across) * (s.blocks.bands_apart ? bands.size() : 1);
+    return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.blocks.lines};
 }
 
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
-    s.chunks = chunk_arrays_of(s, opening);
-    s.block_samples = part.chunk_samples(s.file_samples);
-    s.block_lines = part.chunk_lines();
-    if (s.chunks) { // GDAL does not always tell
-        const auto& chunk = s.chunks->array(0).chunk;
-        s.block_samples = chunk[static_cast<size_t>(part.sample_axis)];
-        s.block_lines = chunk[static_cast<size_t>(part.line_axis)];
+    s.blocks.samples = part.chunk_samples(s.file_samples);
+    s.blocks.lines = part.chunk_lines();
+    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always tell
+        const auto& chunk = chunks->array(0).chunk;
+        s.blocks.samples = chunk[static_cast<size_t>(part.sample_axis)];
+        s.blocks.lines = chunk[static_cast<size_t>(part.line_axis)];
+        s.backing = std::move(chunks);
     }
-    if (s.block_samples >= s.file_samples) s.block_samples = 0;
-    if (s.chunks) return;
+    if (s.blocks.samples >= s.file_samples) s.blocks.samples = 0;
+    if (s.chunks()) return;
     uint64_t largest = 0;
     for (const CubePart& each : s.product->parts)
         largest = std::max(largest, each.chunk_bytes());
@@ -354,45 +355,48 @@ void choose_arrays(SourceState& s, RemoteOpening& opening) {
 
 void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening) {
     GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
-    s.half = std::any_of(s.bands.begin(), s.bands.end(),
-                         [&](int b) { return is_half(dataset.GetRasterBand(b)->GetRasterDataType()); });
+    s.blocks.half = std::any_of(s.bands.begin(), s.bands.end(), [&](int b) {
+        return sample_type(dataset.GetRasterBand(b)->GetRasterDataType()) == SampleType::float16;
+    });
     int bx = 0, by = 0;
     band->GetBlockSize(&bx, &by);
-    s.block_samples = bx;
-    s.block_lines = std::max(1, by);
+    s.blocks.samples = bx;
+    s.blocks.lines = std::max(1, by);
     const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
-    s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
-    if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE")) s.codec = codec;
+    s.blocks.bands_apart = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE"))
+        s.blocks.codec = codec;
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
-    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.codec.empty();
+    s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
     // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
-    const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
-    if (s.scene.driver == "GTiff" && !s.half && !masks_itself &&
-        (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
-        s.coding = tiff_coding(dataset);
-    if (s.coding && !is_local(s.options.path)) {
-        s.remote = RemoteFile::open(s.options.path, opening);
-        if (!s.remote) s.coding.reset();
+    const bool masks_itself = s.mask != MaskKind::none && !s.blocks.bands_apart;
+    if (s.scene.driver == "GTiff" && !s.blocks.half && !masks_itself &&
+        (!s.blocks.bands_apart || s.blocks.samples * s.blocks.lines <= largest_block))
+        if (auto coding = tiff_coding(dataset)) {
+            if (!is_local(s.options.path)) s.remote = RemoteFile::open(s.options.path, opening);
+            if (is_local(s.options.path) || s.remote)
+                s.backing = TiffBlocks{std::move(*coding), std::make_shared<BlockStore>()};
+        }
+    if (s.mask != MaskKind::none || s.tiff()) return;
+    auto layout = raw_layout(dataset);
+    if (!layout) return;
+    RawFile raw{std::move(*layout), nullptr};
+    if (is_local(raw.layout.path)) {
+        FileHandle file(::open(raw.layout.path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file) throw Error("cannot open '" + raw.layout.path + "': " + std::strerror(errno));
+        raw.file = std::make_shared<const FileHandle>(std::move(file));
+    } else if ((s.remote = RemoteFile::open(raw.layout.path, opening))) {
+        raw.file = {s.remote, &s.remote->local()};
     }
-    if (s.coding) s.blocks = std::make_shared<BlockStore>();
-    if (s.mask != MaskKind::none || s.coding) return;
-    s.raw = raw_layout(dataset);
-    if (!s.raw) return;
-    if (is_local(s.raw->path)) {
-        FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
-        if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
-        s.file = std::make_shared<const FileHandle>(std::move(file));
-    } else if ((s.remote = RemoteFile::open(s.raw->path, opening))) {
-        s.file = {s.remote, &s.remote->local()};
-    }
-    if (!s.file || !lies_as_told(s, dataset)) {
-        s.raw.reset();
-        s.file.reset();
+    const bool there = raw.file != nullptr;
+    s.backing = std::move(raw);
+    if (!there || !lies_as_told(s, dataset)) {
+        s.backing = ThroughGdal();
         s.remote.reset();
         return;
     }
-    s.block_samples = 0;
-    s.block_lines = 1;
+    s.blocks.samples = 0;
+    s.blocks.lines = 1;
     check_raw_span(s);
     if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
 }
@@ -507,48 +511,57 @@ void DatasetPool::give(DatasetHandle dataset) {
 }
 
 uint64_t SourceState::block_bytes() const {
-    const auto block = static_cast<uint64_t>(block_samples * block_lines);
+    const auto block = static_cast<uint64_t>(blocks.samples * blocks.lines);
     int largest = 0; // of one sample; of all bands of the file where they share blocks
     for (const BandMetadata& b : scene.bands)
         largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
-    return block * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
+    return block * static_cast<uint64_t>(blocks.bands_apart ? largest : largest * scene.file_bands);
 }
 
 bool SourceState::wide() const {
     if (!parts.empty()) return true;
     for (size_t k = 0; k < bands.size(); ++k)
-        if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
+        if (nodata[k].active && !exact_in_float(sample_type(scene.bands[k].type))) return true;
     return false;
 }
 
-BlockStore* SourceState::store() const { return chunks ? &chunks->store() : blocks.get(); }
+ChunkArrays* SourceState::chunks() const {
+    const auto* const arrays = std::get_if<std::shared_ptr<ChunkArrays>>(&backing);
+    return arrays != nullptr ? arrays->get() : nullptr;
+}
 
-RemoteFile* SourceState::server_file() const { return chunks ? chunks->remote() : remote.get(); }
+const ComputedScene* SourceState::computed() const {
+    const auto* const own = std::get_if<std::shared_ptr<const ComputedScene>>(&backing);
+    return own != nullptr ? own->get() : nullptr;
+}
+
+BlockStore* SourceState::store() const {
+    return chunks() ? &chunks()->store() : tiff() ? tiff()->store.get() : nullptr;
+}
+
+RemoteFile* SourceState::server_file() const { return chunks() ? chunks()->remote() : remote.get(); }
 
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
-    if (coding) return 2 * block; // as stored and decoded
-    uint64_t bytes = compressed ? 2 * block : block;
+    if (tiff()) return 2 * block; // as stored and decoded
+    uint64_t bytes = blocks.compressed ? 2 * block : block;
     if (wide())
         bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
-    else if (band_interleaved_blocks && block_samples * block_lines <= largest_block)
+    else if (blocks.bands_apart && blocks.samples * blocks.lines <= largest_block)
         bytes += block;
     return bytes;
 }
 
-struct RasterSource::Impl : SourceState {
-    Impl() = default;
-    explicit Impl(SourceState state) : SourceState(std::move(state)) {}
-};
+FileSource::FileSource(std::shared_ptr<const SourceState> state)
+    : m(std::move(state)), m_facts(facts_of(*m)) {}
 
-const SourceState& SourceAccess::state(const RasterSource& source) { return *source.m; }
-std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
-    auto impl = std::make_shared<const RasterSource::Impl>(std::move(state));
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(impl)));
+const SourceState& SourceAccess::state(const RasterSource& source) {
+    return dynamic_cast<const FileSource&>(source).state();
 }
-
-RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
-RasterSource::~RasterSource() = default;
+std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
+    return std::make_shared<FileSource>(std::make_shared<const SourceState>(std::move(state)));
+}
+const SceneMetadata& metadata_of(const RasterSource& source) { return SourceAccess::state(source).scene; }
 
 namespace {
 
@@ -581,7 +594,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         check_netcdf_length(file_of_subdataset(options.path));
     }
     if (s->product && !s->product->parts.empty()) {
-        s->in_arrays = true;
+        s->backing = ProductArrays();
         s->lines_rise = s->product->lines_rise;
         s->samples_fall = s->product->samples_fall;
         if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
@@ -609,18 +622,18 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     check_band_lists(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset, opening);
-    if (s->growing && !s->raw)
+    if (s->growing && !s->raw())
         throw Error("-follow: " + s->name() + " is not read as a raw file",
                     "Leave -follow out when it is complete.");
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
-    if (!s->raw) s->pool->give(std::move(dataset));
+    if (!s->raw()) s->pool->give(std::move(dataset));
     return state;
 }
 
 } // namespace
 
-std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
     const std::string file = file_of_subdataset(options.path);
     if (!options.document) refuse_pipe_beside(options.path);
     RemoteOpening opening(file);
@@ -646,35 +659,26 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     }
 }
 
-std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
-    std::vector<int> others;
-    for (int k = 0; k < static_cast<int>(m->bands.size()); ++k)
-        if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
-    if (others.empty())
-        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
-    return with_bands(others);
-}
-
-std::shared_ptr<RasterSource> RasterSource::with_bands(const std::vector<int>& indices) const {
-    if (m->pixels || !m->parts.empty())
+std::shared_ptr<RasterSource> FileSource::with_bands(const std::vector<int>& indices) const {
+    if (m->grid || !m->parts.empty())
         throw std::logic_error("bands of pixels that come from elsewhere, or in parts, are not to be chosen");
-    auto s = std::make_shared<Impl>(*m);
-    s->bands.clear();
-    s->scene.bands.clear();
-    s->nodata.clear();
+    SourceState s = *m;
+    s.bands.clear();
+    s.scene.bands.clear();
+    s.nodata.clear();
     for (const int index : indices) {
         const auto k = static_cast<size_t>(index);
-        s->bands.push_back(m->bands[k]);
-        s->scene.bands.push_back(m->scene.bands[k]);
-        s->nodata.push_back(m->nodata[k]);
+        s.bands.push_back(m->bands[k]);
+        s.scene.bands.push_back(m->scene.bands[k]);
+        s.nodata.push_back(m->nodata[k]);
     }
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+    return SourceAccess::make(std::move(s));
 }
 
 std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
                                                     const std::vector<SamplePart>& parts, GDALDataType as) {
     const SourceState& from = state(source);
-    if (from.pixels || from.scaled)
+    if (from.grid || from.scaled)
         throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
     SourceState s = from;
     s.type = as;
@@ -691,100 +695,70 @@ std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
     return make(std::move(s));
 }
 
-bool RasterSource::grows() const { return m->growing != nullptr; }
-int64_t RasterSource::wait_for_lines(int64_t lines) const { return m->growing->wait(lines); }
-std::optional<int64_t> RasterSource::promised_lines() const { return m->growing->promised(); }
-std::string RasterSource::lost_header() const {
-    return m->growing ? m->growing->header_fault() : std::string();
-}
-bool RasterSource::ends_with_zeros(int64_t lines) const {
-    return m->growing && m->growing->ends_with_zeros(lines);
-}
-std::vector<std::string> RasterSource::late_fields() const {
-    return m->growing ? m->growing->late_fields() : std::vector<std::string>();
-}
-std::string RasterSource::incomplete_line() const { return m->growing ? m->growing->rest() : std::string(); }
+Growth* FileSource::growth() const { return m->growing.get(); }
+const Chain* FileSource::chain() const { return m->computed(); }
 
-std::vector<std::string> RasterSource::growing_files() const {
-    if (!m->growing) return {};
-    return {m->growing->file().data, m->growing->file().header};
+std::shared_ptr<RasterSource> FileSource::grown_to(int64_t lines) const {
+    SourceState s = *m;
+    s.scene.window.h = s.file_lines = lines;
+    s.growing->show(lines);
+    s.pool = std::make_shared<DatasetPool>(s.options); // its handles know of one line
+    return SourceAccess::make(std::move(s));
 }
 
-std::shared_ptr<RasterSource> RasterSource::grown_to(int64_t lines) const {
-    auto s = std::make_shared<Impl>(*m);
-    s->scene.window.h = s->file_lines = lines;
-    s->growing->show(lines);
-    s->pool = std::make_shared<DatasetPool>(s->options); // its handles know of one line
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
-}
-
-bool RasterSource::exact_in_float() const {
-    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
-                       [](const BandMetadata& b) { return raster::exact_in_float(b.type); });
-}
-
-std::shared_ptr<RasterSource> RasterSource::in_sums() const {
+std::shared_ptr<RasterSource> FileSource::in_sums() const {
     static_assert(stream::value_parts == 3);
     return SourceAccess::divided(*this, {SamplePart::value, SamplePart::remainder, SamplePart::rest},
                                  m->type);
 }
 
-std::shared_ptr<RasterSource> RasterSource::in_samples() const {
+std::shared_ptr<RasterSource> FileSource::in_samples() const {
     for (const BandMetadata& b : m->scene.bands)
         if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
             throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
                             " beside others, and no type holds the values of all",
                         "Choose bands of one type with -b.");
-    return SourceAccess::divided(*this, all_bits(m->type), m->type);
+    return SourceAccess::divided(*this, all_bits(sample_type(m->type)), m->type);
 }
 
-stream::CubeShape RasterSource::shape() const {
+stream::CubeShape FileSource::shape() const {
     return {m->scene.window.w, m->scene.window.h, static_cast<int>(m->bands.size())};
 }
 
-int RasterSource::device() const { return -1; }
-int RasterSource::computes_on() const {
-    return m->computed && !m->counted && !m->scaled ? computed_on(*m) : -1;
+int FileSource::computes_on() const {
+    return m->computed() && !m->counted && !m->scaled ? computed_on(*m) : -1;
 }
-uint64_t RasterSource::device_bytes(int64_t samples, int64_t lines) const {
-    return m->computed ? m->computed->cube->device_bytes(samples, lines) : 0;
+uint64_t FileSource::device_bytes(int64_t samples, int64_t lines) const {
+    return m->computed() ? m->computed()->cube->device_bytes(samples, lines) : 0;
 }
-void RasterSource::keep_on(const CudaDevice&, int) const {}
-void RasterSource::compute_links_on(const std::vector<CudaDevice>& devices) const {
-    if (!m->computed) return;
-    m->computed->behind->compute_links_on(devices);
-    if (m->computed->computed) m->computed->computed->compute_on(devices);
-}
-stream::BlockLayout RasterSource::layout() const {
-    if (m->pixels) return m->pixels->layout();
-    stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
-    if (m->computed) layout.kept_lines = m->computed->cube->layout().kept_lines;
+stream::BlockLayout FileSource::layout() const {
+    if (m->grid) return m->grid->pixels->layout();
+    stream::BlockLayout layout{m->blocks.samples, m->blocks.lines, m->store() ? m->store()->kept_lines() : 0};
+    if (m->computed()) layout.kept_lines = m->computed()->cube->layout().kept_lines;
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
     return layout;
 }
 
-std::shared_ptr<RasterSource> RasterSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
-    auto s = std::make_shared<Impl>(*m);
-    s->counted = std::move(mask);
-    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+std::shared_ptr<RasterSource> FileSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
+    SourceState s = *m;
+    s.counted = std::move(mask);
+    return SourceAccess::make(std::move(s));
 }
 
-bool RasterSource::has_mask() const { return m->counted != nullptr; }
-
-std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    auto reader = m->pixels ? m->pixels->open_reader()
-                            : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
-                                                    : m->computed  ? make_computed_reader(m)
-                                                    : m->in_arrays ? whole_reader(make_product_reader, m)
-                                                    : m->raw       ? make_raw_reader(m)
+std::unique_ptr<stream::CubeReader> FileSource::open_reader() const {
+    auto reader = m->grid ? m->grid->pixels->open_reader()
+                          : scaled_reader(watched(m->chunks()      ? make_chunk_reader(m)
+                                                  : m->computed()  ? make_computed_reader(m)
+                                                  : m->in_arrays() ? whole_reader(make_product_reader, m)
+                                                  : m->raw()       ? make_raw_reader(m)
                                                                    : whole_reader(make_gdal_reader, m),
-                                                    m),
-                                            m);
+                                                  m),
+                                          m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
-uint64_t RasterSource::stored_bytes_per_pixel() const {
+uint64_t FileSource::stored_bytes_per_pixel() const {
     uint64_t bytes = 0;
     for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
         if (m->parts.empty() || m->parts[k] == m->parts[0])
@@ -792,104 +766,68 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
     return bytes;
 }
 
-std::string RasterSource::compression() const {
-    if (!m->chunks || m->chunks->size() == 0) return m->codec;
-    using Filter = ChunkCoding::Filter;
-    for (const Filter filter : m->chunks->array(0).coding.filters)
-        if (filter == Filter::deflate || filter == Filter::lzf || filter == Filter::zstd)
-            return filter == Filter::deflate ? "DEFLATE" : filter == Filter::lzf ? "LZF" : "ZSTD";
-    return {};
-}
-
-uint64_t RasterSource::reader_bytes() const {
+uint64_t FileSource::reader_bytes() const {
     const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
-    if (m->pixels) return m->pixels->reader_bytes() + masking;
-    if (m->computed) return m->computed->cube->reader_bytes() + masking;
-    if (m->chunks) return chunk_reader_bytes(*m->chunks) + masking;
-    if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
-    return (m->raw ? 0 : m->reader_bytes()) + masking;
+    if (m->grid) return m->grid->pixels->reader_bytes() + masking;
+    if (m->computed()) return m->computed()->cube->reader_bytes() + masking;
+    if (m->chunks()) return chunk_reader_bytes(*m->chunks()) + masking;
+    if (m->in_arrays()) return product_reader_bytes(*m->product) + masking;
+    return (m->raw() ? 0 : m->reader_bytes()) + masking;
 }
 
-uint64_t RasterSource::window_bytes(int64_t samples, int64_t lines) const {
-    if (m->pixels) return m->pixels->window_bytes(samples, lines);
-    return m->computed ? computed_window_bytes(*m, samples, lines) : 0;
+uint64_t FileSource::window_bytes(int64_t samples, int64_t lines) const {
+    if (m->grid) return m->grid->pixels->window_bytes(samples, lines);
+    return m->computed() ? computed_window_bytes(*m, samples, lines) : 0;
 }
 
-const std::string& RasterSource::path() const { return m->options.path; }
-std::string RasterSource::product() const { return m->product ? m->product->name : std::string(); }
-const std::string& RasterSource::driver() const { return m->scene.driver; }
-std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
-bool RasterSource::raw_access() const { return m->raw.has_value(); }
-bool RasterSource::decodes_chunks() const { return m->chunks != nullptr; }
-bool RasterSource::is_remote() const { return m->server_file() != nullptr; }
-void RasterSource::end_with(const CancelFlag* cancel) const {
+void FileSource::end_with(const CancelFlag* cancel) const {
     if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
 }
-void RasterSource::check_unchanged() const {
+void FileSource::check_unchanged() const {
     m->losses.check();
-    if (m->computed) {
-        m->computed->watch.check();
-        m->computed->behind->check_unchanged();
+    if (m->computed()) {
+        m->computed()->watch.check();
+        m->computed()->behind->check_unchanged();
     }
     if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
     m->asked.check_unchanged(nullptr);
 }
-const char* RasterSource::access() const {
-    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : m->computed ? "computed" : "gdal";
-}
-
-std::vector<RasterSource::ChainLink> RasterSource::chain() const {
-    if (!m->computed) return {};
-    auto links = m->computed->behind->chain();
-    const auto* const computed = m->computed->computed.get();
-    const char* const kept = computed != nullptr ? computed->kept() : nullptr;
-    links.push_back({m->computed->link.operation, computed != nullptr ? computed->halo() : 0,
-                     kept != nullptr ? kept : std::string(), computed != nullptr && computed->on_devices(),
-                     computed != nullptr ? computed->per_pixel() : Cost()});
-    return links;
-}
-
-std::string RasterSource::chain_source() const {
-    return m->computed ? m->computed->behind->chain_source() : path();
-}
-
-bool RasterSource::held_by_system() const {
+bool FileSource::held_by_system() const {
     constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
-    return m->raw && !m->remote && m->file->held_by_system(probes);
+    return m->raw() && !m->remote && m->raw()->file->held_by_system(probes);
 }
 
-uint64_t RasterSource::shared_block_bytes() const {
-    if (m->computed) return m->computed->behind->shared_block_bytes();
-    return m->raw || m->in_arrays || m->pixels || m->coding || m->band_interleaved_blocks ? 0
-                                                                                          : m->block_bytes();
+uint64_t FileSource::shared_block_bytes() const {
+    if (m->computed()) return m->computed()->behind->shared_block_bytes();
+    return m->raw() || m->in_arrays() || m->grid || m->tiff() || m->blocks.bands_apart ? 0 : m->block_bytes();
 }
 
-uint64_t RasterSource::cache_bytes() const {
+uint64_t FileSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
-    if (m->computed) return m->computed->behind->cache_bytes();
-    if (m->raw || m->in_arrays || m->pixels || m->coding) return least;
+    if (m->computed()) return m->computed()->behind->cache_bytes();
+    if (m->raw() || m->in_arrays() || m->grid || m->tiff()) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
     const Rect w = m->scene.window;
     const auto blocks_across =
-        static_cast<uint64_t>((w.right() - 1) / m->block_samples - w.x / m->block_samples + 1);
-    const auto block_pixels = static_cast<uint64_t>(m->block_samples * m->block_lines);
+        static_cast<uint64_t>((w.right() - 1) / m->blocks.samples - w.x / m->blocks.samples + 1);
+    const auto block_pixels = static_cast<uint64_t>(m->blocks.samples * m->blocks.lines);
     const uint64_t size =
-        m->band_interleaved_blocks
+        m->blocks.bands_apart
             ? stored_bytes_per_pixel()
             : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
     const uint64_t wanted = 2 * blocks_across * block_pixels * size;
     return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
 }
 
-uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
-    if (m->computed) {
-        const auto& computed = m->computed->computed;
+uint64_t FileSource::take_memory(uint64_t most, int lanes) const {
+    if (m->computed()) {
+        const auto& computed = m->computed()->computed;
         const uint64_t own = computed ? computed->take_memory(most, folder_of_scratch()) : 0;
-        return own + m->computed->behind->take_memory(most - own, lanes);
+        return own + m->computed()->behind->take_memory(most - own, lanes);
     }
     BlockStore* const store = m->store();
-    const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
+    const uint64_t list = m->chunks() ? m->chunks()->list_bytes() : 0;
     if (list >= most) return list;
     most -= list;
     RemoteFile* const remote = m->server_file();
@@ -901,111 +839,15 @@ uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
     }
     if (store == nullptr) return fetched;
     const Rect w = m->file_window();
-    const uint64_t kept = store->share_memory(most, m->chunks ? chunk_row(*m) : block_row(*m), w.y,
+    const uint64_t kept = store->share_memory(most, m->chunks() ? chunk_row(*m) : block_row(*m), w.y,
                                               w.bottom(), lanes),
                    ahead = remote != nullptr ? store->share_ahead(most - std::min(kept, most), samples) : 0;
     return list + fetched + kept + ahead;
 }
 
-const std::vector<int>& RasterSource::bands() const { return m->bands; }
-std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+bool FileSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
 
-std::vector<int> RasterSource::marked_bands() const {
-    std::set<int> marked(m->bad.begin(), m->bad.end());
-    for (const BandMetadata& b : m->scene.bands)
-        if (b.bad()) marked.insert(b.file_band);
-    return {marked.begin(), marked.end()};
-}
-int RasterSource::file_bands() const { return m->scene.file_bands; }
-
-bool RasterSource::tells_band_numbers() const {
-    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
-                       [](const BandMetadata& b) { return b.source_band > 0; });
-}
-
-std::vector<int> RasterSource::band_numbers() const {
-    if (!tells_band_numbers()) return m->bands;
-    std::vector<int> numbers;
-    for (const BandMetadata& b : m->scene.bands)
-        numbers.push_back(b.source_band);
-    return numbers;
-}
-
-std::vector<std::string> RasterSource::band_names() const {
-    std::vector<std::string> names;
-    for (const BandMetadata& b : m->scene.bands)
-        names.push_back(b.description.empty() ? "Band " + std::to_string(b.file_band) : b.description);
-    return names;
-}
-
-std::vector<double> RasterSource::wavelengths_nm() const {
-    std::vector<double> out;
-    bool any = false;
-    for (const BandMetadata& b : m->scene.bands) {
-        out.push_back(b.wavelength_nm);
-        any |= !std::isnan(b.wavelength_nm);
-    }
-    return any ? out : std::vector<double>();
-}
-
-std::vector<double> RasterSource::fwhm_nm() const {
-    std::vector<double> out;
-    bool any = false;
-    for (const BandMetadata& b : m->scene.bands) {
-        out.push_back(b.fwhm_nm);
-        any |= !std::isnan(b.fwhm_nm);
-    }
-    return any ? out : std::vector<double>();
-}
-
-std::vector<std::string> RasterSource::notes() const {
-    std::vector<std::string> out = m->notes;
-    for (const char* key :
-         {"wavelength", "wavelengths", "fwhm", "bbl", "data gain values", "data offset values",
-          "data reflectance gain values", "data reflectance offset values"}) {
-        if (!is_wrong_band_list(m->scene, key)) continue;
-        out.push_back(m->name() + ": the list '" + key + "' has " +
-                      counted(band_list_size(m->scene, key), "value") + " for " +
-                      counted(m->scene.file_bands, "band") + ", and is left out");
-    }
-    return out;
-}
-
-std::optional<double> RasterSource::nodata() const {
-    const auto& nodata = m->scene.bands.front().nodata;
-    return nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
-}
-
-bool RasterSource::has_srs() const { return m->scene.srs != nullptr; }
-
-std::string RasterSource::srs_wkt() const {
-    if (!m->scene.srs) return {};
-    char* wkt = nullptr;
-    const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
-    m->scene.srs->exportToWkt(&wkt, options);
-    std::string out = wkt ? wkt : "";
-    CPLFree(wkt);
-    return out;
-}
-
-std::string RasterSource::srs_name() const {
-    const char* const name = m->scene.srs ? m->scene.srs->GetName() : nullptr;
-    return name != nullptr ? utf8_text(name) : "";
-}
-
-int RasterSource::epsg() const {
-    if (!m->scene.srs) return 0;
-    const std::string code = code_of_srs(*m->scene.srs);
-    constexpr const char* authority = "EPSG:";
-    return starts_with(code, authority) ? std::atoi(code.c_str() + std::strlen(authority)) : 0;
-}
-
-bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
-
-bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
-const SceneMetadata& RasterSource::metadata() const { return m->scene; }
-
-std::vector<std::string> RasterSource::band_items(const char* name) const {
+std::vector<std::string> FileSource::band_items(const char* name) const {
     std::vector<std::string> items;
     for (const BandMetadata& b : m->scene.bands)
         items.push_back(value_of(b.domains, "", name));

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/system.h"
+#include "raster/gdal_type.h"
 #include "raster/scene/source_impl.h"
 
 #include <fcntl.h>
@@ -23,8 +24,8 @@ constexpr size_t direct_batch_bytes = 512 * 1024;
 class RawReader final : public stream::CubeReader {
   public:
     explicit RawReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_raw(*m_source->raw), m_scatter(m_source->file->get()),
-          m_order(m_source->bands.size()) {
+        : m_source(std::move(source)), m_raw(m_source->raw()->layout),
+          m_scatter(m_source->raw()->file->get()), m_order(m_source->bands.size()) {
         std::iota(m_order.begin(), m_order.end(), size_t{0});
         std::stable_sort(m_order.begin(), m_order.end(),
                          [&](size_t a, size_t b) { return m_source->bands[a] < m_source->bands[b]; });
@@ -37,7 +38,7 @@ class RawReader final : public stream::CubeReader {
         if (m_source->remote)
             m_far.emplace(*m_source->remote, false);
         else
-            m_in_memory = m_source->file->held_by_system(64);
+            m_in_memory = m_source->raw()->file->held_by_system(64);
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
@@ -75,7 +76,7 @@ class RawReader final : public stream::CubeReader {
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
             const int64_t end = m_raw.at(last_band, y + window.h - 1, x + window.w - 1) + m_raw.sample_bytes;
-            system::read_ahead(m_source->file->get(), begin, end);
+            system::read_ahead(m_source->raw()->file->get(), begin, end);
         };
         // Only a band-sequential file is far apart; elsewhere the window is one stretch.
         if (m_raw.band_step > m_raw.line_step) {
@@ -142,7 +143,7 @@ class RawReader final : public stream::CubeReader {
         const auto finish = [&] {
             m_scatter.flush();
             for (const Pending& p : m_pending)
-                blank(p.row, static_cast<size_t>(r.w), m_source->nodata[p.band], GDT_Float32);
+                blank(p.row, static_cast<size_t>(r.w), m_source->nodata[p.band], SampleType::float32);
             m_pending.clear();
             batched = 0;
         };
@@ -192,7 +193,7 @@ class RawReader final : public stream::CubeReader {
         // Turning all bands between the lowest and the highest pays unless few of them are wanted.
         const size_t between = static_cast<size_t>(m_highest - m_lowest) + 1;
         const bool turn = dense && m_order.size() * 4 >= between &&
-                          (m_same_nodata || exact_in_float(m_raw.type)) && !in_parts();
+                          (m_same_nodata || exact_in_float(sample_type(m_raw.type))) && !in_parts();
         const bool as_is = m_raw.type == GDT_Float32 && !m_raw.swapped && step % sizeof(float) == 0;
         for (int64_t line = 0; line < r.h; ++line)
             for (size_t x = 0; x < across; x += chunk) {
@@ -214,14 +215,15 @@ class RawReader final : public stream::CubeReader {
                     m_floats.resize(n * between);
                     // Wide types compare before they lose digits; all bands have the same value then.
                     const NodataMatch match =
-                        exact_in_float(m_raw.type) ? NodataMatch{} : m_source->nodata.front();
+                        exact_in_float(sample_type(m_raw.type)) ? NodataMatch{} : m_source->nodata.front();
                     if (step == between * static_cast<size_t>(m_raw.sample_bytes)) {
-                        to_floats(m_scratch.data(), m_raw.sample_bytes, m_raw.type, m_raw.swapped, match,
-                                  m_floats.data(), n * between);
+                        to_floats(m_scratch.data(), m_raw.sample_bytes, sample_type(m_raw.type),
+                                  m_raw.swapped, match, m_floats.data(), n * between);
                     } else {
                         for (size_t i = 0; i < n; ++i)
-                            to_floats(m_scratch.data() + i * step, m_raw.sample_bytes, m_raw.type,
-                                      m_raw.swapped, match, m_floats.data() + i * between, between);
+                            to_floats(m_scratch.data() + i * step, m_raw.sample_bytes,
+                                      sample_type(m_raw.type), m_raw.swapped, match,
+                                      m_floats.data() + i * between, between);
                     }
                     floats = m_floats.data();
                     float_step = between;
@@ -240,10 +242,10 @@ class RawReader final : public stream::CubeReader {
             for (; b < m_order.size() && m_source->bands[m_order[b]] == first + static_cast<int>(b - a); ++b)
                 m_rows.push_back(dst.row(static_cast<int>(m_order[b]), line) + x);
             pixels_to_rows(floats + (first - 1 - m_lowest), step, m_rows.size(), pixels, m_rows.data());
-            if (exact_in_float(m_raw.type)) {
+            if (exact_in_float(sample_type(m_raw.type))) {
                 for (; a < b; ++a)
                     blank(dst.row(static_cast<int>(m_order[a]), line) + x, pixels,
-                          m_source->nodata[m_order[a]], m_raw.type);
+                          m_source->nodata[m_order[a]], sample_type(m_raw.type));
             }
             a = b;
         }
@@ -271,13 +273,13 @@ std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const Source
 
 void check_raw_span(const SourceState& source) {
     struct stat info {};
-    if (::fstat(source.file->get(), &info) != 0)
+    if (::fstat(source.raw()->file->get(), &info) != 0)
         throw Error("cannot read " + source.name() + ": " + std::strerror(errno));
     const Rect w = source.window();
     int64_t end = 0;
     for (const int band : source.bands)
-        end =
-            std::max(end, source.raw->at(band - 1, w.bottom() - 1, w.right() - 1) + source.raw->sample_bytes);
+        end = std::max(end, source.raw()->layout.at(band - 1, w.bottom() - 1, w.right() - 1) +
+                                source.raw()->layout.sample_bytes);
     if (end > info.st_size)
         throw Error(source.name() + " is truncated: its header promises data up to byte " +
                         std::to_string(end) + ", the file has " + std::to_string(info.st_size),
@@ -286,9 +288,9 @@ void check_raw_span(const SourceState& source) {
 
 void check_raw_end(const SourceState& source) {
     struct stat info {};
-    if (::fstat(source.file->get(), &info) != 0)
+    if (::fstat(source.raw()->file->get(), &info) != 0)
         throw Error("cannot read " + source.name() + ": " + std::strerror(errno));
-    const RawLayout& raw = *source.raw;
+    const RawLayout& raw = source.raw()->layout;
     const int64_t end = raw.at(source.scene.file_bands - 1, source.file_lines - 1, source.file_samples - 1) +
                         raw.sample_bytes;
     if (info.st_size - end >= source.file_samples * raw.sample_bytes)

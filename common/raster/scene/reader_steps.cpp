@@ -97,7 +97,7 @@ Rect piece_of(const stream::CubeShape& shape, int n) {
 std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     const auto shape = bits.shape();
     const auto reader = bits.open_reader();
-    const int parts = bit_parts(GDT_Float64);
+    const int parts = bit_parts(SampleType::float64);
     std::vector<std::vector<double>> values(static_cast<size_t>(shape.bands / parts));
     std::vector<float> piece;
     for (int n = 0; n < most_pieces; ++n) {
@@ -113,7 +113,7 @@ std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
                 for (int64_t x = 0; x < r.w && values[b].size() < most_values; ++x) {
                     const float* const first = view.row(static_cast<int>(b) * parts, y) + x;
                     double v = 0;
-                    if (!std::isnan(*first)) from_bit_parts(first, view.band_stride, GDT_Float64, &v);
+                    if (!std::isnan(*first)) from_bit_parts(first, view.band_stride, SampleType::float64, &v);
                     if (v != 0 && std::fabs(v) <= static_cast<double>(std::numeric_limits<float>::max()))
                         values[b].push_back(v);
                 }
@@ -138,11 +138,11 @@ double deviation_from(const std::vector<double>& values, double level) {
 
 /// Level, spread and step of a band whose values single precision does not tell apart well enough. Few values
 /// that lie elsewhere decide nothing.
-std::optional<RasterSource::CoarseBand> judge(std::vector<double> values) {
+std::optional<CoarseBand> judge(std::vector<double> values) {
     constexpr double share = 1.0 / 256; // of the spread, that rounding may be
     constexpr double quartile = 0.6745; // of a normal distribution, in standard deviations
     if (values.size() < 2) return std::nullopt;
-    RasterSource::CoarseBand band;
+    CoarseBand band;
     band.level = quantile(values, 0.5);
     band.spread = (quantile(values, 0.75) - quantile(values, 0.25)) / (2 * quartile);
     if (band.spread == 0) band.spread = deviation_from(values, band.level);
@@ -160,11 +160,6 @@ std::optional<RasterSource::CoarseBand> judge(std::vector<double> values) {
 
 } // namespace
 
-bool BandValues::one_factor() const {
-    return std::all_of(scale.begin(), scale.end(), [&](double v) { return v == scale.front(); }) &&
-           std::all_of(offset.begin(), offset.end(), [](double v) { return v == 0; });
-}
-
 std::unique_ptr<stream::CubeReader> reader_of_meanings(std::unique_ptr<stream::CubeReader> reader,
                                                        BandValues values) {
     if (values.scale.empty()) return reader;
@@ -178,9 +173,8 @@ std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::
     return std::make_unique<WatchedReader>(std::move(reader), std::move(doubles), std::move(infinity));
 }
 
-std::vector<RasterSource::CoarseBand> coarse_among(const stream::CubeSource& bits,
-                                                   const std::vector<int>& numbers) {
-    std::vector<RasterSource::CoarseBand> coarse;
+std::vector<CoarseBand> coarse_among(const stream::CubeSource& bits, const std::vector<int>& numbers) {
+    std::vector<CoarseBand> coarse;
     auto values = some_values(bits);
     for (size_t k = 0; k < values.size(); ++k)
         if (auto band = judge(std::move(values[k]))) {

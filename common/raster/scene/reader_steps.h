@@ -25,7 +25,6 @@ std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::
 
 /// RasterSource::coarse_bands() of a source whose bands are the bits of doubles (sample_convert.h), three for
 /// each of `numbers`.
-std::vector<RasterSource::CoarseBand> coarse_among(const stream::CubeSource& bits,
-                                                   const std::vector<int>& numbers);
+std::vector<CoarseBand> coarse_among(const stream::CubeSource& bits, const std::vector<int>& numbers);
 
 } // namespace hsi::raster

@@ -2,6 +2,7 @@
 // What the numbers of a scene mean, and readers that deliver that.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/gdal_type.h"
 #include "raster/scene/reader_steps.h"
 #include "raster/scene/source_impl.h"
 
@@ -15,9 +16,6 @@
 
 namespace hsi::raster {
 
-namespace {
-
-/// What numbers of the kept bands mean.
 BandValues values_of(const SourceState& s) {
     BandScales scales = scales_of(s.scene, s.own_scales);
     BandValues values;
@@ -33,25 +31,11 @@ BandValues values_of(const SourceState& s) {
     return values;
 }
 
-} // namespace
-
-BandValues RasterSource::band_values() const {
-    const SourceState& s = SourceAccess::state(*this);
-    BandValues values = values_of(s);
-    if (s.scaled) {
-        values.scale.clear();
-        values.offset.clear();
-    }
-    return values;
-}
-
-std::shared_ptr<RasterSource> RasterSource::scaled() const {
-    SourceState s = SourceAccess::state(*this);
+std::shared_ptr<RasterSource> FileSource::scaled() const {
+    SourceState s = *m;
     s.scaled = true;
     return SourceAccess::make(std::move(s));
 }
-
-bool RasterSource::is_scaled() const { return SourceAccess::state(*this).scaled; }
 
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source) {
@@ -59,14 +43,15 @@ std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeRe
     return reader_of_meanings(std::move(reader), values_of(*source));
 }
 
-std::vector<RasterSource::CoarseBand> RasterSource::coarse_bands() const {
-    const SourceState& s = SourceAccess::state(*this);
-    if (exact_in_float() || s.pixels || !s.parts.empty()) return {};
+std::vector<CoarseBand> FileSource::coarse_bands() const {
+    const SourceState& s = *m;
+    if (m_facts.exact_in_float || s.grid || !s.parts.empty()) return {};
     std::vector<int> exact;
     for (size_t k = 0; k < s.bands.size(); ++k)
-        if (raster::exact_in_float(s.scene.bands[k].type)) exact.push_back(static_cast<int>(k));
+        if (hsi::exact_in_float(sample_type(s.scene.bands[k].type))) exact.push_back(static_cast<int>(k));
     const auto wide = without_bands(exact);
-    return coarse_among(*SourceAccess::divided(*wide, all_bits(GDT_Float64), GDT_Float64), wide->bands());
+    return coarse_among(*SourceAccess::divided(*wide, all_bits(SampleType::float64), GDT_Float64),
+                        wide->bands());
 }
 
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
@@ -80,12 +65,12 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
     return reader_that_watches(std::move(reader), std::move(doubles), source->infinity);
 }
 
-bool RasterSource::met_infinity() const { return SourceAccess::state(*this).infinity->load(); }
+bool FileSource::met_infinity() const { return m->infinity->load(); }
 
-RasterSource::Beyond RasterSource::count_beyond_float() const {
+RasterSource::Beyond FileSource::count_beyond_float() const {
     constexpr int64_t strip = 64;
     constexpr double top = std::numeric_limits<float>::max();
-    const SourceState& s = SourceAccess::state(*this);
+    const SourceState& s = *m;
     if (!s.pool) return {}; // such values are no file's
     const DatasetHandle dataset = s.pool->take();
     const Rect window = s.window();
@@ -108,7 +93,7 @@ RasterSource::Beyond RasterSource::count_beyond_float() const {
             read(band, values.data(), GDT_Float64);
             if (s.mask != MaskKind::none) read(s.mask_of(*dataset, s.bands[k]), mask.data(), GDT_Byte);
             const auto& value = s.scene.bands[k].nodata;
-            const auto nodata = value ? nodata_range(*value, GDT_Float64) : std::nullopt;
+            const auto nodata = value ? nodata_range(*value, SampleType::float64) : std::nullopt;
             for (size_t i = 0; i < static_cast<size_t>(window.w * h); ++i) {
                 const double v = values[i];
                 if (!std::isfinite(v) || std::fabs(v) <= top || mask[i] == 0 || (nodata && nodata->holds(v)))

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "raster/gdal_type.h"
 #include "raster/hdf5/hdf5_references.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
@@ -76,9 +77,9 @@ class LayoutTrial {
     bool agrees(int band, int64_t line, int64_t sample) const {
         Sample told{}, read{};
         if (!raw(band, line, sample, told)) return false;
-        const CPLErr result =
-            m_dataset.GetRasterBand(band)->RasterIO(GF_Read, static_cast<int>(sample), static_cast<int>(line),
-                                                    1, 1, read.data(), 1, 1, m_s.raw->type, 0, 0, nullptr);
+        const CPLErr result = m_dataset.GetRasterBand(band)->RasterIO(
+            GF_Read, static_cast<int>(sample), static_cast<int>(line), 1, 1, read.data(), 1, 1,
+            m_s.raw()->layout.type, 0, 0, nullptr);
         return result == CE_None && told == read;
     }
 
@@ -91,11 +92,12 @@ class LayoutTrial {
 
   private:
     bool raw(int band, int64_t line, int64_t sample, Sample& value) const {
-        const RawLayout& at = *m_s.raw;
+        const RawLayout& at = m_s.raw()->layout;
         const auto size = static_cast<size_t>(at.sample_bytes);
-        if (::pread(m_s.file->get(), value.data(), size, at.at(band - 1, line, sample)) != at.sample_bytes)
+        if (::pread(m_s.raw()->file->get(), value.data(), size, at.at(band - 1, line, sample)) !=
+            at.sample_bytes)
             return false;
-        if (at.swapped) swap_bytes(value.data(), at.type, 1);
+        if (at.swapped) swap_bytes(value.data(), sample_type(at.type), 1);
         return true;
     }
 
@@ -281,7 +283,7 @@ void check_types(SourceState& s, GDALDataset* dataset) {
             throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " is complex (" +
                             GDALGetDataTypeName(b.type) + "); real values are needed",
                         "gdal_translate -ot Float32 keeps the real part.");
-        if (!convertible(b.type))
+        if (!convertible(sample_type(b.type)))
             throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " has the type " +
                         GDALGetDataTypeName(b.type) + ", which is not supported");
         s.type = s.type == GDT_Unknown ? b.type : GDALDataTypeUnion(s.type, b.type);
@@ -293,8 +295,9 @@ bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
     const bool known = keeps_order(s.scene.driver);
     if (known) check_raw_span(s); // GDAL reads 0 past the end
     if (s.remote) return known;   // each look would be a request
-    const int64_t block = std::max<int64_t>(s.block_samples, 1) * s.block_lines * s.raw->sample_bytes;
-    if ((s.band_interleaved_blocks ? block : block * s.scene.file_bands) > most) return known;
+    const int64_t block =
+        std::max<int64_t>(s.blocks.samples, 1) * s.blocks.lines * s.raw()->layout.sample_bytes;
+    if ((s.blocks.bands_apart ? block : block * s.scene.file_bands) > most) return known;
     // An order is proved by samples that differ from those in their mirror images: by some of the whole file,
     // much of which may be empty.
     const Rect area = known ? s.window() : Rect{0, 0, s.file_samples, s.file_lines};

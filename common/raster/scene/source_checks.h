@@ -26,7 +26,7 @@ void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset);
 /// `dataset` is null where the scene is not read by GDAL's bands. \throws Error naming the band.
 void check_types(SourceState& s, GDALDataset* dataset);
 
-/// Whether s.raw tells where RasterIO takes its samples from: some of the first and last lines, bands and
+/// Whether s.raw() tells where RasterIO takes its samples from: some of the first and last lines, bands and
 /// samples are read both ways and compared bit by bit. The FITS driver turns its lines around and tells the
 /// file's order. Samples that are all equal prove no order: then a driver must be known to read in the file's
 /// order. \throws Error when the file of such a driver ends before its last sample.

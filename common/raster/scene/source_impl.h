@@ -4,6 +4,7 @@
 
 #include "raster/codec/block_codec.h"
 #include "raster/gdal/dataset_handle.h"
+#include "raster/gdal_type.h"
 #include "raster/io/raw_file.h"
 #include "raster/io/remote_file.h"
 #include "raster/io/whole_file.h"
@@ -17,6 +18,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace hsi::raster {
@@ -56,13 +60,43 @@ struct Product;
 class ChunkArrays;
 class BlockStore;
 
+/// How the pixels of a source are read: what it is that all of its readers share.
+struct ThroughGdal {}; ///< by make_gdal_reader(), and RasterIO
+struct RawFile {       ///< by make_raw_reader()
+    RawLayout layout;
+    std::shared_ptr<const FileHandle> file;
+};
+struct TiffBlocks { ///< of a GeoTIFF: by make_gdal_reader(), past GDAL
+    BlockCoding coding;
+    std::shared_ptr<BlockStore> store;
+};
+struct ProductArrays {}; ///< the cube of the product: by make_product_reader()
+using Backing = std::variant<ThroughGdal, RawFile, TiffBlocks, ProductArrays, std::shared_ptr<ChunkArrays>,
+                             std::shared_ptr<const ComputedScene>>;
+
+/// What orthorectified() makes of a scene.
+struct OnGrid {
+    std::shared_ptr<const stream::CubeSource> pixels; ///< all come from there, past the file
+    std::shared_ptr<const RasterSource> swath;
+    std::string table; ///< the lookup table's path
+};
+
+/// Blocks of the file.
+struct FileBlocks {
+    int64_t samples = 0, lines = 1;
+    bool bands_apart = true; ///< false: decoding a block yields all bands of the file
+    bool half = false; ///< they hold half-precision floats, which only RasterIO turns into the scene's type
+    bool compressed = true; ///< they are decoded: GDAL holds them as stored, too
+    std::string codec;      ///< GDAL's word for the compression; empty: none, or nobody tells
+};
+
 struct SourceState {
     OpenOptions options;                    ///< path: what is opened, which is not always what the user named
     std::shared_ptr<const Product> product; ///< null: none that is known
-    bool in_arrays = false;                 ///< the product's cube is read by make_product_reader()
-    std::shared_ptr<ChunkArrays> chunks;    ///< not null: by make_chunk_reader()
-    SceneMetadata scene;                    ///< its bands are the kept ones
-    std::vector<int> bands;                 ///< file bands behind them
+    Backing backing;
+    std::optional<OnGrid> grid; ///< the backing is that of its swath then, but for what is read in place
+    SceneMetadata scene;        ///< its bands are the kept ones
+    std::vector<int> bands;     ///< file bands behind them
     std::vector<int> bad;
     std::vector<std::string> notes;        ///< what the user should know
     GDALDataType type = GDT_Unknown;       ///< that holds the values of all kept bands
@@ -74,36 +108,28 @@ struct SourceState {
     MaskKind mask = MaskKind::none;
     std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
-    int64_t block_samples = 0, block_lines = 1;    ///< of the file
-    bool band_interleaved_blocks = true;           ///< false: decoding a block yields all bands of the file
-    std::shared_ptr<const ComputedScene> computed; ///< not null: by make_computed_reader()
-    std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
-    std::shared_ptr<const RasterSource> swath;        ///< not null: this is what orthorectified() makes of it
-    std::string table;                                ///< with which lookup table
-    std::optional<BlockCoding> coding;                ///< of a GeoTIFF whose blocks are decoded past GDAL,
-    std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers
+    FileBlocks blocks;
+    // Null where the backing is another one.
+    const RawFile* raw() const { return std::get_if<RawFile>(&backing); }
+    const TiffBlocks* tiff() const { return std::get_if<TiffBlocks>(&backing); }
+    ChunkArrays* chunks() const;
+    const ComputedScene* computed() const;
+    /// The product's cube is read by the arrays that it is in.
+    bool in_arrays() const { return std::holds_alternative<ProductArrays>(backing) || chunks() != nullptr; }
     /// Of decoded blocks, or of chunks; null: there is none.
     BlockStore* store() const;
     /// That readers of the source fetch; null: it is local, or GDAL's.
     RemoteFile* server_file() const;
     std::shared_ptr<GrowingFile> growing; ///< not null: the file is still being written
-    std::optional<RawLayout> raw;
-    std::shared_ptr<const FileHandle> file; ///< with raw
-    std::shared_ptr<RemoteFile> remote;     ///< not null: raw, or what is decoded past GDAL, is a server's
-    Losses losses;                          ///< since it was opened
-    ServedFile asked;                       ///< by the user
+    std::shared_ptr<RemoteFile> remote;   ///< not null: raw, or what is decoded past GDAL, is a server's
+    Losses losses;                        ///< since it was opened
+    ServedFile asked;                     ///< by the user
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
     bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
     /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
-
-    bool half = false; ///< blocks hold half-precision floats, which only RasterIO turns into the scene's type
-
-    std::string codec; ///< GDAL's word for the compression of the blocks; empty: none, or nobody tells
-
-    bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
 
     /// The mask of file band `band`, with MaskKind::dataset or band.
     GDALRasterBand& mask_of(GDALDataset& dataset, int band) const {
@@ -142,9 +168,9 @@ struct SourceState {
     /// rest.
     void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
                  size_t count) const {
-        to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, stored, swapped, nodata[k], type,
-                dst, count);
-        if (invalid) blank_invalid(*invalid, src, stride, stored, swapped, dst, count);
+        to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, sample_type(stored), swapped,
+                nodata[k], sample_type(type), dst, count);
+        if (invalid) blank_invalid(*invalid, src, stride, sample_type(stored), swapped, dst, count);
     }
     /// With GDAL: what a reader and its handle hold.
     uint64_t reader_bytes() const;
@@ -175,6 +201,52 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
 /// `reader`.
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source);
+
+/// What numbers of the kept bands mean.
+BandValues values_of(const SourceState& source);
+SceneFacts facts_of(const SourceState& source);
+
+/// A scene that GDAL opens, or that is read past it.
+class FileSource final : public RasterSource {
+  public:
+    explicit FileSource(std::shared_ptr<const SourceState> state);
+    const SourceState& state() const { return *m; }
+    const SceneFacts& facts() const override { return m_facts; }
+
+    stream::CubeShape shape() const override; ///< of the window and the kept bands
+    stream::BlockLayout layout() const override;
+    std::unique_ptr<stream::CubeReader> open_reader() const override;
+    uint64_t stored_bytes_per_pixel() const override;
+    int computes_on() const override;
+    uint64_t device_bytes(int64_t samples, int64_t lines) const override;
+    /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
+    uint64_t reader_bytes() const override;
+    uint64_t window_bytes(int64_t samples, int64_t lines) const override;
+
+    Growth* growth() const override;
+    std::shared_ptr<RasterSource> grown_to(int64_t lines) const override;
+    const Chain* chain() const override;
+    void end_with(const CancelFlag* cancel) const override;
+    void check_unchanged() const override;
+    bool held_by_system() const override;
+    uint64_t shared_block_bytes() const override;
+    uint64_t cache_bytes() const override;
+    uint64_t take_memory(uint64_t most, int lanes) const override;
+    bool met_infinity() const override;
+    Beyond count_beyond_float() const override;
+    bool located() const override;
+    std::vector<std::string> band_items(const char* name) const override;
+    std::vector<CoarseBand> coarse_bands() const override;
+    std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const override;
+    std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const override;
+    std::shared_ptr<RasterSource> scaled() const override;
+    std::shared_ptr<RasterSource> in_sums() const override;
+    std::shared_ptr<RasterSource> in_samples() const override;
+
+  private:
+    const std::shared_ptr<const SourceState> m;
+    const SceneFacts m_facts;
+};
 
 /// For the rest of this room.
 struct SourceAccess {

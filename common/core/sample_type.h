@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The types of samples in files and in memory, and conversions between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace hsi {
+
+/// The numbers are GDAL's (GDALDataType) and those of hsi.h.
+enum class SampleType : int32_t {
+    unknown = 0,
+    uint8 = 1,
+    uint16 = 2,
+    int16 = 3,
+    uint32 = 4,
+    int32 = 5,
+    float32 = 6,
+    float64 = 7,
+    uint64 = 12,
+    int64 = 13,
+    int8 = 14,
+    float16 = 15, ///< no type of ours: drivers make float32 of it
+};
+
+/// Calls f with a value of the C++ type; returns false, without a call, for other types than the ten from
+/// uint8 to int8.
+template <class F>
+bool with_type(SampleType type, F&& f) {
+    switch (type) {
+    case SampleType::uint8:
+        f(uint8_t{});
+        return true;
+    case SampleType::uint16:
+        f(uint16_t{});
+        return true;
+    case SampleType::int16:
+        f(int16_t{});
+        return true;
+    case SampleType::uint32:
+        f(uint32_t{});
+        return true;
+    case SampleType::int32:
+        f(int32_t{});
+        return true;
+    case SampleType::uint64:
+        f(uint64_t{});
+        return true;
+    case SampleType::int64:
+        f(int64_t{});
+        return true;
+    case SampleType::float32:
+        f(float{});
+        return true;
+    case SampleType::float64:
+        f(double{});
+        return true;
+    case SampleType::int8:
+        f(int8_t{});
+        return true;
+    default:
+        return false;
+    }
+}
+
+/// True for the ten types that with_type() knows.
+inline bool convertible(SampleType type) {
+    return with_type(type, [](auto) {});
+}
+
+/// Bytes of one sample; 0 for types that are not convertible().
+inline size_t sample_bytes(SampleType type) {
+    size_t bytes = 0;
+    with_type(type, [&](auto sample) { bytes = sizeof sample; });
+    return bytes;
+}
+
+/// True for types whose every value is a float, so that comparing after conversion is the same as before.
+inline bool exact_in_float(SampleType type) {
+    return type == SampleType::float32 || (convertible(type) && sample_bytes(type) <= 2);
+}
+
+/// GDAL's name, "Byte" or "Float32"; null for types that are not convertible().
+const char* name_of(SampleType type);
+/// The type of that name; unknown where no convertible() type has it.
+SampleType sample_type_of(const std::string& name);
+
+/// Stores `count` packed samples of one convertible() type as another one, as GDALCopyWords() does: integers
+/// are clamped to the type; real numbers are rounded half away from zero first. A double beyond the range of
+/// float becomes infinite, and NaN an integer that nobody should rely on. Both ends are aligned.
+void convert_samples(const void* from, SampleType from_type, void* to, SampleType to_type, size_t count);
+
+} // namespace hsi

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/sample_type.h"
+
+#include <gdal.h>
+
+namespace hsi::raster {
+
+// The numbers are the same.
+inline SampleType sample_type(GDALDataType type) { return static_cast<SampleType>(type); }
+inline GDALDataType gdal_type(SampleType type) { return static_cast<GDALDataType>(type); }
+
+} // namespace hsi::raster
