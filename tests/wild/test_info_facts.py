@@ -264,3 +264,13 @@ def test_units_of_arrays(tmp_path, attributes, numbers, first, told):
     found = json.loads(succeed(result).out)["wavelengths_nm"]
     assert found[0] == pytest.approx(first) if first else not found or found[0] is None
     assert (told in result.err) if told else "Warning" not in result.err, result.err
+
+
+def test_infinite_values_of_a_library_are_told(tmp_path):
+    """The tools refuse such spectra."""
+    for values, code in ((("0.1", "inf"), 0), (("inf", "-inf"), 1)):
+        path = tmp_path / f"{code}.csv"
+        path.write_text("wavelength_nm,a,b\n400," + ",".join(values) + "\n500,0.2,0.3\n")
+        result = run("gdal_hsi_info", path)
+        assert result.code == code and "values that are infinite" in result.err, result
+        assert code == 1 or "the spectrum 'b' holds" in result.err
