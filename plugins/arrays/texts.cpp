@@ -7,7 +7,6 @@
 #include "core/text.h"
 #include "raster/drivers.h"
 #include "raster/files/atomic_file.h"
-#include "raster/gdal_errors.h"
 #include "raster/library_output.h"
 #include "raster/packed_text.h"
 #include "raster/regular_file.h"

@@ -80,8 +80,8 @@ void reserve_netcdf_header(GDALDataset& stage) {
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like) {
     const GdalErrors quiet; // the file is complete: a lost position gets its own warning
     const char* const drivers[] = {"netCDF", nullptr};
-    const DatasetHandle file(GDALDataset::FromHandle(GDALOpenEx(
-        path.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_UPDATE, drivers, nullptr, nullptr)));
+    const DatasetHandle file(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_UPDATE, drivers, nullptr, nullptr)));
     const auto root = file ? file->GetRootGroup() : nullptr;
     if (root == nullptr) return;
     name_destination(*root, path, destination);

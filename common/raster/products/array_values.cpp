@@ -158,7 +158,7 @@ class Values {
 
     /// An attribute's value; NaN beside integers is what programs write for none.
     void add_told(const NodataValue& value, const char* attribute) {
-        if (!match_in_type(value, m_part.type).active && !std::isnan(value.as_double()))
+        if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
             note(std::string(attribute) + " " + number_text(value.as_double()) +
                  " is ignored: " + GDALGetDataTypeName(m_part.type) + " cannot hold it");
         add(value);

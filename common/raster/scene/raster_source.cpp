@@ -184,7 +184,7 @@ void note_short_nodata(SourceState& s) {
         const double value = b.nodata->as_double(),
                      limit = std::copysign(double{std::numeric_limits<float>::max()}, value);
         constexpr double near = 1e-4; // four digits
-        const auto range = nodata_range(*b.nodata, b.type);
+        const auto range = nodata_range(*b.nodata, sample_type(b.type));
         if (!(std::fabs(value - limit) < near * std::fabs(limit)) || !range || range->holds(limit)) continue;
         s.notes.push_back((s.options.nodata ? std::string("-srcnodata ") : "the nodata value ") +
                           number_text(value) + (s.options.nodata ? "" : " of " + s.name()) +
