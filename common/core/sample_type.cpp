@@ -18,7 +18,10 @@ constexpr std::pair<SampleType, const char*> names[] = {
 /// The nearest integer of the type, half away from zero.
 template <class To, class Real>
 To rounded(Real v) {
-    const Real shifted = std::is_signed_v<To> && v < 0 ? v - Real{0.5} : v + Real{0.5};
+    // GDAL's vector code takes 0.49999997 for 0 in Int16 alone: adding a half rounds it to 1.
+    constexpr bool to_int16 = std::is_same_v<To, int16_t> && std::is_same_v<Real, float>;
+    const bool down = std::is_signed_v<To> && v < (to_int16 ? Real{0.5} : Real{0});
+    const Real shifted = down ? v - Real{0.5} : v + Real{0.5};
     using Limits = std::numeric_limits<To>;
     if constexpr (Limits::digits < std::numeric_limits<Real>::digits) {
         // Both ends are numbers of Real: without a branch, so that several values are converted together.

@@ -111,7 +111,7 @@ TEST_P(RawSource, ReadsWhatGdalReads) {
     const RawCase c = GetParam();
     const std::string path = make_envi(folder, c);
     const auto whole = open_source(path);
-    ASSERT_EQ(whole->facts().access, Access::raw);
+    ASSERT_EQ(whole->facts().access, raster::Access::raw);
     EXPECT_EQ(whole->stored_bytes_per_pixel(),
               static_cast<uint64_t>(bands * GDALGetDataTypeSizeBytes(c.type)));
     EXPECT_TRUE(same_values(our_values(*whole), with_nodata(gdal_values(path), c.nodata)));
@@ -231,7 +231,7 @@ TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
                 options.bands = {1, 2, 3, 9, 8};
                 options.window = Rect{3, 1, 30, 21};
                 const auto source = open_raster(options);
-                EXPECT_NE(source->facts().access, Access::raw);
+                EXPECT_NE(source->facts().access, raster::Access::raw);
                 EXPECT_EQ(source->layout().block_samples, 16);
                 EXPECT_EQ(source->layout().block_lines, 16);
                 EXPECT_GT(source->cache_bytes(), 0u);
@@ -483,7 +483,7 @@ TEST(RealSources, EveryRealSceneReadsAsGdalReadsIt) {
         options.path = path;
         options.use_bbl = false;
         const auto source = open_raster(options);
-        raw += source->facts().access == Access::raw;
+        raw += source->facts().access == raster::Access::raw;
         auto expected = gdal_values(path);
         if (const auto nodata = source->facts().bands.nodata)
             for (float& v : expected)
