@@ -184,4 +184,13 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
     return out;
 }
 
+std::vector<size_t> infinite_spectra(const SpectralLibrary& library) {
+    std::vector<size_t> found;
+    for (size_t k = 0; k < library.spectra.size(); ++k)
+        if (std::any_of(library.spectra[k].begin(), library.spectra[k].end(),
+                        [](double v) { return std::isinf(v); }))
+            found.push_back(k);
+    return found;
+}
+
 } // namespace hsi::raster

@@ -264,15 +264,6 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t scene_band
     return library;
 }
 
-std::vector<size_t> infinite_spectra(const SpectralLibrary& library) {
-    std::vector<size_t> found;
-    for (size_t k = 0; k < library.spectra.size(); ++k)
-        if (std::any_of(library.spectra[k].begin(), library.spectra[k].end(),
-                        [](double v) { return std::isinf(v); }))
-            found.push_back(k);
-    return found;
-}
-
 BandList read_band_list(const std::string& path) {
     const SpectralLibrary library = read_some(path, 0, true);
     if (library.wavelengths_nm.empty())
