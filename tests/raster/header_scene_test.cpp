@@ -35,7 +35,7 @@ std::shared_ptr<RasterSource> envi_scene(const TempFolder& folder, const std::st
 
 std::string notes_of(const RasterSource& source) {
     std::string all;
-    for (const std::string& note : source.notes())
+    for (const std::string& note : source.facts().notes)
         all += note + "\n";
     return all;
 }
@@ -107,10 +107,11 @@ TEST(HeaderScene, MapInfoInManySpellings) {
     for (const MapCase& c : cases) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("map info = ") + c.text);
-        EXPECT_EQ(source->epsg(), c.epsg) << c.text;
+        const auto& srs = source->facts().srs;
+        EXPECT_EQ(srs ? srs->epsg() : 0, c.epsg) << c.text;
         expect_note(*source, c.told, c.text);
         double gt[6] = {};
-        ASSERT_TRUE(source->geotransform(gt)) << c.text;
+        ASSERT_TRUE(source->facts().copy_geotransform(gt)) << c.text;
         const double wanted[6] = {500000, 20, 0, 4480000, 0, -20};
         for (int i = 0; i < 6; ++i)
             EXPECT_NEAR(gt[i], wanted[i], 1e-6) << c.text;
@@ -125,7 +126,7 @@ TEST(HeaderScene, ARotationIsReadInAllSpellings) {
             folder, std::string("map info = {UTM, 1, 1, 500000, 4480000, 20, 20, 32, North, WGS-84, ") +
                         rotation + "}");
         double gt[6] = {};
-        ASSERT_TRUE(source->geotransform(gt));
+        ASSERT_TRUE(source->facts().copy_geotransform(gt));
         EXPECT_NEAR(gt[1], 20 * std::cos(M_PI / 6), 1e-9) << rotation;
         EXPECT_NEAR(std::fabs(gt[2]), 10, 1e-9) << rotation;
         expect_note(*source, "", rotation);
@@ -145,8 +146,8 @@ TEST(HeaderScene, ANumberOfMapInfoThatIsNoneLeavesNoPosition) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("map info = ") + text);
         double gt[6] = {};
-        EXPECT_FALSE(source->geotransform(gt)) << text;
-        EXPECT_FALSE(source->has_srs()) << text;
+        EXPECT_FALSE(source->facts().copy_geotransform(gt)) << text;
+        EXPECT_EQ(source->facts().srs, nullptr) << text;
         expect_note(*source, told, text);
     }
 }
@@ -162,7 +163,7 @@ TEST(HeaderScene, ACoordinateSystemStringCounts) {
     const TempFolder folder;
     const auto source =
         envi_scene(folder, "map info = {ETRS LAEA, 1, 1, 4000000, 3000000, 20, 20, no datum}\n" + system);
-    EXPECT_EQ(source->epsg(), 3035);
+    EXPECT_EQ(source->facts().srs->epsg(), 3035);
     expect_note(*source, "", "laea");
 }
 
@@ -200,12 +201,12 @@ TEST(HeaderScene, NamesOfBands) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("band names = ") + c.text);
         if (c.names.empty()) {
-            EXPECT_EQ(source->band_names().front(), "Band 1") << c.text;
+            EXPECT_EQ(source->facts().bands.names.front(), "Band 1") << c.text;
             expect_note(*source, " for 4 bands", c.text);
             continue;
         }
         expect_note(*source, "", c.text);
-        EXPECT_EQ(source->band_names(), c.names) << c.text;
+        EXPECT_EQ(source->facts().bands.names, c.names) << c.text;
     }
 }
 
@@ -239,8 +240,8 @@ TEST(HeaderScene, NumbersOfBands) {
     for (const NumbersCase& c : cases) {
         const TempFolder folder;
         const auto source = envi_scene(folder, axis + c.text);
-        EXPECT_EQ(source->bad_bands().size(), static_cast<size_t>(c.bad)) << c.text;
-        const auto widths = source->fwhm_nm();
+        EXPECT_EQ(source->facts().bands.bad.size(), static_cast<size_t>(c.bad)) << c.text;
+        const auto widths = source->facts().bands.fwhm_nm;
         if (std::isnan(c.fwhm))
             EXPECT_TRUE(widths.empty()) << c.text;
         else
@@ -250,7 +251,7 @@ TEST(HeaderScene, NumbersOfBands) {
     for (const char* text : {"wavelength = 450", "wavelength = {450, 550}", "wavelengths = {450, 550}"}) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("wavelength units = nm\n") + text);
-        EXPECT_TRUE(source->wavelengths_nm().empty()) << text;
+        EXPECT_TRUE(source->facts().bands.wavelengths_nm.empty()) << text;
         expect_note(*source, " for 4 bands, and is left out", text);
     }
 }
@@ -275,7 +276,7 @@ TEST(HeaderScene, IgnoredValuesOfAllBandsAreOne) {
     for (const Case& c : cases) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("data ignore value = ") + c.text);
-        EXPECT_EQ(source->nodata(), c.value) << c.text;
+        EXPECT_EQ(source->facts().bands.nodata, c.value) << c.text;
         expect_note(*source, c.told, c.text);
     }
 }
@@ -314,7 +315,7 @@ TEST(HeaderScene, ClassesOfALabelImage) {
                                "3\nclass names = ") +
                        c.names + "\nclass lookup = " + c.lookup + "\n");
         const auto source = open_source(folder / "l.dat");
-        const auto& band = source->metadata().bands.front();
+        const auto& band = raster::metadata_of(*source).bands.front();
         EXPECT_EQ(band.categories, c.found) << c.names;
         ASSERT_EQ(band.colours != nullptr && band.colours->GetColorEntryCount() == 3, c.colours) << c.lookup;
         if (c.colours) {
@@ -434,7 +435,7 @@ TEST(HeaderScene, AnSrsThatAnEnviHeaderCannotHoldIsRefusedAtOnce) {
         ASSERT_EQ(made->SetSpatialRef(&rotated), CE_None);
     }
     const auto source = open_source(folder / "r.tif");
-    ASSERT_TRUE(source->has_srs());
+    ASSERT_NE(source->facts().srs, nullptr);
     OutputSpec spec;
     spec.shape = source->shape();
     spec.same_bands = true;

@@ -2,9 +2,9 @@
 #include "raster/metadata/esri_header.h"
 
 #include "core/error.h"
-#include "raster/regular_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
