@@ -13,7 +13,9 @@
 #include "tool/definition.h"
 #include "tool/scene.h"
 
+#include <memory>
 #include <optional>
+#include <variant>
 
 namespace hsi {
 namespace detect_tool {
@@ -24,46 +26,65 @@ using tool::Content;
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     std::optional<tools::GivenStatistics> given;
-    if (!s.statistics.empty()) {
-        given = tools::read_statistics(run, s.statistics, source);
+    const auto* const one = std::get_if<OneBackground>(&s.how);
+    if (one != nullptr && !one->statistics.empty()) {
+        given = tools::read_statistics(run, one->statistics, source);
         source = given->source;
         tools::check_values(run, *given);
     }
-    if (s.has_target()) source = tools::scaled_for_library(run, source, s.any_scale);
+    if (s.target.given()) source = tools::scaled_for_library(run, source, s.target.any_scale);
     if (given && source->facts().scaled)
-        throw Error("-statistics " + s.statistics + " are of the numbers of " + source->path() +
+        throw Error("-statistics " + one->statistics + " are of the numbers of " + source->path() +
                         ", which -target is compared with by what they mean",
                     "Give -any-scale, and -library-scale for what leads from the library to the numbers.");
     tool::check_spectrum(*source, "detection");
-    DetectTargets targets(run, s, source);
+    DetectTargets targets(run, s.target, source);
     const auto mask = read_background(run, s, *source);
-    run.report()["detection"] = {{"method", s.method_name()}, {"targets", targets.names()}};
-    if (s.approach == Approach::mtmf) return detect_among_components(run, s, source, targets);
-    if (s.approach == Approach::sff) return detect_by_features(run, s, source, targets, mask.get());
-    if (s.grouped()) return detect_by_groups(run, s, source, targets, mask.get());
-    if (s.local()) return detect_in_rings(run, s, source, targets, mask.get());
-    if (!detect::has_background(s.method)) return detect_alone(run, s, source, targets, mask.get());
-    detect_by_background(run, s, source, targets, mask.get(), given ? &*given : nullptr);
+    run.report()["detection"] = {{"method", s.method}, {"targets", targets.names()}};
+    struct Dispatch {
+        tool::Run& run;
+        const Settings& s;
+        const std::shared_ptr<raster::RasterSource>& source;
+        DetectTargets& targets;
+        const detect::PixelMask* mask;
+        const tools::GivenStatistics* given;
+        void operator()(const Alone& how) const { detect_alone(run, s, how, source, targets, mask); }
+        void operator()(const OneBackground& how) const {
+            detect_by_background(run, s, how, source, targets, mask, given);
+        }
+        void operator()(const Rings& how) const { detect_in_rings(run, s, how, source, targets, mask); }
+        void operator()(const Groups& how) const { detect_by_groups(run, s, how, source, targets, mask); }
+        void operator()(const Features& how) const { detect_by_features(run, s, how, source, targets, mask); }
+        void operator()(const Mixtures& how) const { detect_among_components(run, s, how, source, targets); }
+    };
+    std::visit(Dispatch{run, s, source, targets, mask.get(), given ? &*given : nullptr}, s.how);
 }
 
+/// The options of a call, and what they come to.
+struct Declared {
+    Options options;
+    Settings settings;
+};
+
 void declare(tool::Builder& args) {
-    auto& s = args.settings<Settings>();
+    auto& declared = args.settings<Declared>();
+    auto& o = declared.options;
     args.add_source();
     args.add_follow();
     args.add_mask("the background", true);
     args.add_destination("The scores, a band per target; it appears when it is complete");
     args.computes_dst();
-    args.input("target", s.library, Content::spectra,
+    args.input("target", o.target.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                ".mat, GeoJSON ...)");
-    tools::add_spectrum_option(args, s.spectra, "the library of -target");
-    args.option("target-pixel", s.pixels,
+    tools::add_spectrum_option(args, o.target.spectra, "the library of -target");
+    args.option("target-pixel", o.target.pixels,
                 "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
         .shown_as("LINE SAMPLE")
         .from(0);
     args.exclusive("target", "target-pixel");
     args.choice<Approach>(
-            "method", s.approach, "What is computed",
+            "method", o.approach, "What is computed",
             {{"sam", Approach::sam, "spectral angle, in radians"},
              {"sid", Approach::sid, "spectral information divergence"},
              {"mf", Approach::mf, "matched filter"},
@@ -75,72 +96,70 @@ void declare(tool::Builder& args) {
               "matched filter among components of the noise's variance, with the infeasibility of "
               "what it finds"}})
         .defaults_to("ace; rx without a target");
-    args.input("background", s.background, Content::labels,
+    args.input("background", o.background, Content::labels,
                "The background is the pixels where the raster FILE is not 0, or inside the features of the "
                "vector FILE");
-    args.input("background-by", s.background_by, Content::labels,
+    args.input("background-by", o.background_by, Content::labels,
                "Score every pixel against the pixels of its own group alone: columns, the detectors of a "
                "pushbroom scanner, or the classes of the map FILE")
         .shown_as("columns|FILE")
         .defaults_to("one background for all");
-    tools::add_statistics_option(args, s.statistics);
-    args.option("columns-per-group", s.columns_per_group,
+    tools::add_statistics_option(args, o.statistics);
+    args.option("columns-per-group", o.columns_per_group,
                 "With -background-by columns: so many neighbouring columns of the file are a group")
         .from(1);
-    args.option("exclude-share", s.exclude_share,
+    args.option("exclude-share", o.exclusion.share,
                 "Make the background's statistics anew without this share of its pixels, those of greatest "
                 "score, from 0 to below 0.5")
         .shown_as("P");
-    args.option("exclude-iterations", s.exclude_iterations,
+    args.option("exclude-iterations", o.exclusion.iterations,
                 "With -exclude-share: so many times, each time from all pixels")
         .from(1);
-    args.flag("target-is-absorption", s.absorption,
+    args.flag("target-is-absorption", o.target.absorption,
               "With mf and ace: the library is what one unit of a gas absorbs of the background, which is "
               "the target then; mf tells units");
-    args.option("window", s.window,
+    args.option("window", o.window,
                 "With rx: the background of a pixel is the square of OUTER pixels around it without that of "
                 "INNER")
         .shown_as("INNER OUTER")
         .in_unit("pixels, odd")
         .defaults_to("the whole scene is the background");
-    args.output("map", s.map, Content::raster,
+    args.output("map", o.map.path, Content::raster,
                 "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
-    args.option("threshold", s.threshold_text,
+    args.option("threshold", o.map.threshold_text,
                 "With -map: no target where the best score is worse than this (sam and sid: greater, others: "
                 "smaller); 99%: worse for 99 % of the pixels")
         .shown_as("V|P%");
-    args.option("false-alarms", s.false_alarms,
+    args.option("false-alarms", o.map.false_alarms,
                 "With -map: use the threshold that this share of the background reaches: of the pixels of "
                 "-background, else of a normally distributed one (rx, ace and mf)")
         .shown_as("RATE");
     args.exclusive("threshold", "false-alarms");
     args.option(
-            "nc", s.components_text,
+            "nc", o.components_text,
             "Compute scores from the first N principal components of the background; auto: one component "
             "per ten pixels of it. With mtmf: from the first N of MNF (default: those with as much signal "
             "as noise, 2 at least)")
         .shown_as("N|auto")
         .defaults_to("all bands");
-    args.option("shrinkage", s.shrinkage_text,
+    args.option("shrinkage", o.shrinkage.text,
                 "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
                 "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
                 "by their estimate on bands of unit variance; with -background-by A is bands:A")
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by");
-    declare_features(args, s);
-    declare_mixtures(args, s);
-    args.option("library-scale", s.library_scale,
+    declare_features(args, o);
+    declare_mixtures(args, o);
+    args.option("library-scale", o.target.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    tools::add_any_scale_option(args, s.any_scale);
-    tools::add_resample_option(args, s.fit);
+    tools::add_any_scale_option(args, o.target.any_scale);
+    tools::add_resample_option(args, o.target.fit);
     args.add_compute();
-    args.check([&s](const tool::Call& call) {
-        const tool::CommonOptions& options = call.options();
-        check_settings(call, s, options);
-        tool::check_mask_use(options.mask, s.has_statistics(), "-method " + s.method_name());
+    args.check([&declared](const tool::Call& call) {
+        declared.settings = settings_of(call, declared.options, call.options());
     });
-    args.body([&s](tool::Run& run) { run_detect(run, s); });
+    args.body([&declared](tool::Run& run) { run_detect(run, declared.settings); });
 }
 
 } // namespace

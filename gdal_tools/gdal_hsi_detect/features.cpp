@@ -110,7 +110,7 @@ void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const st
     plan.task.targets.push_back(std::move(target));
 }
 
-FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
+FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene,
                           const std::vector<FeatureLine>& lines, const detect::Targets& targets) {
     if (scene.facts().bands.wavelengths_nm.empty())
         throw Error(
@@ -118,7 +118,7 @@ FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
             "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
             "band (gdal_edit.py -mo) ...");
     std::vector<FeatureLine> common;
-    for (const auto& range : s.ranges)
+    for (const auto& range : how.ranges)
         common.push_back({"", range.from_nm, range.to_nm, {}, 0, 0});
     FeaturePlan plan;
     for (size_t k = 0; k < targets.names.size(); ++k) {
@@ -129,7 +129,7 @@ FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
         if (own.empty())
             throw Error(
                 "target '" + targets.names[k] + "' has no features" +
-                    (s.features.empty() ? "" : " in " + s.features),
+                    (how.path.empty() ? "" : " in " + how.path),
                 "Give -range FROM-TOnm, which holds for all targets without features of their own, or "
                 "-features FILE.csv; -spectrum takes single targets of a library.");
         add_features(plan, scene, own, targets.spectra[k], {targets.names[k], {}});
@@ -145,7 +145,7 @@ FeaturePlan plan_features(const Settings& s, const raster::RasterSource& scene,
                 std::lower_bound(plan.bands.begin(), plan.bands.end(), static_cast<int>(b)) -
                 plan.bands.begin());
     plan.task.inputs = static_cast<int>(plan.bands.size());
-    plan.task.score = s.score;
+    plan.task.score = how.score;
     return plan;
 }
 
@@ -164,17 +164,18 @@ void report_features(tool::Run& run, const detect::FitTask& task) {
 }
 
 /// Roughly: every target has a feature in each range.
-tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene, size_t targets) {
+tool::Work work_of_features(const Settings& s, const Features& how, const raster::RasterSource& scene,
+                            size_t targets) {
     const auto nm = scene.facts().bands.wavelengths_nm;
     double bands = 0;
-    for (const auto& range : s.ranges)
+    for (const auto& range : how.ranges)
         bands += static_cast<double>(math::rising_bands(nm, range.from_nm, range.to_nm).size());
     if (bands == 0) bands = scene.shape().bands;
     const double values = static_cast<double>(scene.shape().pixels()) * bands, passes = s.ranks() ? 3 : 1,
                  scores = static_cast<double>(targets);
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * 4 * values;
-    work.writes = static_cast<double>(scene.shape().pixels()) * 4 * scores * (s.depth.empty() ? 1 : 2);
+    work.writes = static_cast<double>(scene.shape().pixels()) * 4 * scores * (how.depth.empty() ? 1 : 2);
     work.add(features::cost::continuum, passes * values);
     work.add(features::cost::fit, passes * values * scores);
     return work;
@@ -182,27 +183,28 @@ tool::Work work_of_features(const Settings& s, const raster::RasterSource& scene
 
 } // namespace
 
-void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
-                        DetectTargets& targets, const detect::PixelMask* mask) {
+void detect_by_features(tool::Run& run, const Settings& s, const Features& how,
+                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                        const detect::PixelMask* mask) {
     tool::Computing<detect::FitBackend> computing(
         run, "detect_fit",
-        tool::choose_devices(run, "detect_fit", work_of_features(s, *source, targets.names().size())),
+        tool::choose_devices(run, "detect_fit", work_of_features(s, how, *source, targets.names().size())),
         detect::simd_target(), [] { return std::make_unique<detect::FitBackend>(); });
-    const auto lines = read_features(run, s.features);
+    const auto lines = read_features(run, how.path);
     for (const auto& line : lines)
         if (std::none_of(targets.names().begin(), targets.names().end(),
                          [&](const std::string& name) { return equal_names(name, line.name); }))
-            run.warn("-features " + s.features + ": no target is called '" + line.name + "'");
+            run.warn("-features " + how.path + ": no target is called '" + line.name + "'");
         else
             tools::note_cut_range(run,
-                                  "-features " + s.features + ": '" + line.name + "', " + number(line.from) +
+                                  "-features " + how.path + ": '" + line.name + "', " + number(line.from) +
                                       "-" + number(line.to) + " nm,",
                                   source->facts().bands.wavelengths_nm, line.from, line.to);
-    for (const auto& range : s.ranges)
+    for (const auto& range : how.ranges)
         tools::note_cut_range(run, "-range " + range.text, source->facts().bands.wavelengths_nm,
                               range.from_nm, range.to_nm);
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
-        const auto plan = plan_features(s, *source, lines, *targets.at(*source));
+        const auto plan = plan_features(how, *source, lines, *targets.at(*source));
         const auto scene = tool::only_bands(source, plan.bands);
         auto outputs = plan_outputs(run, s, *scene, targets.names());
         report_features(run, plan.task);
@@ -217,7 +219,7 @@ void detect_by_features(tool::Run& run, const Settings& s, std::shared_ptr<raste
                               [&](const std::string& name, double share) {
                                   return without_mask(mask, computing.pass(name, share));
                               },
-                              make(!s.depth.empty())};
+                              make(!how.depth.empty())};
         if (!again) targets.warn_of_mistakes(run, s, *scene);
         return make_scores(run, s, *scene, scoring, std::move(outputs), targets.names(), again ? 0 : 1, mask);
     });

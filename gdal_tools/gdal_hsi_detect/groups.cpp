@@ -31,9 +31,10 @@ namespace {
 
 using GroupComputing = tool::Computing<detect::GroupBackend>;
 
-detect::GroupOptions group_options(const Settings& s, detect::Targets targets) {
-    return {s.method,      std::move(targets), s.conditioning,
-            s.ledoit_wolf, s.exclude_share,    s.exclude_iterations};
+detect::GroupOptions group_options(const Groups& how, detect::Targets targets) {
+    return {
+        how.method,          std::move(targets),      how.shrinkage.conditioning, how.shrinkage.ledoit_wolf,
+        how.exclusion.share, how.exclusion.iterations};
 }
 
 /// Columns of a map are no detectors of a scanner.
@@ -49,12 +50,12 @@ void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
 
 /// Tiles of whole groups, where the user forces none: a few for each lane, and what memory bears.
 /// \throws Error when that is not one group.
-void set_column_tiles(const Settings& s, const stream::CubeSource& cube, const stream::Operation& operation,
+void set_column_tiles(const Groups& how, const stream::CubeSource& cube, const stream::Operation& operation,
                       stream::PassOptions& pass) {
     if (pass.tile_samples > 0) return;
     constexpr int64_t cache_line = 16, tiles_a_lane = 2; // each line of each band of a tile is a call
     const auto shape = cube.shape();
-    const int64_t group = std::min(s.columns_per_group, shape.samples);
+    const int64_t group = std::min(how.columns, shape.samples);
     const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
     const auto bytes = [&](int64_t samples) {
         return stream::plan_bytes(
@@ -102,28 +103,28 @@ std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
 }
 
 /// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
-tool::Work work_of_groups(const Settings& s, const raster::RasterSource& scene, size_t targets) {
+tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, size_t targets) {
     const auto shape = scene.shape();
     const double values = static_cast<double>(shape.float_bytes()) / 4,
                  scores = targets > 0 ? static_cast<double>(targets) : 1,
-                 rounds = s.exclude_share > 0 ? 1 + s.exclude_iterations : 1,
-                 reads = s.by_columns() ? 1 : rounds * (s.ledoit_wolf ? 3 : 2);
+                 rounds = how.exclusion.share > 0 ? 1 + how.exclusion.iterations : 1,
+                 reads = how.by_columns() ? 1 : rounds * (how.shrinkage.ledoit_wolf ? 3 : 2);
     tool::Work work;
     work.device_reads = 4 * values;
     work.cpu_reads = reads * work.device_reads;
     work.writes = 4 * static_cast<double>(shape.pixels()) * scores;
     work.add(detect::cost::column_filter, rounds * values * shape.bands);
     work.add(detect::cost::score, rounds * values * scores);
-    if (s.method == Method::ace || s.method == Method::rx)
+    if (how.method == Method::ace || how.method == Method::rx)
         work.add(detect::cost::matrix, rounds * values * shape.bands);
     return work;
 }
 
 /// group_options() with the targets at the bands of the source; nothing: one of them has no spectrum there.
-std::optional<detect::GroupOptions> group_options_at(const Settings& s, DetectTargets& targets,
+std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTargets& targets,
                                                      const raster::RasterSource& source) {
-    auto options = group_options(s, {targets.names(), {}, s.absorption});
-    if (!detect::has_target(s.method)) return options;
+    auto options = group_options(how, {targets.names(), {}});
+    if (!detect::has_target(how.method)) return options;
     auto spectra = targets.at(source);
     if (!spectra) return {};
     options.targets = std::move(*spectra);
@@ -132,11 +133,11 @@ std::optional<detect::GroupOptions> group_options_at(const Settings& s, DetectTa
 
 /// The map of -background-by on the scene's grid, its classes numbered as they rise. \throws Error naming the
 /// file.
-detect::GroupPlane read_groups(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
+detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::RasterSource& scene) {
     const auto shape = scene.shape();
     const auto grid = raster::grid_of(scene);
     raster::LabelOptions options;
-    options.path = s.background_by;
+    options.path = how.by;
     detect::GroupPlane plane;
     plane.samples = shape.samples;
     const auto bytes = static_cast<uint64_t>(shape.pixels()) * sizeof(uint16_t);
@@ -170,13 +171,12 @@ detect::GroupPlane read_groups(tool::Run& run, const Settings& s, const raster::
             number[value] = static_cast<uint16_t>(classes.size());
         }
     if (classes.empty())
-        throw Error("-background-by " + s.background_by + ": no pixel of the scene has a class",
+        throw Error("-background-by " + how.by + ": no pixel of the scene has a class",
                     "Give a map that lies on the scene; 0 and nodata are no class.");
     for (uint16_t& value : plane.of)
         value = number[value];
     plane.groups = static_cast<int>(classes.size());
-    run.report()["background_map"] = {
-        {"path", s.background_by}, {"how", source->description()}, {"classes", classes}};
+    run.report()["background_map"] = {{"path", how.by}, {"how", source->description()}, {"classes", classes}};
     return plane;
 }
 
@@ -187,9 +187,9 @@ struct GroupDetectors {
 };
 
 /// Of one group.
-void add_group(const Settings& s, const detect::Targets& targets, const stream::SceneStatistics& moments,
+void add_group(const Groups& how, const detect::Targets& targets, const stream::SceneStatistics& moments,
                double shrinkage, GroupDetectors& groups) {
-    auto conditioning = s.conditioning;
+    auto conditioning = how.shrinkage.conditioning;
     conditioning.by_bands = true;
     conditioning.tell_eigenvalues = false;
     conditioning.shrinkage = shrinkage;
@@ -204,7 +204,7 @@ void add_group(const Settings& s, const detect::Targets& targets, const stream::
     } else {
         try {
             detector = std::make_unique<detect::Detector>(
-                detect::make_detector(s.method, targets, moments, conditioning));
+                detect::make_detector(how.method, targets, moments, conditioning));
             record.state = detect::GroupState::scored;
             record.regularised = detector->ridge > 0;
         } catch (const detect::TargetIsMean&) {
@@ -217,16 +217,16 @@ void add_group(const Settings& s, const detect::Targets& targets, const stream::
 
 /// Of all groups, with one more pass where shrinkages are to be found.
 template <class Pass>
-GroupDetectors make_groups(tool::Run& run, const Settings& s, const tool::Scene& scene,
+GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene& scene,
                            const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
                            const detect::Targets& targets, const detect::PixelMask* mask, const Pass& pass) {
     const auto count = static_cast<size_t>(plane.groups);
-    std::vector<double> shares(count, s.conditioning.shrinkage);
-    if (s.ledoit_wolf) {
+    std::vector<double> shares(count, how.shrinkage.conditioning.shrinkage);
+    if (how.shrinkage.ledoit_wolf) {
         std::vector<std::unique_ptr<detect::BandShrinkage>> parts(count);
         for (size_t g = 0; g < count; ++g)
             if (const auto moments = backgrounds.moments(g); moments.valid_pixels > 1)
-                parts[g] = std::make_unique<detect::BandShrinkage>(s.method, moments);
+                parts[g] = std::make_unique<detect::BandShrinkage>(how.method, moments);
         detect::GroupShrinkageScan scan(scene.shape().bands, parts, &plane, mask);
         if (tool::run_pass(run, *scene.counted(), scan, {}, pass(run.pass("shrinkage", 0.0))))
             for (size_t g = 0; g < count; ++g)
@@ -235,18 +235,18 @@ GroupDetectors make_groups(tool::Run& run, const Settings& s, const tool::Scene&
     GroupDetectors groups;
     for (size_t g = 0; g < count; ++g) {
         if (run.cancel().requested()) throw Cancelled();
-        add_group(s, targets, backgrounds.moments(g), shares[g], groups);
+        add_group(how, targets, backgrounds.moments(g), shares[g], groups);
     }
     return groups;
 }
 
 /// What groups hold from the first pass to the last. \throws Error when it is more than half of the memory.
-uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream::CubeShape& shape,
                           const detect::GroupPlane& plane, size_t targets) {
     const auto bands = static_cast<uint64_t>(shape.bands), groups = static_cast<uint64_t>(plane.groups);
-    const bool factors = s.method == Method::ace || s.method == Method::rx;
+    const bool factors = how.method == Method::ace || how.method == Method::rx;
     const uint64_t detectors = groups * bands * 8 * (factors ? 3 * bands : 2 * targets + 2);
-    const uint64_t scores = s.exclude_share > 0 ? static_cast<uint64_t>(shape.pixels()) * 12 : 0;
+    const uint64_t scores = how.exclusion.share > 0 ? static_cast<uint64_t>(shape.pixels()) * 12 : 0;
     const uint64_t bytes =
         plane.bytes() + detect::GroupScan::bytes(shape.bands, plane.groups) + detectors + scores;
     if (bytes > tool::half(run.buffer_memory()))
@@ -258,13 +258,13 @@ uint64_t memory_of_groups(const tool::Run& run, const Settings& s, const stream:
 }
 
 /// Groups of a map on a device, which reads the scene once. False when it does not fit there.
-bool detect_classes_on_device(tool::Run& run, const Settings& s, GroupComputing& computing,
+bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                               std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                               const detect::PixelMask* mask, const detect::GroupPlane& plane) {
     bool found = false, fits = true; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
-        const auto options = group_options_at(s, targets, *source);
+        const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
         if (!found) return false;
         const auto there = computing->make_group_scene(
@@ -299,30 +299,30 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, GroupComputing&
 }
 
 /// The devices for groups. For classes one: the scene lies there. The ranks of a job have parts of it.
-std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Settings& s,
+std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                                            const raster::RasterSource& source, size_t targets) {
-    if (!s.by_columns() && run.ranks().several()) {
+    if (!how.by_columns() && run.ranks().several()) {
         if (run.options().device.kind == DeviceChoice::Kind::cuda)
             throw UsageError("-device cuda: the ranks of a job compute groups of a map on the CPU",
                              "Leave -device out, or run one process.");
         return {};
     }
-    const auto work = work_of_groups(s, source, targets);
-    return s.by_columns() ? tool::choose_devices(run, "detect_groups", work)
-                          : tool::choose_devices(run, "detect_groups", work, 1);
+    const auto work = work_of_groups(how, source, targets);
+    return how.by_columns() ? tool::choose_devices(run, "detect_groups", work)
+                            : tool::choose_devices(run, "detect_groups", work, 1);
 }
 
 /// Groups of columns: statistics and scores of each at once.
-void detect_by_columns(tool::Run& run, const Settings& s, GroupComputing& computing,
+void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
     const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
-                                  s.columns_per_group};
+                                  how.columns};
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
         if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
-        const auto options = group_options_at(s, targets, *source);
+        const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
         if (!found) return false;
         const auto cube = in_memory(run, source);
@@ -337,7 +337,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, GroupComputing& comput
                                           pass.lanes, source->shape().float_bytes(), pass.limit);
                                   if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
                                   pass = without_mask(mask, std::move(pass));
-                                  set_column_tiles(s, *cube, *make({!s.map.empty(), {}}), pass);
+                                  set_column_tiles(how, *cube, *make({!s.map.path.empty(), {}}), pass);
                                   return pass;
                               }};
         if (!again) targets.warn_of_mistakes(run, s, *source);
@@ -350,16 +350,17 @@ void detect_by_columns(tool::Run& run, const Settings& s, GroupComputing& comput
 }
 
 /// Groups of a map: the moments of all in one pass, then the scores.
-void detect_by_classes(tool::Run& run, const Settings& s, GroupComputing& computing,
+void detect_by_classes(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                        const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
-    const auto plane = read_groups(run, s, *source);
-    if (computing.on_devices() && detect_classes_on_device(run, s, computing, source, targets, mask, plane))
+    const auto plane = read_groups(run, how, *source);
+    if (computing.on_devices() &&
+        detect_classes_on_device(run, s, how, computing, source, targets, mask, plane))
         return;
     tool::Scene scene(run, source, "detection");
     auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
     const uint64_t held =
-        memory_of_groups(run, s, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
+        memory_of_groups(run, how, scene.shape(), plane, std::max<size_t>(1, targets.names().size()));
     const auto pass = [&](stream::PassOptions options) {
         tool::leave_room(options, held);
         return without_mask(mask, std::move(options));
@@ -369,28 +370,28 @@ void detect_by_classes(tool::Run& run, const Settings& s, GroupComputing& comput
     const auto backgrounds =
         scene.scan(make_scan, [&](bool again) { return pass(run.pass("background", again ? 0.0 : 0.5)); });
     detect::Targets spectra;
-    if (detect::has_target(s.method)) {
+    if (detect::has_target(how.method)) {
         auto found = targets.at(*scene.raster());
         if (!found) throw targets.missing();
         spectra = std::move(*found);
     }
     const auto counting = counted_pixels(run, mask);
-    auto groups = make_groups(run, s, scene, backgrounds, plane, spectra, counting, pass);
+    auto groups = make_groups(run, how, scene, backgrounds, plane, spectra, counting, pass);
     const auto make = [&](const detect::Decision& d) {
         return detect::make_group_detection(scene.shape(), plane, groups.detectors, groups.records, d);
     };
-    for (int round = 0; s.exclude_share > 0 && round < s.exclude_iterations; ++round) {
+    for (int round = 0; how.exclusion.share > 0 && round < how.exclusion.iterations; ++round) {
         const auto shape = scene.shape();
         const auto operation = make({});
         detect::BestScores best({shape.samples, shape.lines, operation->output_bands().front()});
         if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
             break;
         std::vector<int64_t> excluded;
-        const auto kept = best.without_greatest(s.exclude_share, &plane, counting, excluded);
+        const auto kept = best.without_greatest(how.exclusion.share, &plane, counting, excluded);
         detect::GroupScan scan(shape, plane, kept.get());
         run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
         const auto before = std::move(groups.records);
-        groups = make_groups(run, s, scene, scan.result(), plane, spectra, kept.get(), pass);
+        groups = make_groups(run, how, scene, scan.result(), plane, spectra, kept.get(), pass);
         for (size_t g = 0; g < before.size(); ++g) {
             groups.records[g].pixels = before[g].pixels;
             groups.records[g].excluded = excluded[g];
@@ -407,13 +408,14 @@ void detect_by_classes(tool::Run& run, const Settings& s, GroupComputing& comput
 
 } // namespace
 
-void detect_by_groups(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
-                      DetectTargets& targets, const detect::PixelMask* mask) {
+void detect_by_groups(tool::Run& run, const Settings& s, const Groups& how,
+                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
+                      const detect::PixelMask* mask) {
     GroupComputing computing(run, "detect_groups",
-                             devices_for_groups(run, s, *source, targets.names().size()),
+                             devices_for_groups(run, how, *source, targets.names().size()),
                              detect::simd_target(), [] { return std::make_unique<detect::GroupBackend>(); });
-    if (s.by_columns()) return detect_by_columns(run, s, computing, source, targets, mask);
-    detect_by_classes(run, s, computing, source, targets, mask);
+    if (how.by_columns()) return detect_by_columns(run, s, how, computing, source, targets, mask);
+    detect_by_classes(run, s, how, computing, source, targets, mask);
 }
 
 } // namespace hsi::detect_tool

@@ -37,18 +37,19 @@ using PixelComputing = tool::Computing<detect::PixelBackend>;
 
 /// Scores of `targets` (rx: 0), with the statistics of the background where the method wants them: these are
 /// the CPU's, wherever the scores are computed.
-tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t targets, int threads) {
+tool::Work work_of(const Settings& s, Method method, const stream::CubeShape& scene, size_t targets,
+                   int threads) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
     const double passes = s.ranks() ? 3 : 1; // of scores
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * bytes;
-    work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
+    work.writes = pixels * (4 * scores + (s.map.path.empty() ? 0 : 1));
     const double values = passes * pixels * b;
     work.add(detect::cost::score, values * scores);
-    if (s.method == Method::sid) work.add(detect::cost::logarithms, values);
-    if (s.method == Method::ace || s.method == Method::rx) work.add(detect::cost::matrix, values * b);
-    if (detect::has_background(s.method)) {
+    if (method == Method::sid) work.add(detect::cost::logarithms, values);
+    if (method == Method::ace || method == Method::rx) work.add(detect::cost::matrix, values * b);
+    if (detect::has_background(method)) {
         const double background = detect::cost::background.core * pixels * b * b;
         work.cpu_reads += bytes;
         work.device_reads += bytes;
@@ -60,25 +61,26 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
 
 /// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
 /// where scores are computed.
-PixelComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                               size_t targets) {
+PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
+                               const stream::CubeShape& scene, size_t targets) {
     const auto& options = run.options();
     std::vector<CudaDevice> devices;
     if (!raster::RasterSink::is_virtual(options.destination))
-        devices = tool::choose_devices(run, "detect_pixel", work_of(s, scene, targets, options.threads));
+        devices =
+            tool::choose_devices(run, "detect_pixel", work_of(s, method, scene, targets, options.threads));
     return PixelComputing(run, "detect_pixel", std::move(devices), detect::simd_target(),
                           [] { return std::make_unique<detect::PixelBackend>(); });
 }
 
 /// What helps where a background has too few pixels: of the options those that were not given, and that help
 /// at this number of pixels.
-std::string advice_for_few_pixels(const Settings& s, const detect::Detector& d) {
+std::string advice_for_few_pixels(const Settings& s, const OneBackground& how, const detect::Detector& d) {
     std::string advice = "take ";
-    if (s.conditioning.components != detect::Conditioning::best_components &&
+    if (how.shrinkage.conditioning.components != detect::Conditioning::best_components &&
         !detect::are_alike(d.background_pixels, detect::Conditioning::fewest_components(d.method)))
         advice += "-nc auto, ";
     // -shrinkage leaves no distribution for -false-alarms, and two pixels nothing to shrink by.
-    if (!s.shrink_best && !(s.false_alarms && !s.ranks()) && d.background_pixels > 2)
+    if (!how.shrinkage.best && !(s.map.false_alarms && !s.ranks()) && d.background_pixels > 2)
         advice += "-shrinkage auto, ";
     return advice + (advice.back() == ' ' && advice.size() > 5 ? "or " : "") + "a larger background";
 }
@@ -93,8 +95,9 @@ void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
 }
 
 /// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
-void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detector& d) {
-    const std::string advice = advice_for_few_pixels(s, d);
+void warn_of_few_pixels(tool::Run& run, const Settings& s, const OneBackground& how,
+                        const detect::Detector& d) {
+    const std::string advice = advice_for_few_pixels(s, how, d);
     const bool few = detect::is_few(d.background_pixels, d.free_dimensions);
     auto& report = run.report()["background"];
     report["few_pixels"] = few;
@@ -123,7 +126,7 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detecto
 }
 
 /// Bands that are left out and what was added to the matrix, to the user and into the report.
-void report_background(tool::Run& run, const Settings& s, const detect::Detector& d,
+void report_background(tool::Run& run, const Settings& s, const OneBackground& how, const detect::Detector& d,
                        const raster::RasterSource& scene) {
     std::vector<int> constant;
     for (const int b : d.constant)
@@ -137,13 +140,13 @@ void report_background(tool::Run& run, const Settings& s, const detect::Detector
         {"added_to_diagonal", d.ridge}};
     auto& report = run.report()["background"];
     report["shrinkage"] = d.shrinkage;
-    if (s.shrink_best)
+    if (how.shrinkage.best)
         run.note("Shrinkage: " + number(d.shrinkage) +
                  " of the mean eigenvalue's identity in the background's matrix");
-    if (s.ledoit_wolf)
+    if (how.shrinkage.ledoit_wolf)
         run.note("Shrinkage: " + number(d.shrinkage) + " of its own diagonal in the background's matrix");
     report["components"] = d.dimensions();
-    if (s.conditioning.components == detect::Conditioning::best_components)
+    if (how.shrinkage.conditioning.components == detect::Conditioning::best_components)
         run.note(d.components > 0 ? "Scores are made from the first " + counted(d.components, "component") +
                                         " of " + counted(d.used.size(), "band")
                                   : "Scores are made from all " + counted(d.used.size(), "band") +
@@ -154,40 +157,40 @@ void report_background(tool::Run& run, const Settings& s, const detect::Detector
                       : std::string("bands depend linearly on one another over the background")) +
                  ": 1e-6 of its mean was added to the diagonal of the " +
                  (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
-    warn_of_few_pixels(run, s, d);
+    warn_of_few_pixels(run, s, how, d);
 }
 
 /// What scores are made from, with one more pass where the shrinkage is to be found.
-detect::Detector detector_of(tool::Run& run, const Settings& s, const tool::Scene& scene,
+detect::Detector detector_of(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
                              const stream::SceneStatistics& moments, const detect::Targets& targets,
                              const detect::PixelMask* mask) {
-    auto conditioning = s.conditioning;
+    auto conditioning = how.shrinkage.conditioning;
     const auto scan = [&](auto& operation) {
         return tool::run_pass(run, *scene.counted(), operation, {},
                               without_mask(mask, run.pass("shrinkage", 0.0)));
     };
-    if (s.shrink_best) {
-        detect::ShrinkageScan shrinkage(s.method, moments, mask);
+    if (how.shrinkage.best) {
+        detect::ShrinkageScan shrinkage(how.method, moments, mask);
         if (scan(shrinkage)) conditioning.shrinkage = shrinkage.result();
     }
-    if (s.ledoit_wolf && moments.valid_pixels > 1) {
+    if (how.shrinkage.ledoit_wolf && moments.valid_pixels > 1) {
         std::vector<std::unique_ptr<detect::BandShrinkage>> parts;
-        parts.push_back(std::make_unique<detect::BandShrinkage>(s.method, moments));
+        parts.push_back(std::make_unique<detect::BandShrinkage>(how.method, moments));
         detect::GroupShrinkageScan shrinkage(moments.bands, parts, nullptr, mask);
         if (scan(shrinkage)) conditioning.shrinkage = shrinkage.share(0);
     }
-    return detect::make_detector(s.method, targets, moments, conditioning);
+    return detect::make_detector(how.method, targets, moments, conditioning);
 }
 
 /// -exclude-share of one background: the detector is made anew without the pixels that it finds most like a
 /// target.
-void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scene, PixelComputing& computing,
-                      const detect::Targets& targets, const detect::PixelMask* mask,
-                      detect::Detector& detector) {
-    if (s.exclude_share == 0) return;
+void exclude_greatest(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
+                      PixelComputing& computing, const detect::Targets& targets,
+                      const detect::PixelMask* mask, detect::Detector& detector) {
+    if (how.exclusion.share == 0) return;
     const auto shape = scene.shape();
     std::vector<int64_t> excluded;
-    for (int round = 0; round < s.exclude_iterations; ++round) {
+    for (int round = 0; round < how.exclusion.iterations; ++round) {
         detect::BestScores best({shape.samples, shape.lines, detector.scores()});
         const auto pass = [&](stream::PassOptions options) {
             tool::leave_room(options, best.bytes());
@@ -197,10 +200,10 @@ void exclude_greatest(tool::Run& run, const Settings& s, const tool::Scene& scen
         if (!tool::run_pass(run, scene.cube(), *operation, {&best}, pass(computing.pass("exclusion", 0.0))))
             return;
         const auto kept =
-            best.without_greatest(s.exclude_share, nullptr, counted_pixels(run, mask), excluded);
+            best.without_greatest(how.exclusion.share, nullptr, counted_pixels(run, mask), excluded);
         detect::BackgroundScan scan(shape, kept.get());
         run.add_pass(stream::run_pass(*scene.counted(), scan, {}, pass(run.pass("background", 0.0))));
-        detector = detector_of(run, s, scene, scan.result().moments, targets, kept.get());
+        detector = detector_of(run, how, scene, scan.result().moments, targets, kept.get());
     }
     run.report()["excluded_pixels"] = excluded.front();
     run.note(counted(excluded.front(), "pixel") + " of greatest score left the statistics");
@@ -237,19 +240,20 @@ class BackgroundComputing {
 
 } // namespace
 
-void detect_by_background(tool::Run& run, const Settings& s,
+void detect_by_background(tool::Run& run, const Settings& s, const OneBackground& how,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask, const tools::GivenStatistics* given) {
-    auto computing = start_computing(run, s, source->shape(), targets.names().size());
+    auto computing = start_computing(run, s, how.method, source->shape(), targets.names().size());
     tool::Scene scene(run, source, "detection");
-    if (s.conditioning.components > scene.shape().bands)
-        throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
+    if (how.shrinkage.conditioning.components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(how.shrinkage.conditioning.components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
     auto outputs = plan_outputs(run, s, *scene.raster(), targets.names());
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     BackgroundComputing there(run, computing, mask, given);
     scene.set_fate(nullptr);
-    if (raster::RasterSink::is_virtual(run.options().destination) && s.exclude_share == 0) scene.read_once();
+    if (raster::RasterSink::is_virtual(run.options().destination) && how.exclusion.share == 0)
+        scene.read_once();
     const auto pass = [&](bool again) {
         return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
     };
@@ -259,9 +263,9 @@ void detect_by_background(tool::Run& run, const Settings& s,
                                  : scene.scan(make_scan, pass).moments;
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
-    auto detector = detector_of(run, s, scene, moments, *spectra, mask);
-    exclude_greatest(run, s, scene, computing, *spectra, mask, detector);
-    report_background(run, s, detector, *scene.raster());
+    auto detector = detector_of(run, how, scene, moments, *spectra, mask);
+    exclude_greatest(run, how, scene, computing, *spectra, mask, detector);
+    report_background(run, s, how, detector, *scene.raster());
     targets.warn_of_mistakes(run, s, *source, &computing.backend());
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
@@ -275,9 +279,10 @@ void detect_by_background(tool::Run& run, const Settings& s,
     report_kernels(run, computing.backend());
 }
 
-void detect_alone(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
-                  DetectTargets& targets, const detect::PixelMask* mask) {
-    auto computing = start_computing(run, s, source->shape(), targets.names().size());
+void detect_alone(tool::Run& run, const Settings& s, const Alone& how,
+                  std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
+                  const detect::PixelMask* mask) {
+    auto computing = start_computing(run, s, how.method, source->shape(), targets.names().size());
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
@@ -286,7 +291,7 @@ void detect_alone(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
         found = spectra.has_value();
         if (!found) return false;
         if (!again) targets.warn_of_mistakes(run, s, *source);
-        const auto detector = detect::make_detector(s.method, *spectra);
+        const auto detector = detect::make_detector(how.method, *spectra);
         const Scoring scoring{
             *source, [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
             [&](const std::string& name, double share) {
@@ -298,7 +303,7 @@ void detect_alone(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
     });
     if (any) return report_kernels(run, computing.backend());
     if (!found) throw targets.missing();
-    if (s.method == Method::sid)
+    if (how.method == Method::sid)
         throw Error(source->path() + ": no pixel is valid and has a positive value",
                     "Check the nodata value (-srcnodata), or use another method.");
     throw tool::no_valid_pixel(*source);

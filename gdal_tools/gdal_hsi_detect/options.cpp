@@ -9,26 +9,49 @@
 #include "gdal_hsi_detect/settings.h"
 #include "raster/raster_sink.h"
 #include "tool/definition.h"
+#include "tool/mask.h"
 #include "tool/model_values.h"
 #include "tool/words.h"
 
 #include <cmath>
 #include <string>
+#include <variant>
 
 namespace hsi::detect_tool {
 namespace {
 
 using tool::Content;
 
+/// Its scores are made by a detect::Detector, of the method of the same number.
+bool has_detector(Approach approach) { return approach <= Approach::rx; }
+Method method_of(Approach approach) { return static_cast<Method>(approach); }
+bool has_target(Approach approach) {
+    return !has_detector(approach) || detect::has_target(method_of(approach));
+}
+bool has_background(Approach approach) {
+    return has_detector(approach) && detect::has_background(method_of(approach));
+}
+std::string name_of(Approach approach) {
+    return has_detector(approach)      ? detect::name_of(method_of(approach))
+           : approach == Approach::sff ? "sff"
+                                       : "mtmf";
+}
+bool local(const Options& o) { return o.window[1] > 0; }
+bool grouped(const Options& o) { return !o.background_by.empty(); }
+bool normal_scores(const Options& o) {
+    return has_background(o.approach) && is_normal(method_of(o.approach), o.exclusion) && !local(o) &&
+           !grouped(o);
+}
+
 /// "0.1", "99%".
-void parse_threshold(Settings& s) {
-    const std::string& text = s.threshold_text;
+void parse_threshold(Options& o) {
+    const std::string& text = o.map.threshold_text;
     const bool percent = !text.empty() && text.back() == '%';
     const auto value = tool::parse_number(percent ? text.substr(0, text.size() - 1) : text);
     if (!value || !std::isfinite(*value))
         throw UsageError("-threshold: '" + text + "' is no " + (value ? "finite " : "") + "number",
                          "Give a score, or a share of the scores: 99%.");
-    (percent ? s.percent : s.threshold) = *value;
+    (percent ? o.map.percent : o.map.threshold) = *value;
     if (percent && !(*value > 0 && *value < 100))
         throw UsageError("-threshold " + text +
                              ": the share that is worse is more than 0 % and less than 100 %",
@@ -36,84 +59,86 @@ void parse_threshold(Settings& s) {
 }
 
 /// -shrinkage, which was given.
-void parse_shrinkage(Settings& s) {
-    std::string text = s.shrinkage_text;
+void parse_shrinkage(Options& o) {
+    std::string text = o.shrinkage.text;
     const std::string prefix = "bands:";
     const bool by_bands = text.rfind(prefix, 0) == 0;
     if (by_bands) text.erase(0, prefix.size());
-    s.shrink_best = text == "auto" && !by_bands;
-    s.ledoit_wolf = text == "ledoit-wolf" && !by_bands;
-    s.conditioning.by_bands = by_bands || s.ledoit_wolf || s.grouped();
-    if (s.shrink_best && s.grouped())
+    o.shrinkage.best = text == "auto" && !by_bands;
+    o.shrinkage.ledoit_wolf = text == "ledoit-wolf" && !by_bands;
+    o.shrinkage.conditioning.by_bands = by_bands || o.shrinkage.ledoit_wolf || grouped(o);
+    if (o.shrinkage.best && grouped(o))
         throw UsageError("-shrinkage auto does not go with -background-by: its share depends on the units of "
                          "the bands, and dark ones count little in it",
                          "Take -shrinkage ledoit-wolf, the default there.");
-    if (s.shrink_best || s.ledoit_wolf || (text == "none" && !by_bands)) return;
+    if (o.shrinkage.best || o.shrinkage.ledoit_wolf || (text == "none" && !by_bands)) return;
     const auto value = tool::parse_number(text);
     if (!(value && *value >= 0 && *value <= 1))
-        throw UsageError("-shrinkage: '" + s.shrinkage_text +
+        throw UsageError("-shrinkage: '" + o.shrinkage.text +
                              "' is neither a number from 0 to 1 nor auto, ledoit-wolf or none",
                          "bands:0.1 shrinks towards the bands' own variances, 0.1 towards their mean.");
-    s.conditioning.shrinkage = *value;
+    o.shrinkage.conditioning.shrinkage = *value;
 }
 
 /// -background-by and what belongs to it.
-void check_groups(const tool::Call& call, const Settings& s, const std::string& method) {
+void check_groups(const tool::Call& call, const Options& o, const std::string& method) {
     const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
-    if (call.given("columns-per-group") && !s.by_columns())
+    if (call.given("columns-per-group") && o.background_by != "columns")
         throw UsageError("-columns-per-group is that of -background-by columns, and there is none");
-    if (call.given("exclude-iterations") && s.exclude_share == 0)
+    if (call.given("exclude-iterations") && o.exclusion.share == 0)
         throw UsageError("-exclude-iterations repeats -exclude-share, and there is none");
-    if (!(s.exclude_share >= 0 && s.exclude_share < 0.5))
-        throw UsageError("-exclude-share " + number(s.exclude_share) + ": a share is from 0 to below 0.5",
+    if (!(o.exclusion.share >= 0 && o.exclusion.share < 0.5))
+        throw UsageError("-exclude-share " + number(o.exclusion.share) + ": a share is from 0 to below 0.5",
                          "0.02 takes the 2 % of greatest score from the statistics.");
     for (const char* const option : {"background-by", "exclude-share"}) {
         if (!call.given(option)) continue;
         const std::string name = std::string("-") + option;
-        if (!s.has_background()) throw UsageError(name + " has no meaning with " + method, background);
-        if (s.local())
+        if (!has_background(o.approach))
+            throw UsageError(name + " has no meaning with " + method, background);
+        if (local(o))
             throw UsageError(name + " does not go with -window, whose background are the pixels around",
                              "Leave one of them out.");
     }
-    if (s.absorption) {
-        if (!s.takes_absorption())
+    if (o.target.absorption) {
+        if (o.approach != Approach::mf && o.approach != Approach::ace)
             throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
-        if (s.library.empty())
+        if (o.target.library.empty())
             throw UsageError("-target-is-absorption is said of the library of -target, and there is none",
                              "A pixel is no spectrum of an absorption.");
     }
-    if (!s.grouped()) return;
+    if (!grouped(o)) return;
     if (call.given("nc"))
         throw UsageError("-nc does not go with -background-by", "-shrinkage ledoit-wolf bears few pixels.");
 }
 
 /// -shrinkage and -nc.
-void parse_conditioning(const tool::Call& call, Settings& s, const std::string& method) {
+void parse_conditioning(const tool::Call& call, Options& o, const std::string& method) {
     for (const char* name : {"shrinkage", "nc"}) {
-        if (!call.given(name) || s.approach == Approach::mtmf) continue;
+        if (!call.given(name) || o.approach == Approach::mtmf) continue;
         const std::string option = std::string("-") + name;
-        if (!s.has_background())
+        if (!has_background(o.approach))
             throw UsageError(option + " has no meaning with " + method,
                              "It goes with mf, cem, ace and rx, which compare with a background.");
-        if (s.local())
+        if (local(o))
             throw UsageError(option +
                                  " does not go with -window, which adds 1e-2 of the mean variance always",
                              "Make components with gdal_hsi_pca first, and look for anomalies in them.");
     }
     if (call.given("shrinkage"))
-        parse_shrinkage(s);
-    else if (s.grouped()) {
-        s.ledoit_wolf = true;
-        s.shrinkage_text = "ledoit-wolf";
+        parse_shrinkage(o);
+    else if (grouped(o)) {
+        o.shrinkage.ledoit_wolf = true;
+        o.shrinkage.text = "ledoit-wolf";
     }
-    if (call.given("nc") && s.has_detector()) {
-        const bool best = s.components_text == "auto";
-        const auto value = tool::parse_number(s.components_text);
+    if (call.given("nc") && has_detector(o.approach)) {
+        const bool best = o.components_text == "auto";
+        const auto value = tool::parse_number(o.components_text);
         if (!best && !(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
-            throw UsageError("-nc: '" + s.components_text + "' is neither a whole number from 1 on nor auto");
-        s.conditioning.components = best ? detect::Conditioning::best_components : static_cast<int>(*value);
+            throw UsageError("-nc: '" + o.components_text + "' is neither a whole number from 1 on nor auto");
+        o.shrinkage.conditioning.components =
+            best ? detect::Conditioning::best_components : static_cast<int>(*value);
     }
-    if (s.false_alarms && s.background.empty() && s.shrinks() && !s.grouped())
+    if (o.map.false_alarms && o.background.empty() && o.shrinkage.any() && !grouped(o))
         throw UsageError(
             "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
             "Take -nc auto instead of -shrinkage, whose scores have one, or give -background FILE, whose "
@@ -121,59 +146,57 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
 }
 
 /// A threshold that no score can reach, or that none can miss, was meant as something else.
-void check_reach(const Settings& s, const std::string& method) {
-    if (!s.threshold) return;
+void check_reach(const Options& o, const std::string& method) {
+    if (!o.map.threshold) return;
     constexpr double pi = 3.14159265358979323846, half_circle = 180, whole = 100;
-    const double v = *s.threshold;
-    const std::string given = "-threshold " + s.threshold_text + " with " + method + ": ";
+    const double v = *o.map.threshold;
+    const std::string given = "-threshold " + o.map.threshold_text + " with " + method + ": ";
     const std::string share = v > 1 && v < whole
-                                  ? "For a share of the scores write the sign: " + s.threshold_text + "%."
+                                  ? "For a share of the scores write the sign: " + o.map.threshold_text + "%."
                                   : std::string();
-    if (s.approach == Approach::sff) { // mtmf: any
-        if (v < 0) throw UsageError(given + "scores are never below 0");
-        if (v > 1 && s.score == detect::FitScore::fit)
-            throw UsageError(given + "scores lie between 0 and 1", share);
-    }
-    if (!s.has_detector()) return;
-    switch (s.method) {
-    case Method::ace:
+    switch (o.approach) {
+    case Approach::ace:
         if (v > 1 || v < -1) throw UsageError(given + "scores lie between -1 and 1", share);
         break;
-    case Method::sam:
+    case Approach::sam:
         if (v >= 0 && v <= pi) break;
         throw UsageError(given + "scores are angles in radians, from 0 to 3.14159",
-                         v > 0 && v <= half_circle
-                             ? s.threshold_text + " degrees are " + number(v * pi / half_circle) + " radians."
-                             : std::string());
-    case Method::sid:
-    case Method::rx:
+                         v > 0 && v <= half_circle ? o.map.threshold_text + " degrees are " +
+                                                         number(v * pi / half_circle) + " radians."
+                                                   : std::string());
+    case Approach::sid:
+    case Approach::rx:
         if (v < 0) throw UsageError(given + "scores are never below 0");
         break;
-    case Method::mf:
-    case Method::cem:
+    case Approach::sff:
+        if (v < 0) throw UsageError(given + "scores are never below 0");
+        if (v > 1 && o.features.score == detect::FitScore::fit)
+            throw UsageError(given + "scores lie between 0 and 1", share);
+        break;
+    default: // any
         break;
     }
 }
 
-void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
-    check_reach(s, method);
+void check_threshold(const tool::Call& call, const Options& o, const std::string& method) {
+    check_reach(o, method);
     const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
-    if (s.any_threshold() && s.map.empty())
+    if (o.map.any_threshold() && o.map.path.empty())
         throw UsageError(std::string(name) + " is that of -map, and there is none",
                          "Name the map with -map FILE.");
-    if (!s.has_target() && !s.map.empty() && !s.any_threshold())
+    if (!has_target(o.approach) && !o.map.path.empty() && !o.map.any_threshold())
         throw UsageError("-map with -method rx needs a threshold",
                          "Give one with -threshold or -false-alarms.");
-    if (!s.false_alarms) return;
-    if (!(*s.false_alarms > 0 && *s.false_alarms < 1))
-        throw UsageError("-false-alarms " + number(*s.false_alarms) +
+    if (!o.map.false_alarms) return;
+    if (!(*o.map.false_alarms > 0 && *o.map.false_alarms < 1))
+        throw UsageError("-false-alarms " + number(*o.map.false_alarms) +
                          ": a rate is more than 0 and less than 1");
-    if (!s.normal_scores() && s.background.empty())
+    if (!normal_scores(o) && o.background.empty())
         throw UsageError("-false-alarms with " +
-                             (s.local()             ? "-window"
-                              : s.grouped()         ? "-background-by"
-                              : s.exclude_share > 0 ? "-exclude-share"
-                                                    : method) +
+                             (local(o)                ? "-window"
+                              : grouped(o)            ? "-background-by"
+                              : o.exclusion.share > 0 ? "-exclude-share"
+                                                      : method) +
                              " needs a -background: no distribution of its scores is known",
                          "Give -background FILE, whose scores then decide, or a -threshold.");
 }
@@ -182,9 +205,9 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
 constexpr const char* backgrounds_of_scene[] = {"window", "background", "background-by", "exclude-share"};
 
 /// -statistics takes the place of the pass over the background, and of no other one.
-void check_statistics(const tool::Call& call, const Settings& s, const std::string& method) {
-    if (s.statistics.empty()) return;
-    if (!s.has_background())
+void check_statistics(const tool::Call& call, const Options& o, const std::string& method) {
+    if (o.statistics.empty()) return;
+    if (!has_background(o.approach))
         throw UsageError("-statistics has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     for (const char* const option : backgrounds_of_scene)
@@ -192,40 +215,40 @@ void check_statistics(const tool::Call& call, const Settings& s, const std::stri
             throw UsageError(std::string("-statistics does not go with -") + option +
                                  ", which takes the background from the scene",
                              "Leave one of them out; gdal_hsi_statistics has -mask and -mask-exclude.");
-    if (s.shrink_best || s.ledoit_wolf)
-        throw UsageError("-statistics does not go with -shrinkage " + s.shrinkage_text +
+    if (o.shrinkage.best || o.shrinkage.ledoit_wolf)
+        throw UsageError("-statistics does not go with -shrinkage " + o.shrinkage.text +
                              ", which looks at the pixels behind them",
                          "Give the share itself: -shrinkage 0.1.");
 }
 
 /// A scene that is still being written is looked at once, line by line.
-void check_follow(const tool::Call& call, const Settings& s, const tool::CommonOptions& options,
+void check_follow(const tool::Call& call, const Options& o, const tool::CommonOptions& options,
                   const std::string& method) {
     if (!options.source.follow) return;
     for (const char* const option : backgrounds_of_scene)
-        if (call.given(option) && s.has_background())
+        if (call.given(option) && has_background(o.approach))
             throw UsageError(std::string("-follow does not go with -") + option +
                                  ", which takes the background from the scene",
                              "It is not there yet: give -statistics FILE, of earlier lines.");
-    if (s.has_background() && s.statistics.empty())
+    if (has_background(o.approach) && o.statistics.empty())
         throw UsageError("-follow with " + method +
                              " needs -statistics FILE: its background is not there yet",
                          "Make the statistics of earlier lines with gdal_hsi_statistics.");
-    if (s.approach == Approach::mtmf)
+    if (o.approach == Approach::mtmf)
         throw UsageError("-follow does not go with " + method + ", whose background is the scene",
                          "Take -method mf with -statistics FILE.");
     if (call.given("target-pixel"))
         throw UsageError("-follow does not go with -target-pixel: the pixel may not be there yet",
                          "Write its spectrum into a library (gdal_hsi_spectra), and give that as -target.");
-    if (s.ranks() || !s.background.empty())
+    if (o.map.percent || !o.background.empty())
         throw UsageError("-follow does not go with a threshold that is found among all scores",
                          "Give the score itself: -threshold V; or -false-alarms without -background.");
 }
 
 /// What belongs to -method sff, and what does not.
-void check_features(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
+void check_features(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                     const std::string& method) {
-    if (s.approach != Approach::sff) {
+    if (o.approach != Approach::sff) {
         for (const char* const name : {"range", "features", "score", "depth"})
             if (call.given(name))
                 throw UsageError(std::string("-") + name +
@@ -233,10 +256,10 @@ void check_features(const tool::Call& call, Settings& s, const tool::CommonOptio
                                  "Leave it out, or give -method sff.");
         return;
     }
-    s.ranges = tool::parse_ranges(s.range_texts, "-range");
-    if (s.library.empty())
+    o.features.ranges = tool::parse_ranges(o.range_texts, "-range");
+    if (o.target.library.empty())
         throw UsageError(method + " needs -target LIBRARY" +
-                             (s.pixels.empty() ? "" : ", and does not go with -target-pixel"),
+                             (o.target.pixels.empty() ? "" : ", and does not go with -target-pixel"),
                          "Features are those of spectra with names.");
     if (raster::RasterSink::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
@@ -244,9 +267,9 @@ void check_features(const tool::Call& call, Settings& s, const tool::CommonOptio
 }
 
 /// What belongs to -method mtmf, and what does not.
-void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions& options,
+void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                  const std::string& method) {
-    if (s.approach != Approach::mtmf) {
+    if (o.approach != Approach::mtmf) {
         for (const char* const name : {"mnf-model", "any-wavelengths", "max-infeasibility"})
             if (call.given(name))
                 throw UsageError(std::string("-") + name +
@@ -254,10 +277,10 @@ void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions&
                                  "Leave it out, or give -method mtmf.");
         return;
     }
-    if (s.any_wavelengths && s.mnf_model.empty())
+    if (o.mixtures.any_wavelengths && o.mixtures.model.empty())
         throw UsageError("-any-wavelengths is about the bands of -mnf-model, and there is none",
                          "Leave it out, or name the model.");
-    if (call.given("max-infeasibility") && s.map.empty())
+    if (call.given("max-infeasibility") && o.map.path.empty())
         throw UsageError("-max-infeasibility is that of -map, and there is none",
                          "Name the map with -map FILE; dst has the infeasibility in any case.");
     for (const char* const name :
@@ -266,96 +289,111 @@ void check_tuned(const tool::Call& call, Settings& s, const tool::CommonOptions&
             throw UsageError(std::string("-") + name + " does not go with " + method +
                                  ", whose background is the scene",
                              "Leave it out, or take -method mf.");
-    if (s.percent)
-        throw UsageError("-threshold " + s.threshold_text + " does not go with " + method +
+    if (o.map.percent)
+        throw UsageError("-threshold " + o.map.threshold_text + " does not go with " + method +
                              ": a share of scores says nothing where some are infeasible",
                          "Give a score: a share of the target in the pixel, 0 to 1.");
     if (call.given("nc")) {
-        const auto value = tool::parse_number(s.components_text);
+        const auto value = tool::parse_number(o.components_text);
         if (!(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
-            throw UsageError("-nc: '" + s.components_text + "' is no whole number from 1 on",
+            throw UsageError("-nc: '" + o.components_text + "' is no whole number from 1 on",
                              "Without it " + method + " takes the components with as much signal as noise.");
-        s.tuned_components = static_cast<int>(*value);
+        o.mixtures.components = static_cast<int>(*value);
     }
     if (raster::RasterSink::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
                          "Write another format.");
 }
 
+/// What the approach needs of options that are right.
+decltype(Settings::how) approach_of(const Options& o) {
+    if (o.approach == Approach::sff) return o.features;
+    if (o.approach == Approach::mtmf) return o.mixtures;
+    const Method method = method_of(o.approach);
+    if (!has_background(o.approach)) return Alone{method};
+    if (local(o)) return Rings{o.window[0], o.window[1]};
+    if (grouped(o)) return Groups{method, o.background_by, o.columns_per_group, o.shrinkage, o.exclusion};
+    return OneBackground{method, o.statistics, o.shrinkage, o.exclusion};
+}
+
 } // namespace
 
-void check_settings(const tool::Call& call, Settings& s, const tool::CommonOptions& options) {
-    const bool has_target = !s.library.empty() || !s.pixels.empty();
-    if (!call.given("method")) s.approach = has_target ? Approach::ace : Approach::rx;
-    if (s.has_detector()) s.method = static_cast<Method>(s.approach);
-    const std::string method = "-method " + s.method_name();
-    if (call.given("threshold")) parse_threshold(s);
-    check_features(call, s, options, method);
-    check_tuned(call, s, options, method);
-    if (s.has_target() && !has_target)
+Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptions& options) {
+    const bool has_targets = o.target.given();
+    if (!call.given("method")) o.approach = has_targets ? Approach::ace : Approach::rx;
+    const std::string method = "-method " + name_of(o.approach);
+    if (call.given("threshold")) parse_threshold(o);
+    check_features(call, o, options, method);
+    check_tuned(call, o, options, method);
+    if (has_target(o.approach) && !has_targets)
         throw UsageError(method + " needs a target",
                          "Name spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
-    if (!s.has_target() && has_target)
+    if (!has_target(o.approach) && has_targets)
         throw UsageError(method + " has no target: it finds what is unlike the background",
                          "Leave the target out, or use another method.");
     if (call.given("window")) {
-        const auto [inner, outer] = s.window;
+        const auto [inner, outer] = o.window;
         const std::string given = "-window " + std::to_string(inner) + " " + std::to_string(outer);
-        if (s.has_target()) throw UsageError(given + " goes with -method rx alone");
+        if (has_target(o.approach)) throw UsageError(given + " goes with -method rx alone");
         if (inner < 1 || inner >= outer || outer > detect::largest_window || inner % 2 == 0 || outer % 2 == 0)
             throw UsageError(given + " is no ring around a pixel",
                              "Give two odd numbers, the smaller one first, from 1 to " +
                                  std::to_string(detect::largest_window) + ".");
     }
-    if (!s.background.empty() && !s.has_background() && !s.false_alarms)
+    if (!o.background.empty() && !has_background(o.approach) && !o.map.false_alarms)
         throw UsageError("-background has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
-    if (call.given("spectrum") && s.library.empty())
+    if (call.given("spectrum") && o.target.library.empty())
         throw UsageError("-spectrum chooses from the library of -target, and there is none");
-    if (call.given("library-scale") && s.library.empty())
+    if (call.given("library-scale") && o.target.library.empty())
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
-    if (call.given("resample") && s.library.empty())
+    if (call.given("resample") && o.target.library.empty())
         throw UsageError("-resample is about the library of -target, and there is none");
-    check_groups(call, s, method);
-    check_threshold(call, s, method);
-    parse_conditioning(call, s, method);
-    check_follow(call, s, options, method);
-    check_statistics(call, s, method);
+    check_groups(call, o, method);
+    check_threshold(call, o, method);
+    parse_conditioning(call, o, method);
+    check_follow(call, o, options, method);
+    check_statistics(call, o, method);
+    Settings settings{name_of(o.approach), o.target, o.map, o.background, approach_of(o)};
+    const auto* const mixtures = std::get_if<Mixtures>(&settings.how);
+    tool::check_mask_use(options.mask,
+                         mixtures != nullptr ? mixtures->model.empty() : has_background(o.approach), method);
+    return settings;
 }
 
-void declare_features(tool::Builder& args, Settings& s) {
+void declare_features(tool::Builder& args, Options& o) {
     const char* const group = "Absorption features";
     args.option(
-            "range", s.range_texts,
+            "range", o.range_texts,
             "With sff: the features of all targets without lines in -features, between two wavelengths, ends "
             "included: -range 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .under(group);
-    args.input("features", s.features, Content::text,
+    args.input("features", o.features.path, Content::text,
                "With sff: a table with a line a feature: name (of the spectrum), from_nm, to_nm, and as you "
                "like "
                "weight, fit_min and depth_min")
         .under(group);
     args.choice<detect::FitScore>(
-            "score", s.score, "With sff: what dst holds",
+            "score", o.features.score, "With sff: what dst holds",
             {{"fit", detect::FitScore::fit,
               "the correlation of pixel and target, averaged over the features"},
              {"depth", detect::FitScore::depth, "the depth of the features in the pixel"},
              {"fd", detect::FitScore::fd, "both, multiplied feature by feature"}})
         .under(group);
-    args.output("depth", s.depth, Content::raster,
+    args.output("depth", o.features.depth, Content::raster,
                 "With sff: also write the depth of the targets' features in every pixel to FILE")
         .under(group);
 }
 
-void declare_mixtures(tool::Builder& args, Settings& s) {
+void declare_mixtures(tool::Builder& args, Options& o) {
     const char* const tuned = "Mixture-tuned matched filter";
-    args.input("mnf-model", s.mnf_model, Content::model,
+    args.input("mnf-model", o.mixtures.model, Content::model,
                "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
         .under(tuned);
-    tool::add_any_wavelengths(args, s.any_wavelengths, "With -mnf-model: ");
+    tool::add_any_wavelengths(args, o.mixtures.any_wavelengths, "With -mnf-model: ");
     args.option(
-            "max-infeasibility", s.most_infeasible,
+            "max-infeasibility", o.mixtures.most_infeasible,
             "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
             "about 1")
         .above(0)

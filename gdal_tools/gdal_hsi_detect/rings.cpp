@@ -27,18 +27,17 @@ tool::Work work_of_rings(const Settings& s, const stream::CubeShape& scene, cons
     const double passes = s.ranks() ? 3 : 1; // of scores
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * static_cast<double>(scene.float_bytes());
-    work.writes = pixels * (4 + (s.map.empty() ? 0 : 1));
+    work.writes = pixels * (4 + (s.map.path.empty() ? 0 : 1));
     work.add(detect::cost::local, passes * pixels * detect::local_cost(scene.bands, ring),
              passes * pixels * detect::local_products(scene.bands, ring));
     return work;
 }
 
 /// Rings that hold no more pixels than there are bands, to the user.
-void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                         const detect::PixelMask* mask) {
-    const auto [inner, outer] = s.window;
+void warn_of_small_rings(tool::Run& run, const stream::CubeShape& scene, const detect::Ring& ring) {
+    const int inner = ring.inner, outer = ring.outer;
     int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
-    if (mask != nullptr) pixels = std::min(pixels, mask->count());
+    if (ring.mask != nullptr) pixels = std::min(pixels, ring.mask->count());
     run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
     if (pixels <= scene.bands)
         run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
@@ -50,9 +49,10 @@ void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeSh
 
 } // namespace
 
-void detect_in_rings(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
-                     const DetectTargets& targets, const detect::PixelMask* mask) {
-    const detect::Ring ring{s.window[0], s.window[1], mask};
+void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
+                     std::shared_ptr<raster::RasterSource> source, const DetectTargets& targets,
+                     const detect::PixelMask* mask) {
+    const detect::Ring ring{how.inner, how.outer, mask};
     std::vector<CudaDevice> devices;
     if (!raster::RasterSink::is_virtual(run.options().destination)) // which is refused below
         devices = tool::choose_devices(run, "detect_local", work_of_rings(s, source->shape(), ring));
@@ -68,7 +68,7 @@ void detect_in_rings(tool::Run& run, const Settings& s, std::shared_ptr<raster::
                               [&](const std::string& name, double share) {
                                   return without_mask(mask, computing.pass(name, share));
                               }};
-        warn_of_small_rings(run, s, source->shape(), mask);
+        warn_of_small_rings(run, source->shape(), ring);
         return make_scores(run, s, *source, scoring, std::move(outputs), targets.names(), again ? 0 : 1,
                            mask);
     });

@@ -30,6 +30,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace hsi::detect_tool {
@@ -40,8 +41,8 @@ void describe_threshold(const Settings& s, const detect::Decision& decision,
                         std::map<std::string, std::string>& metadata) {
     if (!decision.threshold) return;
     metadata["HSI_DETECT_THRESHOLD"] = number(*decision.threshold);
-    if (s.percent) metadata["HSI_DETECT_THRESHOLD_SHARE"] = number(*s.percent) + "%";
-    if (s.false_alarms) metadata["HSI_DETECT_FALSE_ALARMS"] = number(*s.false_alarms);
+    if (s.map.percent) metadata["HSI_DETECT_THRESHOLD_SHARE"] = number(*s.map.percent) + "%";
+    if (s.map.false_alarms) metadata["HSI_DETECT_FALSE_ALARMS"] = number(*s.map.false_alarms);
 }
 
 const char* name_of(detect::FitScore score) {
@@ -56,29 +57,43 @@ const char* name_of(detect::FitScore score) {
     return "fit";
 }
 
+using Metadata = std::map<std::string, std::string>;
+
+void describe(const Alone&, Metadata&) {}
+void describe(const Rings&, Metadata&) {}
+void describe(const Features& how, Metadata& metadata) { metadata["HSI_DETECT_SCORE"] = name_of(how.score); }
+void describe(const Mixtures& how, Metadata& metadata) {
+    if (how.most_infeasible) metadata["HSI_DETECT_MAX_INFEASIBILITY"] = number(*how.most_infeasible);
+}
+void describe(const Exclusion& exclusion, Metadata& metadata) {
+    if (exclusion.share > 0) metadata["HSI_DETECT_EXCLUDED_SHARE"] = number(exclusion.share);
+}
+void describe(const OneBackground& how, Metadata& metadata) {
+    if (how.shrinkage.ledoit_wolf || how.shrinkage.conditioning.by_bands)
+        metadata["HSI_DETECT_SHRINKAGE"] = how.shrinkage.text;
+    describe(how.exclusion, metadata);
+}
+void describe(const Groups& how, Metadata& metadata) {
+    metadata["HSI_DETECT_BACKGROUND"] = how.by_columns() ? "columns " + std::to_string(how.columns) : how.by;
+    metadata["HSI_DETECT_SHRINKAGE"] = how.shrinkage.text;
+    describe(how.exclusion, metadata);
+}
+
 raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
                               const std::vector<std::string>& names) {
     raster::OutputSpec scores;
-    scores.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
     scores.holes = true;
-    scores.metadata["HSI_DETECT_METHOD"] = s.method_name();
-    if (s.approach == Approach::sff) scores.metadata["HSI_DETECT_SCORE"] = name_of(s.score);
-    if (s.grouped())
-        scores.metadata["HSI_DETECT_BACKGROUND"] =
-            s.by_columns() ? "columns " + std::to_string(s.columns_per_group) : s.background_by;
-    if (s.grouped() || s.ledoit_wolf || s.conditioning.by_bands)
-        scores.metadata["HSI_DETECT_SHRINKAGE"] = s.shrinkage_text;
-    if (s.exclude_share > 0) scores.metadata["HSI_DETECT_EXCLUDED_SHARE"] = number(s.exclude_share);
+    scores.metadata["HSI_DETECT_METHOD"] = s.method;
+    std::visit([&](const auto& how) { describe(how, scores.metadata); }, s.how);
     for (const auto& name : names) {
-        if (s.approach != Approach::mtmf) {
+        if (!std::holds_alternative<Mixtures>(s.how)) {
             scores.bands.push_back({name, {}});
             continue;
         }
         scores.bands.push_back({name + " MF", {}});
         scores.bands.push_back({name + " infeasibility", {}});
     }
-    scores.shape.bands = static_cast<int>(scores.bands.size());
-    if (s.most_infeasible) scores.metadata["HSI_DETECT_MAX_INFEASIBILITY"] = number(*s.most_infeasible);
+    scores.shape = {scene.samples, scene.lines, static_cast<int>(scores.bands.size())};
     return scores;
 }
 
@@ -122,7 +137,7 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
             run.warn(counted(open, "pixel has", "pixels have") +
                      " no score of some target, since the first or the last value of a range is not above 0");
     }
-    if (!s.local()) return;
+    if (!std::holds_alternative<Rings>(s.how)) return;
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();
     if (found.without_background() > 0)
@@ -245,7 +260,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
         best.push_back(score);
     }
     run.note((names.size() > 1 ? "Best scores: " : "Best score: ") + by_target(names, scores));
-    if (s.map.empty()) return;
+    if (s.map.path.empty()) return;
     const int64_t pixels = tally.pixels;
     int64_t reach = 0;
     for (const int64_t count : tally.mapped) {
@@ -253,7 +268,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
         reach += count;
     }
     run.report()["detection"]["map_pixels"] = tally.mapped;
-    if (!s.any_threshold() || pixels == 0) return;
+    if (!s.map.any_threshold() || pixels == 0) return;
     run.report()["threshold"]["reached"] = share_json(reach, pixels);
     run.note(share_text(reach, pixels, "") + worded(reach, " reaches", " reach") + " the threshold" +
              (names.size() > 1 && reach > 0 ? "; by their best target: " + by_target(names, counts) : ""));
@@ -264,18 +279,18 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
                  worded(tally.outside_mapped, " reaches", " reach") + " it");
     }
     constexpr double right_angle = 1.57079632679489661923;
-    if (s.method == Method::sam && s.threshold && *s.threshold >= right_angle && reach == pixels)
-        run.warn("-threshold " + s.threshold_text +
+    if (s.method == "sam" && s.map.threshold && *s.map.threshold >= right_angle && reach == pixels)
+        run.warn("-threshold " + s.map.threshold_text +
                  ": all pixels reach it. Angles between spectra without negative values are no larger than "
                  "1.5708 radians: are these degrees?");
     constexpr double too_often = 3;
     constexpr int64_t few = 5; // a rate says nothing of fewer
-    if (!s.false_alarms || s.ranks() || reach < few ||
-        static_cast<double>(reach) <= too_often * *s.false_alarms * static_cast<double>(pixels))
+    if (!s.map.false_alarms || s.ranks() || reach < few ||
+        static_cast<double>(reach) <= too_often * *s.map.false_alarms * static_cast<double>(pixels))
         return;
     run.warn(share_text(reach, pixels, "") + " reach the threshold, where -false-alarms " +
-             number(*s.false_alarms) + " asks for " +
-             number(std::round(*s.false_alarms * static_cast<double>(pixels))) +
+             number(*s.map.false_alarms) + " asks for " +
+             number(std::round(*s.map.false_alarms * static_cast<double>(pixels))) +
              ": the scene's scores have longer tails than those of a normal background, or targets are many; "
              "give a -background of pixels without targets, whose scores then decide");
 }
@@ -293,7 +308,7 @@ bool has_scores(const detect::Detection& detection) {
 }
 
 /// What the groups are, and which have no scores.
-void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetection& detection, int bands) {
+void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetection& detection, int bands) {
     const auto groups = detection.groups();
     std::array<int64_t, 4> states{};
     std::vector<double> shares;
@@ -309,7 +324,7 @@ void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetec
     const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
     std::nth_element(shares.begin(), middle, shares.end());
     const auto scored = static_cast<int64_t>(shares.size());
-    run.report()["background"] = {{"by", s.background_by},
+    run.report()["background"] = {{"by", how.by},
                                   {"groups", groups.size()},
                                   {"groups_with_scores", scored},
                                   {"least_pixels", least},
@@ -318,11 +333,12 @@ void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetec
                                   {"regularised", regularised},
                                   {"pixels_without_group", detection.without_group()},
                                   {"pixels_without_background", detection.in_bad_groups()}};
-    if (s.by_columns()) run.report()["background"]["columns_per_group"] = s.columns_per_group;
-    run.note("Background: " + counted(groups.size(), "group") + ", " + std::to_string(least) +
-             " pixels or more each" +
-             (s.shrinks() ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : "") +
-             (excluded > 0 ? "; " + counted(excluded, "pixel") + " left the statistics" : ""));
+    if (how.by_columns()) run.report()["background"]["columns_per_group"] = how.columns;
+    run.note(
+        "Background: " + counted(groups.size(), "group") + ", " + std::to_string(least) +
+        " pixels or more each" +
+        (how.shrinkage.any() ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : "") +
+        (excluded > 0 ? "; " + counted(excluded, "pixel") + " left the statistics" : ""));
     if (detection.without_group() > 0)
         run.note(counted(detection.without_group(), "valid pixel has", "valid pixels have") +
                  " no group, and no score");
@@ -332,7 +348,7 @@ void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetec
                  " with fewer than 2 pixels of it, " + std::to_string(states[2]) + " without variance, " +
                  std::to_string(states[3]) + " whose mean is a target): " +
                  counted(detection.in_bad_groups(), "valid pixel has", "valid pixels have") + " no score");
-    if (s.shrinks()) return;
+    if (how.shrinkage.any()) return;
     if (regularised > 0)
         run.warn("of " + counted(regularised, "group") +
                  " the pixels do not span the bands: 1e-6 of its mean was added to the diagonal of their "
@@ -348,13 +364,15 @@ void report_groups(tool::Run& run, const Settings& s, const detect::GroupedDetec
 /// one pixel of the background.
 int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
     constexpr double rounding = 1e-9; // 100 - 99.9 is a little less than 0.1
-    const double share = s.percent ? (100 - *s.percent) / 100 : *s.false_alarms;
+    const double share = s.map.percent ? (100 - *s.map.percent) / 100 : *s.map.false_alarms;
     const auto rank = static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
-    if (rank < 1 && s.false_alarms)
-        throw Error("-false-alarms " + number(*s.false_alarms) + ": the background has " +
+    const auto* const one = std::get_if<OneBackground>(&s.how);
+    if (rank < 1 && s.map.false_alarms)
+        throw Error("-false-alarms " + number(*s.map.false_alarms) + ": the background has " +
                         counted(pixels, "pixel") + ", which tell no rate below 1 in " +
                         std::to_string(pixels),
-                    s.normal_scores() && s.conditioning.shrinkage == 0 && !s.shrink_best
+                    one != nullptr && is_normal(one->method, one->exclusion) &&
+                            one->shrinkage.conditioning.shrinkage == 0 && !one->shrinkage.best
                         ? "Give a larger rate or background, or leave -background out."
                         : "Give a larger rate or background.");
     return std::max<int64_t>(1, rank);
@@ -367,7 +385,7 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
     const auto shape = scoring.cube.shape();
     const bool small = s.small_is_best();
     detect::ScoreRanking ranking({shape.samples, shape.lines, static_cast<int>(std::max<size_t>(1, targets))},
-                                 small, s.false_alarms ? mask : nullptr);
+                                 small, s.map.false_alarms ? mask : nullptr);
     int64_t pixels = 0;
     for (const bool second : {false, true}) {
         const auto operation = scoring.make({});
@@ -377,7 +395,7 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
         if (second) break;
         pixels = ranking.pixels();
         if (pixels == 0)
-            throw Error(s.percent ? "no pixel has a score" : "no pixel of the background has a score",
+            throw Error(s.map.percent ? "no pixel has a score" : "no pixel of the background has a score",
                         "Give a background of pixels that are valid.");
         ranking.seek(rank_of_threshold(s, pixels));
     }
@@ -385,7 +403,7 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
     decision.threshold = score;
     run.report()["threshold"] = {{"value", score}, {"pixels", pixels}, {"within", within}};
     run.note("Threshold: " + number(score) + ", within which " + counted(within, "is", "are") + " of " +
-             counted(pixels, "pixel") + (s.percent ? "" : " of the background"));
+             counted(pixels, "pixel") + (s.map.percent ? "" : " of the background"));
     return true;
 }
 
@@ -413,38 +431,39 @@ const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::Pixe
 
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                std::vector<std::string> names, const detect::Decision& decision) {
-    if (names.empty()) names = {"RX"};
+    const bool anomalies = names.empty(), rings = std::holds_alternative<Rings>(s.how);
+    if (anomalies) names = {"RX"};
     const auto scene = source.shape();
     raster::OutputSet outputs;
     auto scores = score_spec(s, scene, names);
     describe_threshold(s, decision, scores.metadata);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         const bool computed = raster::RasterSink::is_computed(run.options().destination);
-        if (s.grouped())
+        if (std::holds_alternative<Groups>(s.how))
             throw UsageError(
                 std::string(computed ? "-of HSI" : "-of VRT") +
                     " does not go with -background-by: what computes on demand does not know the "
                     "group of its pixel",
                 "Write another format.");
-        if (s.method == Method::rx && (!computed || s.local()))
+        if (anomalies && (!computed || rings))
             throw UsageError(computed
                                  ? "-of HSI does not go with -window: its sums run along the lines of a tile"
                                  : "-of VRT does not go with -method rx: a VRT would hold a number for every "
                                    "pair of bands",
                              "Write another format.");
-        if (!s.map.empty())
+        if (!s.map.path.empty())
             throw UsageError(std::string(computed ? "-of HSI" : "-of VRT") + " does not go with -map",
                              "Write another format, or leave the map out.");
         return outputs;
     }
     outputs.plan(run.options().destination, scores);
-    if (!s.map.empty()) {
-        auto options = run.side_output("-map", s.map);
+    if (!s.map.path.empty()) {
+        auto options = run.side_output("-map", s.map.path);
         options.nodata.reset(); // that of the scores: in a map 0 is none
         raster::OutputSpec map;
         map.shape = {scene.samples, scene.lines, 1};
         map.metadata = scores.metadata;
-        map.bands = {{s.method == Method::rx ? "Anomaly" : "Best target", {}}};
+        map.bands = {{anomalies ? "Anomaly" : "Best target", {}}};
         std::vector<raster::LabelClass> classes;
         classes.reserve(names.size());
         for (const auto& name : names)
@@ -453,7 +472,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
         outputs.plan(options, map);
     }
-    if (!s.depth.empty()) outputs.plan(run.side_output("-depth", s.depth), scores);
+    if (const auto* const how = std::get_if<Features>(&s.how); how != nullptr && !how->depth.empty())
+        outputs.plan(run.side_output("-depth", how->depth), scores);
     outputs.check(source);
     return outputs;
 }
@@ -481,17 +501,17 @@ namespace {
 /// What is a detection, as it is asked for. False when no pixel has a score.
 bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
             const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
-    decision.threshold = s.threshold;
+    decision.threshold = s.map.threshold;
     if (s.ranks() && !rank_scores(run, s, scoring, targets, share, mask, decision)) return false;
-    if (s.false_alarms && !s.ranks()) {
-        decision.threshold = detect::threshold_of(*detector, *s.false_alarms);
+    if (s.map.false_alarms && !s.ranks()) {
+        decision.threshold = detect::threshold_of(*detector, *s.map.false_alarms);
         run.report()["threshold"]["value"] = *decision.threshold;
-        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.false_alarms) +
+        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.map.false_alarms) +
                  " of the pixels of a normal background reach");
     }
-    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
-    if (s.percent) run.report()["threshold"]["percent"] = *s.percent;
-    if (s.false_alarms) run.report()["threshold"]["false_alarms"] = *s.false_alarms;
+    if (s.map.threshold) run.report()["threshold"]["value"] = *s.map.threshold;
+    if (s.map.percent) run.report()["threshold"]["percent"] = *s.map.percent;
+    if (s.map.false_alarms) run.report()["threshold"]["false_alarms"] = *s.map.false_alarms;
     return true;
 }
 
@@ -509,12 +529,12 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
                   const std::vector<std::string>& names, const detect::PixelMask* mask,
                   stream::PassOptions pass) {
     pass = tool::begin_writing(run, cube, detection, outputs, &scene, [&] { return pass; });
-    const ScoreTally none(std::max<size_t>(1, names.size()), s.bands_a_target(), s.small_is_best(),
-                          !s.map.empty(), s.background.empty() ? nullptr : mask);
+    const ScoreTally none(std::max<size_t>(1, names.size()), std::holds_alternative<Mixtures>(s.how) ? 2 : 1,
+                          s.small_is_best(), !s.map.path.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
     // A device counts beside its scores, but not what lies outside of a background.
     const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
-                         (s.background.empty() || s.map.empty());
+                         (s.background.empty() || s.map.path.empty());
     stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;
     const raster::RasterSource* all = &scene;
     std::shared_ptr<raster::RasterSource> grown;
@@ -528,7 +548,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     if (!has_scores(detection)) return false;
     report_counts(run, detection, s);
     if (const auto* groups = dynamic_cast<const detect::GroupedDetection*>(&detection))
-        report_groups(run, s, *groups, scene.shape().bands);
+        report_groups(run, std::get<Groups>(s.how), *groups, scene.shape().bands);
     report_scores(run, s, counted ? ScoreTally(none, *detection.score_counts()) : tallied.tally(), names);
     outputs.commit();
     tool::check_last_line(run, *all);
@@ -540,7 +560,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
 bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
                  raster::OutputSet outputs, const std::vector<std::string>& names, double share,
                  const detect::PixelMask* mask, const detect::Detector* detector) {
-    detect::Decision decision{!s.map.empty(), {}};
+    detect::Decision decision{!s.map.path.empty(), {}};
     share *= s.share_of_detection();
     if (!decide(run, s, scoring, names.size(), share, mask, detector, decision)) return false;
     if (decision.threshold) outputs = plan_outputs(run, s, scene, names, decision);

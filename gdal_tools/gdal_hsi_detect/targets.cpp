@@ -15,16 +15,17 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace hsi::detect_tool {
 
-DetectTargets::DetectTargets(tool::Run& run, const Settings& settings,
+DetectTargets::DetectTargets(tool::Run& run, const TargetOptions& options,
                              std::shared_ptr<raster::RasterSource>& scene)
-    : m_pixels(settings.pixels), m_absorption(settings.absorption) {
-    if (!settings.library.empty()) {
-        m_library = tools::spectra_for_scene(run, "-target", settings.library, settings.spectra,
-                                             settings.library_scale, "Detection", scene, settings.fit);
+    : m_pixels(options.pixels), m_absorption(options.absorption) {
+    if (!options.library.empty()) {
+        m_library = tools::spectra_for_scene(run, "-target", options.library, options.spectra,
+                                             options.library_scale, "Detection", scene, options.fit);
         m_bands = scene->bands();
         return;
     }
@@ -71,11 +72,11 @@ void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const ra
     if (!m_library.spectra.empty())
         tools::warn_of_other_signs(run, scene, m_library,
                                    std::string("Make both the same quantity") +
-                                       (s.takes_absorption()
+                                       (s.method == "mf" || s.method == "ace"
                                             ? ", or give -target-is-absorption for what a gas "
                                               "absorbs"
                                             : ""));
-    if (s.approach == Approach::sff || !detect::has_background(s.method)) return;
+    if (std::holds_alternative<Features>(s.how) || std::holds_alternative<Alone>(s.how)) return;
     for (size_t k = 0; k < m_library.spectra.size(); ++k)
         if (const auto& x = m_library.spectra[k];
             std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
@@ -112,7 +113,8 @@ std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const S
     const std::string& path = settings.background;
     // Rings are taken from pixels that have scores, too; the other methods' statistics have a pass of their
     // own.
-    if (path.empty()) return settings.local() && run.masks_statistics() ? run.mask() : nullptr;
+    if (path.empty())
+        return std::holds_alternative<Rings>(settings.how) && run.masks_statistics() ? run.mask() : nullptr;
     std::string how;
     const auto mask = tool::read_mask(run, "-background", path, scene, how);
     run.report()["background_mask"] = {{"path", path}, {"how", how}, {"pixels", mask->count()}};

@@ -22,7 +22,7 @@ class DetectTargets {
   public:
     /// Reads the library, and leaves bands that it does not know out of the scene. \throws as
     /// spectra_for_scene(), and UsageError for a pixel outside of the scene.
-    DetectTargets(tool::Run& run, const Settings& settings, std::shared_ptr<raster::RasterSource>& scene);
+    DetectTargets(tool::Run& run, const TargetOptions& options, std::shared_ptr<raster::RasterSource>& scene);
 
     const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" of pixels
 

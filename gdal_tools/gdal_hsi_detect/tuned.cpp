@@ -30,13 +30,13 @@ namespace {
 using TunedComputing = tool::Computing<detect::TunedBackend>;
 
 /// How many components scores are made from. \throws UsageError for more than there are.
-int tuned_components_of(const Settings& s, const std::vector<double>& eigenvalues) {
+int tuned_components_of(const Mixtures& how, const std::vector<double>& eigenvalues) {
     const auto all = static_cast<int>(eigenvalues.size());
-    if (s.tuned_components > all)
-        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": there are " +
+    if (how.components > all)
+        throw UsageError("-nc " + std::to_string(how.components) + ": there are " +
                              counted(all, "component") + " of MNF",
                          "Use a number from 1 to " + std::to_string(all) + ".");
-    if (s.tuned_components > 0) return s.tuned_components;
+    if (how.components > 0) return how.components;
     constexpr double least = 2; // as much signal as noise
     const auto strong = static_cast<int>(
         std::count_if(eigenvalues.begin(), eigenvalues.end(), [](double l) { return l >= least; }));
@@ -44,9 +44,9 @@ int tuned_components_of(const Settings& s, const std::vector<double>& eigenvalue
 }
 
 /// matched[b]: the scene's band behind the model's.
-detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model& model,
+detect::TunedTask tuned_task(tool::Run& run, const Mixtures& how, const mnf::Model& model,
                              const std::vector<int>& matched, int bands, detect::Targets targets) {
-    const int components = tuned_components_of(s, model.eigenvalues);
+    const int components = tuned_components_of(how, model.eigenvalues);
     detect::TunedTask task;
     task.bands = bands;
     task.used = matched;
@@ -55,7 +55,7 @@ detect::TunedTask tuned_task(tool::Run& run, const Settings& s, const mnf::Model
                          model.loading(0) + static_cast<size_t>(components) * model.mean.size());
     task.eigenvalues.assign(model.eigenvalues.begin(), model.eigenvalues.begin() + components);
     task.targets = std::move(targets);
-    task.most_infeasible = s.most_infeasible;
+    task.most_infeasible = how.most_infeasible;
     auto& report = run.report()["detection"];
     report["components"] = components;
     report["snr"] = Json::array();
@@ -80,17 +80,17 @@ void write_tuned_scores(tool::Run& run, const Settings& s, TunedComputing& compu
 }
 
 /// mtmf with -mnf-model: one pass.
-void detect_by_model(tool::Run& run, const Settings& s, TunedComputing& computing,
+void detect_by_model(tool::Run& run, const Settings& s, const Mixtures& how, TunedComputing& computing,
                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
-    auto model = mnf::from_json(raster::read_input(s.mnf_model, largest_file::model), s.mnf_model);
-    const auto [scene, matched] = tool::match_source(run, source, s.mnf_model, model, s.any_wavelengths);
+    auto model = mnf::from_json(raster::read_input(how.model, largest_file::model), how.model);
+    const auto [scene, matched] = tool::match_source(run, source, how.model, model, how.any_wavelengths);
     const auto values = tool::value_scale(*scene, matched);
-    mnf::rescale(model, tool::compare_scales(run, s.mnf_model, model, values, s.any_scale), values);
+    mnf::rescale(model, tool::compare_scales(run, how.model, model, values, s.target.any_scale), values);
     plan_outputs(run, s, *scene, targets.names());
     auto spectra = targets.at(*scene);
     if (!spectra) throw targets.missing();
     targets.warn_of_mistakes(run, s, *scene);
-    const auto task = tuned_task(run, s, model, matched, scene->shape().bands, std::move(*spectra));
+    const auto task = tuned_task(run, how, model, matched, scene->shape().bands, std::move(*spectra));
     const tool::RangeCheck check(*scene, model, matched);
     write_tuned_scores(run, s, computing, *scene, check.source(), task, targets.names(), 1);
     check.tell(run);
@@ -98,10 +98,10 @@ void detect_by_model(tool::Run& run, const Settings& s, TunedComputing& computin
 
 } // namespace
 
-void detect_among_components(tool::Run& run, const Settings& s,
+void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& how,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
-    const bool scans = s.mnf_model.empty();
-    const int components = s.tuned_components > 0 ? s.tuned_components : std::min(source->shape().bands, 20);
+    const bool scans = how.model.empty();
+    const int components = how.components > 0 ? how.components : std::min(source->shape().bands, 20);
     auto work = tools::projection_work(source->shape(), components, scans, mnf::cost::noise_and_signal);
     work.writes =
         static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
@@ -109,11 +109,11 @@ void detect_among_components(tool::Run& run, const Settings& s,
     const auto devices = tool::choose_devices(run, "detect_tuned", work);
     TunedComputing filter(run, "detect_tuned", devices, detect::simd_target(),
                           [] { return std::make_unique<detect::TunedBackend>(); });
-    if (!scans) return detect_by_model(run, s, filter, source, targets);
+    if (!scans) return detect_by_model(run, s, how, filter, source, targets);
     tools::PcaComputing computing(run, "pca", devices, pca::simd_target(), pca::make_cpu_backend, false);
     tool::Scene scene(run, source, "detection");
-    if (s.tuned_components > scene.shape().bands)
-        throw UsageError("-nc " + std::to_string(s.tuned_components) + ": the scene has " +
+    if (how.components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(how.components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
     plan_outputs(run, s, *scene.raster(), targets.names());
     const auto scan = [&] { // nothing is kept on the device, which the filter reads for itself
@@ -126,7 +126,7 @@ void detect_among_components(tool::Run& run, const Settings& s,
     std::vector<int> kept;
     const auto model = tools::fit_noise_scene(scene, moments, {}, {}, kept);
     targets.warn_of_mistakes(run, s, *scene.raster());
-    const auto task = tuned_task(run, s, model, kept, scene.shape().bands, std::move(*spectra));
+    const auto task = tuned_task(run, how, model, kept, scene.shape().bands, std::move(*spectra));
     write_tuned_scores(run, s, filter, *scene.raster(), scene.cube(), task, targets.names(), 0.5);
 }
 
