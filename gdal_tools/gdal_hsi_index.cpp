@@ -512,12 +512,12 @@ void declare(tool::Builder& args) {
         if (s.json && !s.list) throw UsageError("-json requires -list");
         if (s.list && !o.destination.path.empty()) throw UsageError("dst cannot be used with -list");
         if (s.list) return;
+        if (o.source.path.empty()) throw UsageError("src is missing");
+        if (o.destination.path.empty()) throw UsageError("dst is missing");
         if (s.names.empty() && s.expressions.empty())
             throw UsageError("the indices are missing",
                              "Give -name NDVI or -expr 'r800/r670'; -list lists the catalogue.");
         ask(s);
-        if (o.source.path.empty()) throw UsageError("src is missing");
-        if (o.destination.path.empty()) throw UsageError("dst is missing");
         if (o.mask.given()) tool::check_mask_use(o.mask, false, "gdal_hsi_index");
     });
     args.body([&s](tool::Run& run) {
