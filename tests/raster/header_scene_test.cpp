@@ -419,6 +419,21 @@ TEST(HeaderScene, NodataOfSixDigitsMasksWhatGdalMasks) {
         }
 }
 
+TEST(HeaderScene, FieldsOfOneValueReachOutputsOfEveryFormat) {
+    const TempFolder folder;
+    const auto source = envi_scene(
+        folder, "reflectance scale factor = 10000\ndata units = reflectance\nwavelength units = Nanometers\n"
+                "wavelength = {400, 500, 600, 700}");
+    for (const char* name : {"o.tif", "o.dat"}) {
+        copy_scene(source->path(), folder / name);
+        const auto written = open_source(folder / name);
+        const auto& found = written->facts().bands;
+        EXPECT_EQ(found.values.scale, std::vector<double>(bands, 1e-4)) << name;
+        EXPECT_EQ(found.values.unit, "reflectance") << name;
+        EXPECT_EQ(found.wavelengths_nm.back(), 700) << name;
+    }
+}
+
 // What ENVI cannot express
 // -----------------------------------------------------------------------------------------------------------------
 

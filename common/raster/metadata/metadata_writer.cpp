@@ -79,11 +79,11 @@ std::string gapless_list(std::vector<std::string> texts) {
 /// Fields whose lists never go by bands, however many elements they happen to have.
 bool scene_list(const std::string& key) {
     static const std::set<std::string> names = {
-        "description",   "map info",        "projection info", "coordinate system string",
-        "default bands", "pixel size",      "geo points",      "rpc info",
-        "z plot range",  "z plot average",  "z plot titles",   "class lookup",
-        "class names",   "default stretch", "x start",         "y start",
-        "spectra names"};
+        "description",   "map info",        "projection info",  "coordinate system string",
+        "default bands", "pixel size",      "geo points",       "rpc info",
+        "z plot range",  "z plot average",  "z plot titles",    "class lookup",
+        "class names",   "default stretch", "x start",          "y start",
+        "spectra names", "data units",      "wavelength units", "reflectance scale factor"};
     return names.count(key) > 0;
 }
 
