@@ -9,7 +9,7 @@
 namespace hsi {
 namespace {
 
-constexpr std::pair<SampleType, const char*> names[] = {
+constexpr std::pair<SampleType, const char*> type_names[] = {
     {SampleType::uint8, "Byte"},      {SampleType::uint16, "UInt16"}, {SampleType::int16, "Int16"},
     {SampleType::uint32, "UInt32"},   {SampleType::int32, "Int32"},   {SampleType::float32, "Float32"},
     {SampleType::float64, "Float64"}, {SampleType::uint64, "UInt64"}, {SampleType::int64, "Int64"},
@@ -61,15 +61,15 @@ To stored(From v) {
 } // namespace
 
 const char* name_of(SampleType type) {
-    const auto* const found = std::find_if(std::begin(names), std::end(names),
+    const auto* const found = std::find_if(std::begin(type_names), std::end(type_names),
                                            [&](const auto& known) { return known.first == type; });
-    return found == std::end(names) ? nullptr : found->second;
+    return found == std::end(type_names) ? nullptr : found->second;
 }
 
 SampleType sample_type_of(const std::string& name) {
-    const auto* const found = std::find_if(std::begin(names), std::end(names),
+    const auto* const found = std::find_if(std::begin(type_names), std::end(type_names),
                                            [&](const auto& known) { return known.second == name; });
-    return found == std::end(names) ? SampleType::unknown : found->first;
+    return found == std::end(type_names) ? SampleType::unknown : found->first;
 }
 
 void convert_samples(const void* from, SampleType from_type, void* to, SampleType to_type, size_t count) {
