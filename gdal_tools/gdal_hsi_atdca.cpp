@@ -107,14 +107,14 @@ class TargetRasters {
                 spec.categories.push_back("Target " + std::to_string(k + 1));
                 spec.colours.push_back(raster::default_colour(k + 1));
             }
-            m_virtual = raster::RasterSink::is_virtual(options("-map", s.map));
+            m_virtual = raster::is_virtual(options("-map", s.map));
             if (m_virtual && run.options().mask.outputs)
                 throw UsageError("-mask-output does not go with -map " + s.map +
                                      ": it is computed from the scene, which knows no mask",
                                  "Write another format, or leave out -mask-output.");
             if (m_virtual) {
                 m_map = {options("-map", s.map), spec};
-                raster::RasterSink::check_virtual(m_map.first, spec, like);
+                raster::check_virtual(m_map.first, spec, like);
             } else {
                 m_outputs.plan(options("-map", s.map), spec);
             }
@@ -137,9 +137,9 @@ class TargetRasters {
 
     void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
                            const raster::RasterSource& like) const {
-        if (raster::RasterSink::is_computed(m_map.first))
-            return raster::RasterSink::write_virtual(m_map.first, m_map.second, like,
-                                                     links::nearest_target(spectra, max_angle));
+        if (raster::is_computed(m_map.first))
+            return raster::write_virtual(m_map.first, m_map.second, like,
+                                         links::nearest_target(spectra, max_angle));
         std::string text;
         char one[32];
         for (const auto& x : spectra) {
@@ -153,7 +153,7 @@ class TargetRasters {
         band.function = "hsi_sad";
         std::snprintf(one, sizeof one, "%.17g", max_angle);
         band.arguments = {{"spectra", text}, {"output", "class"}, {"max_angle", one}};
-        raster::RasterSink::write_virtual(m_map.first, m_map.second, like, {band});
+        raster::write_virtual(m_map.first, m_map.second, like, {band});
     }
 
   private:

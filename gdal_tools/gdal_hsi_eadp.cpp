@@ -255,8 +255,8 @@ class Profiling {
         const auto spec = profile_spec(
             source.shape(), m_settings,
             m_settings.no_pca ? source.facts().bands.names : tools::component_names(m_components), nullptr);
-        raster::RasterSink::check(destination, spec, source);
-        m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
+        raster::check_output(destination, spec, source);
+        m_takes_bands = raster::will_take_bands(destination, spec);
         auto work = m_settings.no_pca ? tool::Work()
                                       : tools::projection_work(source.shape(), m_components, !m_statistics);
         const double values = static_cast<double>(source.shape().pixels()) * m_components;
@@ -292,8 +292,8 @@ class Profiling {
                                   const std::vector<std::string>& names, uint64_t memory) {
         m_profile.memory = memory;
         const auto open_sink = [&](const eadp::ProfileFacts& facts) -> stream::CubeSink& {
-            m_sink = raster::RasterSink::create(m_run.options().destination,
-                                                profile_spec(like.shape(), m_settings, names, &facts), &like);
+            m_sink = raster::create_sink(m_run.options().destination,
+                                         profile_spec(like.shape(), m_settings, names, &facts), &like);
             return *m_sink;
         };
         return eadp::make_profile(planes, m_settings.eadp, m_computing.backend(), open_sink, m_profile);

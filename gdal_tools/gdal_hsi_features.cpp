@@ -243,7 +243,7 @@ void run_features(tool::Run& run, const Settings& s) {
     for (const auto& range : s.ranges)
         tools::note_cut_range(run, "-range " + range.text, scene->facts().bands.wavelengths_nm, range.from_nm,
                               range.to_nm);
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
+    if (raster::is_virtual(run.options().destination)) {
         auto plan = plan_of(s, *scene);
         scene = cut_to(plan, scene);
         if (tool::leave_out_unseen_bands(run, scene)) {

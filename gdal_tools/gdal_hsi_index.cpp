@@ -363,7 +363,7 @@ bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
 }
 
 void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene) {
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
+    if (raster::is_virtual(run.options().destination)) {
         auto plan = plan_of(run, s, scene->path(), bands_of(s, *scene));
         auto used = tool::only_bands(scene, plan.used);
         if (const auto before = used->bands(); tool::leave_out_unseen_bands(run, used)) {

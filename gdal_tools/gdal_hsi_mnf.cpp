@@ -83,7 +83,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
-    if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
+    if (raster::is_virtual(run.options().destination)) scene.read_once();
     const auto moments =
         given ? given->moments
               : tools::scan_scene(scene, computing, stream::Statistics::differences, "covariances", 0.5);

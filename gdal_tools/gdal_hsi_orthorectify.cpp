@@ -108,11 +108,11 @@ void write_computed(tool::Run& run, const raster::RasterSource& scene, const ras
         throw UsageError("-of HSI: the values of " + scene.path() + " are more than single precision holds",
                          "Write another format.");
     const auto spec = spec_of(grid);
-    raster::RasterSink::check_virtual(run.options().destination, spec, grid);
+    raster::check_virtual(run.options().destination, spec, grid);
     tool::begin_virtual(run, run.options().destination);
     stream::Link link;
     link.operation = raster::grid_operation;
-    raster::RasterSink::write_virtual(run.options().destination, spec, grid, link);
+    raster::write_virtual(run.options().destination, spec, grid, link);
 }
 
 void run_orthorectify(tool::Run& run, const Settings& s) {
@@ -123,8 +123,7 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     const auto shown = raster::orthorectified(scene, scene, table);
     const auto to_read = raster::orthorectified(read, read, table);
     run.report()["lookup_table"] = {{"file", path}, {"samples", table->samples()}, {"lines", table->lines()}};
-    if (raster::RasterSink::is_computed(run.options().destination))
-        return write_computed(run, *scene, *shown);
+    if (raster::is_computed(run.options().destination)) return write_computed(run, *scene, *shown);
     auto outputs = output_of(run, *shown);
     Placing placing(read->shape().bands);
     tool::end_of_plan(run,

@@ -313,9 +313,9 @@ class Profiling {
         const int n = components();
         const auto& destination = run.options().destination;
         const auto written = profile_spec(source.shape(), settings, m_options, names(n));
-        raster::RasterSink::check(destination, written, source);
+        raster::check_output(destination, written, source);
         m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
-                                            raster::RasterSink::will_take_bands(destination, written));
+                                            raster::will_take_bands(destination, written));
         report_where();
     }
 
@@ -345,9 +345,9 @@ class Profiling {
         auto planes = m_settings.no_pca ? copy_bands() : project(model);
         const auto shape = planes->shape();
         const stream::CubeShape all{shape.samples, shape.lines, shape.bands * m_options.bands()};
-        const auto sink = raster::RasterSink::create(
-            m_run.options().destination, profile_spec(all, m_settings, m_options, names(shape.bands)),
-            m_scene.raster().get());
+        const auto sink = raster::create_sink(m_run.options().destination,
+                                              profile_spec(all, m_settings, m_options, names(shape.bands)),
+                                              m_scene.raster().get());
         write_profile(m_run, std::move(planes), m_settings.no_pca && whole_numbers(*m_scene.raster()),
                       m_options, m_plan, *sink);
         sink->commit();

@@ -222,7 +222,7 @@ void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::Raster
     if (source->facts().bands.wavelengths_nm.empty()) refuse_without_wavelengths(source->path());
     const Target target = target_of(run, s);
     auto scene = with_known_bands(run, of_one_scale(run, std::move(source)));
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
+    if (raster::is_virtual(run.options().destination)) {
         tool::leave_out_unseen_bands(run, scene);
         const auto plan = plan_of(*scene, s, target);
         tell(run, s, target, plan);

@@ -141,7 +141,7 @@ void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSo
                        const sahic::MlrModel* model) {
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
         throw UsageError(
-            "dst is " + std::string(raster::RasterSink::virtual_kind(run.options().destination)) +
+            "dst is " + std::string(raster::virtual_kind(run.options().destination)) +
                 ": only the map of a saved model without the random field is computed pixel by pixel",
             "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
     raster::OutputOptions map = run.options().destination;
@@ -466,7 +466,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     std::shared_ptr<const sahic::MlrModel> model;
     if (!s.apply.empty()) model = read_model(run, s, source);
     tool::Scene scene(run, model ? source : run.open_source(), "");
-    if (raster::RasterSink::is_virtual(run.options().destination))
+    if (raster::is_virtual(run.options().destination))
         return write_virtual_map(run, s, *scene.raster(), model.get());
     raster::LabelledPixels labels;
     if (!s.no_labels()) labels = tools::read_labels(run, s.labels, *scene.raster());

@@ -251,13 +251,13 @@ class Outputs {
             cover.spec.bands.push_back({"cover of class " + tool::class_text(value, name), {}});
         }
         m_outputs.push_back(std::move(cover));
-        raster::RasterSink::check(m_outputs.back().options, m_outputs.back().spec);
+        raster::check_output(m_outputs.back().options, m_outputs.back().spec);
     }
 
     void write(const std::vector<sample::Split>& splits, const raster::RasterSource& scene) {
         for (const Output& o : m_outputs) {
             if (m_run.cancel().requested()) throw Cancelled();
-            const auto sink = raster::RasterSink::create(o.options, o.spec, &scene);
+            const auto sink = raster::create_sink(o.options, o.spec, &scene);
             if (o.part == sample::Part::left_out)
                 write_cover(m_run, *sink, m_labels, m_values);
             else
@@ -279,7 +279,7 @@ class Outputs {
         map.spec.shape = {m_all.grid.samples, m_all.grid.lines, 1};
         raster::describe_class_map(m_all.classes, map.options, map.spec);
         map.spec.bands = {{band, {}}};
-        raster::RasterSink::check(map.options, map.spec);
+        raster::check_output(map.options, map.spec);
         m_outputs.push_back(std::move(map));
     }
 

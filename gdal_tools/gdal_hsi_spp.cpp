@@ -60,7 +60,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
     if (settings.spp.cube)
         outputs.plan(run.options().destination, cube);
     else
-        raster::RasterSink::check_virtual(run.options().destination, cube, source);
+        raster::check_virtual(run.options().destination, cube, source);
     const auto single = [&](const char* role, const std::string& path, const char* name, const char* unit) {
         if (path.empty()) return;
         raster::OutputSpec spec;
@@ -122,9 +122,9 @@ void write_virtual(tool::Run& run, const Settings& settings, const raster::Raste
 /// What dst and -alpha make of the operation's outputs.
 void choose_outputs(const tool::Run& run, Settings& settings) {
     const auto& dst = run.options().destination;
-    settings.spp.cube = !raster::RasterSink::is_virtual(dst);
+    settings.spp.cube = !raster::is_virtual(dst);
     if (settings.spp.cube) return;
-    if (!raster::RasterSink::is_computed(dst) && settings.alpha_file.empty()) {
+    if (!raster::is_computed(dst) && settings.alpha_file.empty()) {
         settings.alpha_file = alpha_beside(dst.path);
         check_alpha_beside(settings.alpha_file, dst.path);
     }

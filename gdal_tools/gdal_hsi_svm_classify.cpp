@@ -89,10 +89,10 @@ void run_classify(tool::Run& run, const Settings& s) {
     const auto values = tool::value_scale(*source);
     svm::rescale(read, tool::compare_scales(run, s.model_file, read, values, s.any_scale), values);
     const auto model = std::make_shared<const svm::Model>(std::move(read));
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
+    if (raster::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
             throw UsageError("-probabilities and -confidence do not go with " +
-                                 std::string(raster::RasterSink::virtual_kind(run.options().destination)) +
+                                 std::string(raster::virtual_kind(run.options().destination)) +
                                  ": nothing is computed before it is read",
                              "Write them in a run of their own, with a map that holds pixels.");
         return VirtualMap(run, s, *source, *model).write(run, *source, *model);

@@ -105,15 +105,14 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
     const auto& dst = run.options().destination;
     const auto abundances = abundance_spec(scene.shape(), library.names, method);
     const auto rmse = rmse_spec(scene.shape(), method);
-    raster::RasterSink::check_virtual(dst, abundances, scene);
+    raster::check_virtual(dst, abundances, scene);
     const size_t p = library.names.size();
     if (!s.rmse.empty()) {
         const auto options = run.side_output("-rmse", s.rmse);
-        if (!raster::RasterSink::is_virtual(options)) {
-            const std::string kind = raster::RasterSink::virtual_kind(dst);
+        if (!raster::is_virtual(options)) {
+            const std::string kind = raster::virtual_kind(dst);
             throw UsageError("-rmse " + s.rmse + ": beside " + kind + " the error is one, too",
-                             std::string("Name it ") +
-                                 (raster::RasterSink::is_computed(dst) ? ".hsi" : ".vrt") +
+                             std::string("Name it ") + (raster::is_computed(dst) ? ".hsi" : ".vrt") +
                                  ", or write dst in another format.");
         }
         write(options, rmse, {band(p + 1)}, true);
@@ -462,7 +461,7 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
                          "Use nnls, scls or fcls.");
     if (!s.deviation.empty() && s.draw.draws < 2)
         throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
-    if (raster::RasterSink::is_virtual(common.destination))
+    if (raster::is_virtual(common.destination))
         throw UsageError("-draws does not go with a dst that is computed when it is read",
                          "Write dst in another format.");
 }
@@ -472,7 +471,7 @@ void run_unmix(tool::Run& run, const Settings& s) {
     tool::check_spectrum(*scene, "unmixing");
     const auto library = tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale,
                                                   "Unmixing", scene, s.fit);
-    if (raster::RasterSink::is_virtual(run.options().destination))
+    if (raster::is_virtual(run.options().destination))
         return describe_unmixing(run, s, std::move(scene), library);
     if (s.draw.draws > 0) {
         UnmixComputing computing(

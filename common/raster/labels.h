@@ -86,13 +86,21 @@ struct LabelOptions {
     std::vector<std::string> open_options; ///< NAME=VALUE
 };
 
+class LabelSource;
+/// LabelSource::open() with all classes: of files, or of arrays.
+std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid);
+
 class LabelSource {
   public:
     /// `grid`: read on this grid; null: on the raster's own (a vector file has none: Error). Throws Error
     /// naming the file: does not open, several bands, complex numbers, no such field or layer, no
     /// georeference while the sizes differ, features that cannot be placed on the grid. Throws UsageError
     /// for a text of leave_out that is no list.
-    static std::unique_ptr<LabelSource> open(const LabelOptions& options, const Grid* grid = nullptr);
+    static std::unique_ptr<LabelSource> open(const LabelOptions& options, const Grid* grid = nullptr) {
+        auto source = open_all_labels(options, grid);
+        if (!options.leave_out.empty()) source->leave_out(options);
+        return source;
+    }
     virtual ~LabelSource() = default;
 
     const Grid& grid() const { return m_grid; }
@@ -163,7 +171,6 @@ class LabelSource {
   private:
     void leave_out(const LabelOptions& options);
     std::set<int> classes_there() const; ///< that were read, or are known of the file
-    static std::unique_ptr<LabelSource> open_all(const LabelOptions& options, const Grid* grid);
 
     std::vector<char> m_left_out, m_read; ///< by class, and whether it was read; empty: none is left out
     std::vector<std::string> m_unproved;  ///< texts that reading has to find a class for

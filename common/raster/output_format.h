@@ -23,9 +23,6 @@ bool is(GDALDriver* driver, const char* name);
 /// where there is no memory for it. Throws Error where little is left.
 void check_memory_left(GDALDriver* driver);
 
-/// True when -of or the extension asks for a scene that computes (.hsi). Its description is a VRT's.
-bool is_computed(const OutputOptions& options);
-
 /// True for a driver that takes pixels block by block; others copy a dataset that is complete.
 bool takes_blocks(GDALDriver* driver);
 

@@ -21,15 +21,15 @@ class OutputSet {
     }
     bool empty() const { return m_planned.empty(); }
     size_t size() const { return m_planned.size(); }
-    /// RasterSink::check() for all that is planned. Throws Error or UsageError for the first that is refused.
+    /// check_output() for all that is planned. Throws Error or UsageError for the first that is refused.
     void check() const {
         for (const auto& [options, spec] : m_planned)
-            RasterSink::check(options, spec);
+            check_output(options, spec);
     }
     /// The same where the source is known that create() will get.
     void check(const RasterSource& like) const {
         for (const auto& [options, spec] : m_planned)
-            RasterSink::check(options, spec, like);
+            check_output(options, spec, like);
     }
 
     /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
@@ -38,7 +38,7 @@ class OutputSet {
         if (!m_made.empty()) throw Error("internal: these outputs are made");
         std::vector<std::unique_ptr<RasterSink>> made;
         for (const auto& [options, spec] : m_planned)
-            made.push_back(RasterSink::create(options, spec, like));
+            made.push_back(create_sink(options, spec, like));
         m_made = std::move(made);
     }
     /// GDAL block cache that tile writing wants, all together; 0 before create().

@@ -110,80 +110,80 @@ struct VirtualBand {
 /// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
 bool is_geographic(const std::string& srs);
 
+/// Everything that can be refused before work is done: an existing destination without overwrite, an unknown
+/// extension or driver, a driver that cannot hold the bands, the type or the creation options, a folder that
+/// does not exist or cannot be written, a destination that is the source. Throws Error or UsageError.
+void check_output(const OutputOptions& options, const OutputSpec& spec);
+/// The same where the source is known that create_sink() will get, and with it what stands for no value.
+void check_output(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+
+/// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has no
+/// pixels: write_virtual() makes it, check_output() and create_sink() refuse it.
+bool is_virtual(const OutputOptions& options);
+/// True of a scene that computes; its description is a VRT's.
+bool is_computed(const OutputOptions& options);
+/// "a VRT" or "an .hsi", for messages.
+const char* virtual_kind(const OutputOptions& options);
+/// As check_output(), for an output without pixels. Refuses creation options too, and of a VRT what it cannot
+/// say about its source (-if).
+void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+/// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run: georeference,
+/// names, legend and nodata as create_sink() has them, and a derived band for each of `bands`. Sources on the
+/// local file system are named relative to the VRT. Throws Error.
+void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                   const std::vector<VirtualBand>& bands);
+/// Writes the scene that computes `link` of `like`, in the same way. Throws Error.
+void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                   const stream::Link& link);
+
+/// How the file of an output will be compressed, in the words of -co COMPRESS; empty: not, or nobody tells.
+/// Throws UsageError for a driver that there is not.
+std::string compression_of(const OutputOptions& options);
+/// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
+bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
+
+class RasterSink;
+/// check_output(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
+std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const OutputSpec& spec,
+                                        const RasterSource* like);
+
 /// With several ranks (parallel/ranks.h) the root makes the file, all write their tiles into it where its
 /// layout is known, and the root commits it.
-class RasterSink final : public stream::SharedSink, public stream::BandTaker {
+class RasterSink : public stream::SharedSink, public stream::BandTaker {
   public:
-    /// Everything that can be refused before work is done: an existing destination without overwrite, an
-    /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a
-    /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
-    /// UsageError.
-    static void check(const OutputOptions& options, const OutputSpec& spec);
-    /// The same where the source is known that create() will get, and with it what stands for no value.
-    static void check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
-    /// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
-    static bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
-
-    /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
-    static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
-                                              const RasterSource* like);
-    ~RasterSink() override;
-
-    /// True when -of or the extension asks for a VRT or for a scene that computes (.hsi). Such an output has
-    /// no pixels: write_virtual() makes it, check() and create() refuse it.
-    static bool is_virtual(const OutputOptions& options);
-    /// How the file of an output will be compressed, in the words of -co COMPRESS; empty: not, or nobody
-    /// tells. Throws UsageError for a driver that there is not.
-    static std::string compression(const OutputOptions& options);
-    /// True of a scene that computes.
-    static bool is_computed(const OutputOptions& options);
-    /// "a VRT" or "an .hsi", for messages.
-    static const char* virtual_kind(const OutputOptions& options);
-    /// As check(), for an output without pixels. Refuses creation options too, and of a VRT what it cannot
-    /// say about its source (-if).
-    static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
-    /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
-    /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
-    /// Sources on the local file system are named relative to the VRT. Throws Error.
-    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
-                              const std::vector<VirtualBand>& bands);
-    /// Writes the scene that computes `link` of `like`, in the same way. Throws Error.
-    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
-                              const stream::Link& link);
-
-    stream::CubeShape shape() const override; ///< of the tiles that it takes
-    /// Of an array on that device; none for files.
-    std::optional<CubeView<float>> place_on(int device, const Rect& core) override;
-    bool concurrent() const override;
-    stream::BlockLayout layout() const override;
-    void write(const Rect& core, const CubeView<float>& src) override;
-    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands.
-    bool takes_bands() const override;
-    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
-    uint64_t stored_bytes_per_pixel() const override;
+    // The functions above by their earlier names.
+    static void check(const OutputOptions& o, const OutputSpec& s) { check_output(o, s); }
+    static void check(const OutputOptions& o, const OutputSpec& s, const RasterSource& l) {
+        check_output(o, s, l);
+    }
+    static bool is_virtual(const OutputOptions& o) { return raster::is_virtual(o); }
+    static bool is_computed(const OutputOptions& o) { return raster::is_computed(o); }
+    static const char* virtual_kind(const OutputOptions& o) { return raster::virtual_kind(o); }
+    static void check_virtual(const OutputOptions& o, const OutputSpec& s, const RasterSource& l) {
+        raster::check_virtual(o, s, l);
+    }
+    static std::unique_ptr<RasterSink> create(const OutputOptions& o, const OutputSpec& s,
+                                              const RasterSource* l) {
+        return create_sink(o, s, l);
+    }
 
     /// Of an output that grows (OutputOptions::grows): its first `lines` lines have been written. It appears
     /// under its name, and its header tells of them; whoever reads it sees whole lines. Lines may be written
     /// beyond those that it was created with. commit() leaves it as it is then. Throws Error.
-    void grow(int64_t lines);
+    virtual void grow(int64_t lines) = 0;
 
-    bool raw_access() const;      ///< pwrite instead of RasterIO
-    uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
-    std::string driver() const;
+    virtual bool raw_access() const = 0;      ///< pwrite instead of RasterIO
+    virtual uint64_t cache_bytes() const = 0; ///< GDAL block cache that tile writing wants
+    virtual std::string driver() const = 0;
     /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for
     /// floats, the lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats
     /// NaN.
-    std::optional<double> nodata() const;
+    virtual std::optional<double> nodata() const = 0;
 
     /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Formats that
     /// GDAL makes of a finished raster only (COG, PNG) are made here. Throws Error, and Cancelled when
     /// options.cancel was set; the destination is then untouched.
-    void commit();
-
-  private:
-    struct Impl;
-    explicit RasterSink(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> m;
+    virtual void commit() = 0;
 };
 
 } // namespace hsi::raster

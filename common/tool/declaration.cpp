@@ -207,9 +207,9 @@ void Builder::add_mask(const std::string& what, bool outputs) {
         if (!options.mask.given())
             throw UsageError("-mask-output means nothing without a mask",
                              "Give one with -mask FILE or -mask-exclude FILE.");
-        if (call.declaration().has_destination() && raster::RasterSink::is_virtual(options.destination))
+        if (call.declaration().has_destination() && raster::is_virtual(options.destination))
             throw UsageError("-mask-output does not go with " +
-                                 std::string(raster::RasterSink::virtual_kind(options.destination)) +
+                                 std::string(raster::virtual_kind(options.destination)) +
                                  ": it is computed from the scene, which knows no mask",
                              "Write another format, or leave out -mask-output.");
     });
@@ -232,9 +232,9 @@ void Builder::add_follow() {
                 throw UsageError("-follow does not go with -" + std::string(name) +
                                      ": the scene is one that is still being written",
                                  "Leave one of them out.");
-        if (call.declaration().has_destination() && raster::RasterSink::is_virtual(options.destination))
+        if (call.declaration().has_destination() && raster::is_virtual(options.destination))
             throw UsageError("-follow does not go with " +
-                                 std::string(raster::RasterSink::virtual_kind(options.destination)) +
+                                 std::string(raster::virtual_kind(options.destination)) +
                                  ", which computes when it is read",
                              "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
     });

@@ -106,7 +106,7 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, W
     const double decoding = RunAccess::state(run).decoding;
     work.cpu_decoding = decoding * work.cpu_reads;
     work.device_decoding = decoding * work.device_reads;
-    work.encoding = coding_cost(raster::RasterSink::compression(run.options().destination)).encode *
+    work.encoding = coding_cost(raster::compression_of(run.options().destination)).encode *
                     (work.writes + work.writes_after);
     const auto& choice = run.options().device;
     const int processes = std::max(run.options().ranks, parallel::ranks().job_size());

@@ -163,7 +163,7 @@ void take_shared_options(const CommonOptions& whole, Call& call) {
     own.quiet = whole.quiet;
     // The plan of the steps that read a virtual scene depends on what this one finds.
     const raster::OutputOptions& to = own.destination;
-    const bool read_later = raster::RasterSink::is_computed(to) && (to.document || to.at_once);
+    const bool read_later = raster::is_computed(to) && (to.document || to.at_once);
     own.dry_run = whole.dry_run && !read_later;
 }
 
@@ -261,7 +261,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         call.finish();
         CommonOptions& options = call.options();
         if (!take_part(call)) return {};
-        const auto files = std::make_shared<raster::RunFiles>();
+        const auto files = raster::make_run_files();
         options.destination.history = command;
         options.destination.stac.version = project_version();
         options.destination.memory = quarter(options.memory);

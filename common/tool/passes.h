@@ -38,12 +38,12 @@ void write(Run& run, const stream::CubeSource& source, stream::Operation& operat
 template <class Link, class Bands>
 void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
                    const raster::RasterSource& like, const Link& link, const Bands& bands) {
-    raster::RasterSink::check_virtual(options, spec, like);
+    raster::check_virtual(options, spec, like);
     begin_virtual(run, options);
-    if (raster::RasterSink::is_computed(options))
-        raster::RasterSink::write_virtual(options, spec, like, link());
+    if (raster::is_computed(options))
+        raster::write_virtual(options, spec, like, link());
     else
-        raster::RasterSink::write_virtual(options, spec, like, bands());
+        raster::write_virtual(options, spec, like, bands());
 }
 
 } // namespace hsi::tool

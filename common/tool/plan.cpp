@@ -59,7 +59,7 @@ void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t va
 
 void begin_virtual(Run& run, const raster::OutputOptions& options) {
     end_of_plan(run, [&] {
-        std::string kind = raster::RasterSink::virtual_kind(options);
+        std::string kind = raster::virtual_kind(options);
         kind.front() = 'A';
         run.print(kind + ": nothing is computed before it is read");
     });

@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/host_memory.h"
 #include "core/text.h"
 #include "core/text_file.h"
@@ -389,7 +390,7 @@ void Run::Impl::write_failure_report(const Outcome& failure) {
     if (outputs_are_good && cancel) return commit_with_report(files, &failure, cancel);
     if (options.report.empty()) return;
     // Outputs that were complete when the run failed wait in its register; the report goes alone.
-    const auto alone = std::make_shared<raster::RunFiles>();
+    const auto alone = raster::make_run_files();
     alone->set_listeners([this](const std::string& text) { warn(text); },
                          [this](const std::string& text) {
                              if (!options.quiet) host.note(text);

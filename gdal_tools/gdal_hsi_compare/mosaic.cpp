@@ -433,7 +433,7 @@ void compare_mosaic(tool::Run& run, Settings s) {
     raster::OutputSpec spec;
     if (!s.map.empty()) {
         spec = mosaic_spec(measurement.local(), grid, *source);
-        raster::RasterSink::check(map_output(run, s), spec);
+        raster::check_output(map_output(run, s), spec);
         map.emplace(run, grid, names, measurement.local().size());
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -475,7 +475,7 @@ void compare_mosaic(tool::Run& run, Settings s) {
     }
     if (found.empty()) refuse_lonely(scenes);
     if (map) {
-        const auto sink = raster::RasterSink::create(map_output(run, s), spec, nullptr);
+        const auto sink = raster::create_sink(map_output(run, s), spec, nullptr);
         run.reserve_cache(sink->cache_bytes());
         const MosaicMap::Planes planes(*map);
         stream::CopyOperation copy(planes.shape().bands, false);

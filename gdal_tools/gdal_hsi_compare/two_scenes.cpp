@@ -490,7 +490,7 @@ void compare_scenes(tool::Run& run, Settings s) {
             throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
         map_options = map_output(run, s);
         map_spec = map_of(a.cube->shape(), measurement.local());
-        raster::RasterSink::check(map_options, map_spec, *a.file);
+        raster::check_output(map_options, map_spec, *a.file);
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     tool::end_of_plan(run, [&] {
@@ -505,7 +505,7 @@ void compare_scenes(tool::Run& run, Settings s) {
     std::function<stream::CubeSink*()> open_map;
     if (mapped)
         open_map = [&] {
-            map = raster::RasterSink::create(map_options, map_spec, a.file.get());
+            map = raster::create_sink(map_options, map_spec, a.file.get());
             run.reserve_cache(map->cache_bytes());
             return map.get();
         };

@@ -65,7 +65,7 @@ PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
                                const stream::CubeShape& scene, size_t targets) {
     const auto& options = run.options();
     std::vector<CudaDevice> devices;
-    if (!raster::RasterSink::is_virtual(options.destination))
+    if (!raster::is_virtual(options.destination))
         devices =
             tool::choose_devices(run, "detect_pixel", work_of(s, method, scene, targets, options.threads));
     return PixelComputing(run, "detect_pixel", std::move(devices), detect::simd_target(),
@@ -252,8 +252,7 @@ void detect_by_background(tool::Run& run, const Settings& s, const OneBackground
     const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     BackgroundComputing there(run, computing, mask, given);
     scene.set_fate(nullptr);
-    if (raster::RasterSink::is_virtual(run.options().destination) && how.exclusion.share == 0)
-        scene.read_once();
+    if (raster::is_virtual(run.options().destination) && how.exclusion.share == 0) scene.read_once();
     const auto pass = [&](bool again) {
         return without_mask(mask, run.pass("background", again ? 0.0 : 0.5));
     };
@@ -283,7 +282,7 @@ void detect_alone(tool::Run& run, const Settings& s, const Alone& how,
                   std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                   const detect::PixelMask* mask) {
     auto computing = start_computing(run, s, how.method, source->shape(), targets.names().size());
-    if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
+    if (raster::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());

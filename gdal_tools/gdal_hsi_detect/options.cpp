@@ -261,7 +261,7 @@ void check_features(const tool::Call& call, Options& o, const tool::CommonOption
         throw UsageError(method + " needs -target LIBRARY" +
                              (o.target.pixels.empty() ? "" : ", and does not go with -target-pixel"),
                          "Features are those of spectra with names.");
-    if (raster::RasterSink::is_virtual(options.destination))
+    if (raster::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
                          "Write another format.");
 }
@@ -300,7 +300,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
                              "Without it " + method + " takes the components with as much signal as noise.");
         o.mixtures.components = static_cast<int>(*value);
     }
-    if (raster::RasterSink::is_virtual(options.destination))
+    if (raster::is_virtual(options.destination))
         throw UsageError(method + " does not go with a dst that is computed when it is read",
                          "Write another format.");
 }

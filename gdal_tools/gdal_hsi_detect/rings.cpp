@@ -54,7 +54,7 @@ void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      const detect::PixelMask* mask) {
     const detect::Ring ring{how.inner, how.outer, mask};
     std::vector<CudaDevice> devices;
-    if (!raster::RasterSink::is_virtual(run.options().destination)) // which is refused below
+    if (!raster::is_virtual(run.options().destination)) // which is refused below
         devices = tool::choose_devices(run, "detect_local", work_of_rings(s, source->shape(), ring));
     tool::Computing<detect::LocalBackend> computing(run, "detect_local", std::move(devices),
                                                     detect::simd_target(),

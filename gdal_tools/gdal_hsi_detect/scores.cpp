@@ -437,8 +437,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     raster::OutputSet outputs;
     auto scores = score_spec(s, scene, names);
     describe_threshold(s, decision, scores.metadata);
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
-        const bool computed = raster::RasterSink::is_computed(run.options().destination);
+    if (raster::is_virtual(run.options().destination)) {
+        const bool computed = raster::is_computed(run.options().destination);
         if (std::holds_alternative<Groups>(s.how))
             throw UsageError(
                 std::string(computed ? "-of HSI" : "-of VRT") +
@@ -482,7 +482,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets) {
     const auto& dst = run.options().destination;
-    if (!raster::RasterSink::is_virtual(dst)) return false;
+    if (!raster::is_virtual(dst)) return false;
     if (names.empty()) names = {"RX"};
     const auto spec = score_spec(s, scene.shape(), names);
     tool::write_virtual(

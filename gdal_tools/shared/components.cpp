@@ -202,10 +202,10 @@ void add_model_options(tool::Builder& args, ProjectionSettings& s) {
 }
 
 void check_output(const tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like) {
-    if (raster::RasterSink::is_virtual(run.options().destination))
-        raster::RasterSink::check_virtual(run.options().destination, spec, like);
+    if (raster::is_virtual(run.options().destination))
+        raster::check_virtual(run.options().destination, spec, like);
     else
-        raster::RasterSink::check(run.options().destination, spec, like);
+        raster::check_output(run.options().destination, spec, like);
 }
 
 namespace {
@@ -261,12 +261,12 @@ class ValidCount final : public stream::SharedSink {
 void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSource& cube,
                    const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
                    const char* name, double share) {
-    if (raster::RasterSink::is_virtual(run.options().destination))
+    if (raster::is_virtual(run.options().destination))
         return write_virtual_transform(run, like, transform, spec);
     const auto operation = computing->make_transform(std::move(transform));
     const auto pass = computing.pass(name, share);
     tool::end_of_plan(run, [&] { tool::print_plan(run, cube, *operation, pass); });
-    const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
+    const auto sink = raster::create_sink(run.options().destination, spec, &like);
     ValidCount counted(*sink);
     run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
     const int64_t valid = run.ranks().sum("valid pixels", counted.valid());
@@ -307,12 +307,12 @@ class SceneTransform {
 void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
                    const raster::OutputSpec& spec) {
     tool::Run& run = scene.run();
-    if (raster::RasterSink::is_virtual(run.options().destination))
+    if (raster::is_virtual(run.options().destination))
         return write_virtual_transform(run, *scene.raster(), transform, spec);
     SceneTransform projection(scene, computing, std::move(transform));
     const auto pass = projection.pass(0.5);
     tool::end_of_plan(run, [&] { tool::print_plan(run, projection.source(), projection.operation(), pass); });
-    const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
+    const auto sink = raster::create_sink(run.options().destination, spec, scene.raster().get());
     run.add_pass(stream::run_pass(projection.source(), projection.operation(), {sink.get()}, pass));
     sink->commit();
 }

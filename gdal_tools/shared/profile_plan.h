@@ -24,7 +24,7 @@ struct ProfilePlan {
 };
 
 /// Whole planes or nothing: what a tree says of a pixel may hang on any other. \throws Error when -memory
-/// does not hold one side of a component. sink_takes_bands: dst does (RasterSink::will_take_bands()).
+/// does not hold one side of a component. sink_takes_bands: dst does (will_take_bands()).
 inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
                                        const profile::Options& options, bool sink_takes_bands) {
     ProfilePlan plan;

@@ -93,11 +93,8 @@ class ArrayLabels final : public NumberedLabels {
 
 } // namespace
 
-std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
-    auto source = std::make_unique<ArrayLabels>(options, grid);
-    std::unique_ptr<LabelSource> labels = std::move(source);
-    if (!options.leave_out.empty()) labels->leave_out(options);
-    return labels;
+std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid) {
+    return std::make_unique<ArrayLabels>(options, grid);
 }
 
 Grid grid_of(const RasterSource& source) {

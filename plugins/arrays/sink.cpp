@@ -17,7 +17,10 @@
 
 namespace hsi::raster {
 
-struct RasterSink::Impl {
+namespace {
+
+/// The array of an output, and how values get into it.
+struct PendingArray {
     OutputOptions options;
     OutputSpec spec;
     SampleType type = SampleType::unknown;
@@ -44,8 +47,6 @@ struct RasterSink::Impl {
                whole(array.strides[1]) && reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0;
     }
 };
-
-namespace {
 
 std::string role_of(const OutputOptions& options) { return arrays::role_of_path(options.path); }
 
@@ -111,61 +112,32 @@ SourceNodata nodata_of(const RasterSource* like) {
     return source;
 }
 
-} // namespace
+class ArraySink final : public RasterSink {
+  public:
+    explicit ArraySink(std::unique_ptr<PendingArray> output) : m(std::move(output)) {}
 
-void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
-    const SampleType type = output_type(options, spec);
-    check_one(options, spec, type);
-    arrays::Exchange::current().describe(
-        role_of(options),
-        description(spec, type, choose_nodata(options, spec, SourceNodata(), type), nullptr));
-}
+    stream::CubeShape shape() const override { return m->spec.shape; }
+    std::optional<CubeView<float>> place_on(int device, const Rect& core) override;
+    bool concurrent() const override { return true; }
+    stream::BlockLayout layout() const override { return {}; }
+    void write(const Rect& core, const CubeView<float>& src) override;
+    bool takes_bands() const override { return true; }
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
+    uint64_t stored_bytes_per_pixel() const override {
+        return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
+    }
+    void grow(int64_t) override {} // an array has its size
+    bool raw_access() const override { return true; }
+    uint64_t cache_bytes() const override { return 0; }
+    std::string driver() const override { return "array"; }
+    std::optional<double> nodata() const override {
+        return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
+    }
+    void commit() override;
 
-void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource&) {
-    check(options, spec);
-}
-
-bool RasterSink::will_take_bands(const OutputOptions&, const OutputSpec& spec) {
-    return spec.shape.bands > 1;
-}
-
-RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
-RasterSink::~RasterSink() = default;
-
-std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
-                                               const RasterSource* like) {
-    auto impl = std::make_unique<Impl>();
-    impl->options = options;
-    impl->spec = spec;
-    impl->type = output_type(options, spec);
-    check_one(options, spec, impl->type);
-    impl->nodata = choose_nodata(options, spec, nodata_of(like), impl->type);
-    impl->rule = StoreRule(impl->type, spec.keep_nan ? std::nullopt : impl->nodata);
-    auto& exchange = arrays::Exchange::current();
-    exchange.describe(role_of(options), description(spec, impl->type, impl->nodata, like));
-    impl->array = exchange.make(role_of(options), spec.shape, static_cast<int32_t>(impl->type), impl->nodata);
-    return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
-}
-
-bool RasterSink::is_virtual(const OutputOptions&) { return false; }
-std::string RasterSink::compression(const OutputOptions&) { return {}; }
-bool RasterSink::is_computed(const OutputOptions&) { return false; }
-const char* RasterSink::virtual_kind(const OutputOptions&) { return "a VRT"; }
-void RasterSink::check_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&) {}
-void RasterSink::write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
-                               const std::vector<VirtualBand>&) {
-    throw Error("internal: an array has values of its own");
-}
-void RasterSink::write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
-                               const stream::Link&) {
-    throw Error("internal: an array has values of its own");
-}
-
-stream::CubeShape RasterSink::shape() const { return m->spec.shape; }
-bool RasterSink::concurrent() const { return true; }
-stream::BlockLayout RasterSink::layout() const { return {}; }
-
-namespace {
+  private:
+    std::unique_ptr<PendingArray> m;
+};
 
 /// Stores a line of one band, whose samples lie `step` bytes apart.
 void store_row(const StoreRule& rule, const CubeView<float>& src, int band, int64_t line, char* to,
@@ -180,19 +152,17 @@ void store_row(const StoreRule& rule, const CubeView<float>& src, int band, int6
         std::memcpy(to + static_cast<int64_t>(i) * step, from + i * bytes, bytes);
 }
 
-} // namespace
-
-std::optional<CubeView<float>> RasterSink::place_on(int device, const Rect& core) {
+std::optional<CubeView<float>> ArraySink::place_on(int device, const Rect& core) {
     if (m->array.device != device || !m->is_view()) return std::nullopt;
     const auto step = [](int64_t bytes) {
         return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
     };
-    return CubeView<float>(reinterpret_cast<float*>(Impl::at(m->array, 0, core.y, core.x)),
+    return CubeView<float>(reinterpret_cast<float*>(PendingArray::at(m->array, 0, core.y, core.x)),
                            m->spec.shape.bands, core.h, core.w, step(m->array.strides[1]),
                            step(m->array.strides[0]));
 }
 
-void RasterSink::write(const Rect& core, const CubeView<float>& src) {
+void ArraySink::write(const Rect& core, const CubeView<float>& src) {
     const auto bytes = static_cast<int64_t>(m->rule.sample_bytes());
     const hsi_array& to = m->store();
     const auto& strides = to.strides;
@@ -204,40 +174,69 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     for (int64_t line = 0; line < core.h; ++line) {
         if (pixels) {
             m->rule.store_pixels(src, line, 0, static_cast<size_t>(core.w),
-                                 Impl::at(to, 0, core.y + line, core.x), scratch);
+                                 PendingArray::at(to, 0, core.y + line, core.x), scratch);
             continue;
         }
         for (int band = 0; band < src.bands; ++band)
-            store_row(m->rule, src, band, line, Impl::at(to, band, core.y + line, core.x), strides[2], row);
+            store_row(m->rule, src, band, line, PendingArray::at(to, band, core.y + line, core.x), strides[2],
+                      row);
     }
 }
 
-bool RasterSink::takes_bands() const { return true; }
-
-void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+void ArraySink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     const hsi_array& to = m->store();
     std::vector<double> row;
     for (int64_t line = 0; line < core.h; ++line)
-        store_row(m->rule, src, 0, line, Impl::at(to, band, core.y + line, core.x), to.strides[2], row);
+        store_row(m->rule, src, 0, line, PendingArray::at(to, band, core.y + line, core.x), to.strides[2],
+                  row);
 }
 
-uint64_t RasterSink::stored_bytes_per_pixel() const {
-    return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
-}
-bool RasterSink::raw_access() const { return true; }
-uint64_t RasterSink::cache_bytes() const { return 0; }
-std::string RasterSink::driver() const { return "array"; }
-std::optional<double> RasterSink::nodata() const {
-    return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
-}
-
-void RasterSink::grow(int64_t) {} // an array has its size
-
-void RasterSink::commit() {
+void ArraySink::commit() {
     if (m->host.memory.data() != nullptr) arrays::copy_array(m->array.device, m->array, m->host.array);
     if (!m->options.run) return;
     for (const std::string& text : m->rule.tell(m->rule.lost()))
         m->options.run->warn(role_of(m->options) + ": " + text);
 }
+
+} // namespace
+
+void check_output(const OutputOptions& options, const OutputSpec& spec) {
+    const SampleType type = output_type(options, spec);
+    check_one(options, spec, type);
+    arrays::Exchange::current().describe(
+        role_of(options),
+        description(spec, type, choose_nodata(options, spec, SourceNodata(), type), nullptr));
+}
+
+void check_output(const OutputOptions& options, const OutputSpec& spec, const RasterSource&) {
+    check_output(options, spec);
+}
+
+bool will_take_bands(const OutputOptions&, const OutputSpec& spec) { return spec.shape.bands > 1; }
+
+std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const OutputSpec& spec,
+                                        const RasterSource* like) {
+    auto impl = std::make_unique<PendingArray>();
+    impl->options = options;
+    impl->spec = spec;
+    impl->type = output_type(options, spec);
+    check_one(options, spec, impl->type);
+    impl->nodata = choose_nodata(options, spec, nodata_of(like), impl->type);
+    impl->rule = StoreRule(impl->type, spec.keep_nan ? std::nullopt : impl->nodata);
+    auto& exchange = arrays::Exchange::current();
+    exchange.describe(role_of(options), description(spec, impl->type, impl->nodata, like));
+    impl->array = exchange.make(role_of(options), spec.shape, static_cast<int32_t>(impl->type), impl->nodata);
+    return std::make_unique<ArraySink>(std::move(impl));
+}
+
+// An array has values of its own.
+bool is_virtual(const OutputOptions&) { return false; }
+bool is_computed(const OutputOptions&) { return false; }
+const char* virtual_kind(const OutputOptions&) { return "a VRT"; }
+std::string compression_of(const OutputOptions&) { return {}; }
+void check_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&) {}
+void write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
+                   const std::vector<VirtualBand>&) {}
+void write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&, const stream::Link&) {}
 
 } // namespace hsi::raster

@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/drivers.h"
-#include "raster/files/atomic_file.h"
 #include "raster/library_output.h"
 #include "raster/packed_text.h"
 #include "raster/regular_file.h"
@@ -30,24 +29,7 @@ namespace hsi::raster {
 
 // Files ----------------------------------------------------------------------------------------------------
 
-class AtomicFile::PrivateFolder {};
-struct AtomicFile::Move {};
-AtomicFile::~AtomicFile() = default;
-
-RunFiles::RunFiles() = default;
-RunFiles::~RunFiles() = default;
-void RunFiles::reads(const std::string&, const std::string&, const std::vector<std::string>&) {}
-void RunFiles::writes(const std::string&, const std::string&, const std::vector<std::string>&) {}
-void RunFiles::expect_growth(const std::vector<std::string>&) {}
-std::vector<std::string> RunFiles::read() const { return {}; }
-std::vector<std::pair<std::string, std::string>> RunFiles::written() const { return {}; }
-bool RunFiles::clashes(const std::string&, const std::string&) const { return false; }
-void RunFiles::commit(const CancelFlag* cancel, const Addition* /*addition*/) {
-    if (cancel != nullptr && cancel->requested()) throw Cancelled();
-}
-
-void RunFiles::check_unchanged() const {}
-
+std::shared_ptr<RunFiles> make_run_files() { return std::make_shared<RunFiles>(); }
 std::vector<std::string> files_read_with(const std::string&) { return {}; }
 std::vector<std::string> files_that_may_come(const std::string&) { return {}; }
 std::string told_by_side_file(const std::string&) { return {}; }

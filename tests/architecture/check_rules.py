@@ -11,7 +11,8 @@ The rules, also told in docs/architecture.md:
   b/b.h of other algorithms, or b/room/room.h where b has rooms (ROOMS); gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
   with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
-  plugins/arrays is the tools on arrays: it sees tool, and defines what headers of raster declare once more.
+  plugins/arrays is the tools on arrays: it sees tool, and defines functions that headers of raster declare once more, but no members of
+  their classes: those it derives from.
   GDAL's headers: raster, host, plugins/gdal, gdal_tools/gdal_command and tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
   job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). What Linux has and POSIX has not is called in
@@ -26,6 +27,8 @@ import re
 import sys
 import tempfile
 
+CLASS = re.compile(r"^(?:class|struct) (\w+)[^;]*$", re.M)
+MEMBER = re.compile(r"^[\w<>,*&:\[\] ]*?\b([A-Z]\w*)::~?\w+\(")
 SOURCES = {".cpp", ".h", ".cu", ".cuh"}
 COMMON = {  # room -> the rooms whose headers it may include
     "core": {"core"},
@@ -45,7 +48,7 @@ RASTER = "gdal codec io tiff metadata hdf5 matlab products libraries files scene
 # own headers and the doors of the rooms behind its name.
 ROOMS = {"detect": {"pixel": "", "local": "", "groups": "pixel", "fit": "", "tuned": ""}}
 # plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
-ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
+ARRAYS = {"nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
 RANKS = {"common/stream/pipeline.cpp", "common/tool/devices.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/run.cpp",
          "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
@@ -215,6 +218,15 @@ def check_include(root, path, kind, name):
 
 
 TOOL_LINES = 800
+
+
+def check_arrays(root):
+    """Members of classes of common/raster that plugins/arrays defines: a class has one definition, and arrays derive from it."""
+    declared = {name for file in (root / "common/raster").glob("*.h") for name in CLASS.findall(file.read_text(encoding="utf-8"))}
+    return [(file.relative_to(root), number, "%s has a second definition here" % match.group(1))
+            for file in sorted((root / "plugins/arrays").glob("*.cpp"))
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+            if (match := MEMBER.match(line)) and match.group(1) in declared]
 
 
 def check_tools(root):
@@ -390,7 +402,7 @@ def check_documents(root, known):
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
     known = endings(root)
-    found, seen = check_documents(root, known) + check_tools(root), 0
+    found, seen = check_documents(root, known) + check_tools(root) + check_arrays(root), 0
     found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
               for file in sorted(root.glob("*/CMakeLists.txt")) if file.parent.name not in TOP]
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
@@ -526,6 +538,9 @@ def self_test():
         "test support in a tool": {"gdal_tools/shared/a.cpp": '#include "support/cube.h"\n'},
         "a private header of raster in the room of arrays": {
             "plugins/arrays/a.cpp": '#include "raster/io/raw_writer.h"\n', "common/raster/io/raw_writer.h": "#pragma once\n"},
+        "a member of a class of raster in the room of arrays": {
+            "plugins/arrays/a.cpp": "namespace hsi::raster {\nvoid Sink::write(int) {}\n}\n",
+            "common/raster/output/sink.cpp": "\n", "common/raster/sink.h": "#pragma once\nclass Sink final : public Base {\n};\n"},
         "GDAL in tool": {"common/tool/a.cpp": "#include <cpl_error.h>\n"},
         "GDAL in the room of arrays": {"plugins/arrays/a.cpp": "#include <gdal.h>\n"},
         "an unknown folder of the top level": {"library/CMakeLists.txt": "\n"},

@@ -461,9 +461,9 @@ TEST(HeaderScene, AnSrsThatAnEnviHeaderCannotHoldIsRefusedAtOnce) {
         for (const bool early : {true, false}) {
             try {
                 if (early)
-                    RasterSink::check(options, spec, *source);
+                    raster::check_output(options, spec, *source);
                 else
-                    RasterSink::create(options, spec, source.get());
+                    raster::create_sink(options, spec, source.get());
                 EXPECT_FALSE(envi);
             } catch (const Error& e) {
                 EXPECT_TRUE(envi) << e.what();

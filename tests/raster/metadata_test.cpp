@@ -239,7 +239,7 @@ TEST(Metadata, DerivedBandsInheritTheSceneButNoBandLists) {
         spec.shape = {6, 4, 2};
         spec.bands = {{"PC1", {{"EIGENVALUE", "12"}}}, {"PC2", {}}};
         spec.metadata = {{"ALGORITHM", "pca"}};
-        const auto sink = RasterSink::create(options, spec, source.get());
+        const auto sink = raster::create_sink(options, spec, source.get());
         std::vector<float> v(48, 1.0f);
         sink->write(Rect{0, 0, 6, 4}, CubeView<float>::packed(v.data(), 2, 4, 6));
         sink->commit();

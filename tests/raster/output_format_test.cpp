@@ -107,11 +107,11 @@ std::string ours(const std::string& scene, const std::string& path, const std::s
     spec.type = kind.type;
     spec.same_bands = true;
     try {
-        RasterSink::check(options, spec);
+        raster::check_output(options, spec);
         raster::OpenOptions open;
         open.path = scene;
         const auto source = open_raster(open);
-        const auto sink = RasterSink::create(options, spec, source.get());
+        const auto sink = raster::create_sink(options, spec, source.get());
         auto values = values_of(kind);
         sink->write({0, 0, samples, lines},
                     CubeView<float>::packed(values.data(), kind.bands, lines, samples));
@@ -209,7 +209,7 @@ std::string refusal_of(const std::string& path, const std::string& format, int b
     spec.shape = {64, 48, bands};
     spec.type = type;
     try {
-        RasterSink::check(options, spec);
+        raster::check_output(options, spec);
         return {};
     } catch (const UsageError& e) {
         return e.what();

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "raster/run_files.h"
+#include "raster/files/file_register.h"
 #include "raster/side_files.h"
 #include "raster/text_output.h"
 
@@ -22,7 +22,7 @@ namespace hsi::test {
 namespace {
 
 using raster::AtomicFile;
-using raster::RunFiles;
+using raster::FileRegister;
 using raster::TextOutput;
 
 std::vector<std::string> with(const std::string& file) { return {file}; }
@@ -302,7 +302,7 @@ TEST(RunFiles, AnOutputNeverFallsOnWhatIsRead) {
     for (const char* name : {"s.img", "s.hdr", "labels.tif"})
         write_text(folder / name, name);
     const auto refused = [&](const std::string& role, const std::string& path, const std::string& side = {}) {
-        RunFiles files;
+        FileRegister files;
         files.reads("src", folder / "s.img", with(folder / "s.hdr"));
         files.reads("labels", folder / "labels.tif", {});
         try {
@@ -323,7 +323,7 @@ TEST(RunFiles, AnOutputNeverFallsOnWhatIsRead) {
 
 TEST(RunFiles, TwoOutputsNeverShareAFile) {
     const TempFolder folder;
-    RunFiles files;
+    FileRegister files;
     files.writes("dst", folder / "a.img", with(folder / "a.hdr"));
     files.writes("dst", folder / "a.img", with(folder / "a.hdr"));
     EXPECT_THROW(files.writes("-alpha", folder / "./a.img", {}), UsageError);
@@ -334,7 +334,7 @@ TEST(RunFiles, OutputsComeTogether) {
     const TempFolder folder;
     write_text(folder / "a.tif", "old a");
     write_text(folder / "b.tif", "old b");
-    RunFiles files;
+    FileRegister files;
     files.add(complete(folder / "a.tif", "new a", true));
     files.add(complete(folder / "b.tif", "new b", true));
     EXPECT_EQ(read_text(files.pending_path(folder / "./a.tif")), "new a");
@@ -348,7 +348,7 @@ TEST(RunFiles, OutputsComeTogether) {
 TEST(RunFiles, OrNotAtAll) {
     const TempFolder folder;
     write_text(folder / "a.tif", "old a");
-    RunFiles files;
+    FileRegister files;
     files.add(complete(folder / "a.tif", "new a", true));
     files.add(complete(folder / "b.tif", "new b", false));
     write_text(folder / "b.tif", "appeared meanwhile");
@@ -364,7 +364,7 @@ TEST(RunFiles, WhatIsReadMustStayWhatItWas) {
     const TempFolder folder;
     const auto ends_well = [&](const std::function<void()>& meanwhile) {
         write_text(folder / "src", "first");
-        RunFiles files;
+        FileRegister files;
         files.reads("src", folder / "src", {});
         files.add(complete(folder / "dst", "new", true));
         meanwhile();
@@ -393,7 +393,7 @@ TEST(RunFiles, WhatIsReadMustStayWhatItWas) {
 TEST(RunFiles, ASignalBeforeTheEndLeavesEverything) {
     const TempFolder folder;
     CancelFlag cancel;
-    RunFiles files;
+    FileRegister files;
     files.add(complete(folder / "a.tif", "a", false));
     cancel.request();
     EXPECT_THROW(files.commit(&cancel), Cancelled);
@@ -403,7 +403,7 @@ TEST(RunFiles, ASignalBeforeTheEndLeavesEverything) {
 TEST(RunFiles, NamesThatADriverMadeUpAreJudgedToo) {
     const TempFolder folder;
     write_text(folder / "s.xyz", "a side file of the source");
-    RunFiles files;
+    FileRegister files;
     files.reads("src", folder / "other.img", with(folder / "s.xyz"));
     auto file = complete(folder / "s.img", "new", true);
     write_text(folder_of(file->path()) + "/s.xyz", "made by the driver");
@@ -479,7 +479,7 @@ TEST(SideFiles, FilesBehindVirtualNamesAreFound) {
 }
 
 TEST(RunFiles, OutputsAreNoPartsOfFiles) {
-    raster::RunFiles files;
+    raster::FileRegister files;
     for (const char* place :
          {"/vsizip/a.zip/o.tif", "/vsigzip/o.tif.gz", "/vsitar/a.tar/o.tif", "/vsisubfile/0,a",
           "/vsisparse/a.xml", "/vsicached?file=a", "/vsicrypt/key=a,file=b"})
@@ -545,7 +545,7 @@ TEST(TextOutput, AFifoThatNobodyReadsDoesNotHoldUpASignal) {
     const TempFolder folder;
     ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
     CancelFlag cancel;
-    RunFiles files;
+    FileRegister files;
     files.add_stream(folder / "fifo", "text");
     std::thread later([&] { cancel.request(); });
     EXPECT_THROW(files.commit(&cancel), Cancelled);

@@ -169,7 +169,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
         // Of the larger types no row of blocks fits: they wait for one another on the disk.
         if (c.coded && th < 20) options.memory = 30000;
         options.threads = th % 2 ? 3 : 1;
-        auto sink = RasterSink::create(options, spec_of(w, h, bands, c.type), nullptr);
+        auto sink = raster::create_sink(options, spec_of(w, h, bands, c.type), nullptr);
         EXPECT_EQ(sink->raw_access(), c.raw);
         EXPECT_EQ(sink->concurrent(), c.concurrent());
         EXPECT_EQ(sink->driver(), c.format);
@@ -198,8 +198,8 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
     const auto spec = spec_of(w, h, bands, c.type);
     const bool apart = c.raw && std::string(c.format) != "COG" && !has("INTERLEAVE=BIL") &&
                        !has("INTERLEAVE=BIP") && !has("INTERLEAVE=PIXEL");
-    EXPECT_EQ(RasterSink::will_take_bands(options, spec), apart);
-    auto sink = RasterSink::create(options, spec, nullptr);
+    EXPECT_EQ(raster::will_take_bands(options, spec), apart);
+    auto sink = raster::create_sink(options, spec, nullptr);
     EXPECT_EQ(sink->takes_bands(), apart);
     if (!apart) return;
     write_bands(*sink, values, 11);
@@ -215,11 +215,11 @@ TEST(SinkBands, NeedAFileOfTheirOwn) {
                                       {"/vsimem/x.dat", false},
                                       {raster::standard_output, false}}) {
         options.path = path;
-        EXPECT_EQ(RasterSink::will_take_bands(options, spec_of(5, 4, 3)), takes) << path;
+        EXPECT_EQ(raster::will_take_bands(options, spec_of(5, 4, 3)), takes) << path;
     }
     options.path = folder / "x.dat";
-    EXPECT_FALSE(RasterSink::will_take_bands(options, spec_of(5, 4, 1))); // it is the whole file
-    auto sink = RasterSink::create(options, spec_of(5, 4, 1), nullptr);
+    EXPECT_FALSE(raster::will_take_bands(options, spec_of(5, 4, 1))); // it is the whole file
+    auto sink = raster::create_sink(options, spec_of(5, 4, 1), nullptr);
     EXPECT_FALSE(sink->takes_bands());
 }
 
@@ -239,7 +239,7 @@ TEST(SinkCopy, PngIsMadeThroughCreateCopy) {
     options.path = folder / "classes.png";
     OutputSpec spec = spec_of(20, 10, 1, "Byte");
     spec.colours = {{0, 0, 0, 0}, {10, 200, 30, 255}};
-    auto sink = RasterSink::create(options, spec, nullptr);
+    auto sink = raster::create_sink(options, spec, nullptr);
     EXPECT_EQ(sink->driver(), "PNG");
     std::vector<float> values(200, 1.0f);
     write_tiles(*sink, values, 20, 3);
@@ -256,7 +256,7 @@ TEST(SinkCopy, PngIsMadeThroughCreateCopy) {
 TEST(SinkVirtual, MemoryFilesAreRenamedToo) {
     OutputOptions options;
     options.path = "/vsimem/hsi-sink-test/out.tif";
-    auto sink = RasterSink::create(options, spec_of(9, 8, 2), nullptr);
+    auto sink = raster::create_sink(options, spec_of(9, 8, 2), nullptr);
     const auto values = pattern(9 * 8 * 2);
     write_tiles(*sink, values, 9, 3);
     VSIStatBufL info;
@@ -265,7 +265,7 @@ TEST(SinkVirtual, MemoryFilesAreRenamedToo) {
     EXPECT_TRUE(same_values(gdal_values(options.path), values));
     const CPLStringList names(VSIReadDir("/vsimem/hsi-sink-test"));
     EXPECT_EQ(names.size(), 1);
-    EXPECT_THROW(RasterSink::check(options, spec_of(9, 8, 2)), Error);
+    EXPECT_THROW(raster::check_output(options, spec_of(9, 8, 2)), Error);
     VSIRmdirRecursive("/vsimem/hsi-sink-test");
 }
 
@@ -276,7 +276,7 @@ TEST(SinkVirtual, ZipIsWrittenInPlace) {
     options.creation_options = {"STREAMABLE_OUTPUT=YES", "TILED=NO", "BLOCKYSIZE=1", "INTERLEAVE=PIXEL"};
     const auto values = pattern(9 * 8);
     {
-        auto sink = RasterSink::create(options, spec_of(9, 8, 1), nullptr);
+        auto sink = raster::create_sink(options, spec_of(9, 8, 1), nullptr);
         write_tiles(*sink, values, 9, 1);
         sink->commit();
     }
@@ -289,7 +289,7 @@ TEST(SinkVirtual, ZipIsWrittenInPlace) {
 void expect_refusal(const OutputOptions& options, const OutputSpec& spec, const std::string& part,
                     bool usage) {
     try {
-        RasterSink::check(options, spec);
+        raster::check_output(options, spec);
         FAIL() << "accepted: " << options.path;
     } catch (const UsageError& e) {
         EXPECT_TRUE(usage) << e.what();
@@ -357,7 +357,7 @@ TEST(SinkCheck, AcceptsWhatItShould) {
     for (const char* name : {"a.tif", "noextension", "a.bsq", "a.vrt.tif", "a.png"}) {
         OutputOptions o;
         o.path = folder / name;
-        EXPECT_NO_THROW(RasterSink::check(o, spec_of(4, 4, 1, "Byte"))) << name;
+        EXPECT_NO_THROW(raster::check_output(o, spec_of(4, 4, 1, "Byte"))) << name;
     }
     EXPECT_TRUE(folder.files().empty()) << "check() leaves nothing behind";
 }
@@ -370,7 +370,7 @@ TEST(SinkCheck, TheSourceIsNoDestination) {
     OutputOptions o;
     o.path = folder / "b.tif";
     o.overwrite = true;
-    EXPECT_THROW(RasterSink::create(o, spec_of(4, 4, 1), source.get()), UsageError);
+    EXPECT_THROW(raster::create_sink(o, spec_of(4, 4, 1), source.get()), UsageError);
 }
 
 // --- nodata
@@ -388,7 +388,7 @@ TEST(SinkNodata, ComesFromTheSourceWhenItFits) {
         o.path = folder / "out.tif";
         OutputSpec spec = spec_of(4, 4, 1, type);
         spec.holes = holes;
-        return RasterSink::create(o, spec, like)->nodata();
+        return raster::create_sink(o, spec, like)->nodata();
     };
     EXPECT_EQ(nodata_for("Float32", false, source.get()), -9999);
     EXPECT_EQ(nodata_for("Int16", false, source.get()), -9999);
@@ -406,7 +406,7 @@ TEST(SinkNodata, LowestFloatSurvivesEnvi) {
     o.path = folder / "a.img";
     o.format = "ENVI";
     o.nodata = -3.4028234663852886e+38;
-    auto sink = RasterSink::create(o, spec_of(3, 1, 1), nullptr);
+    auto sink = raster::create_sink(o, spec_of(3, 1, 1), nullptr);
     write_tiles(*sink, {1, nan, 3}, 3, 1);
     sink->commit();
     const auto back = our_values(*open_source(o.path));
@@ -426,7 +426,7 @@ TEST(SinkAtomic, WithoutCommitNothingStaysAndTheOldFileIsUntouched) {
         o.format = format;
         o.overwrite = true;
         {
-            auto sink = RasterSink::create(o, spec_of(30, 20, 1, "Byte"), nullptr);
+            auto sink = raster::create_sink(o, spec_of(30, 20, 1, "Byte"), nullptr);
             EXPECT_GT(folder.files().size(), 2u);
             write_tiles(*sink, pattern(600), 30, 7);
         }
@@ -449,7 +449,7 @@ TEST(SinkAtomic, OverwritingRemovesSideFilesOfTheOldRasterOnly) {
     o.format = "GTiff";
     o.overwrite = true;
     const auto values = pattern(16);
-    auto sink = RasterSink::create(o, spec_of(4, 4, 1), nullptr);
+    auto sink = raster::create_sink(o, spec_of(4, 4, 1), nullptr);
     write_tiles(*sink, values, 4, 4);
     sink->commit();
     EXPECT_EQ(folder.files(), (std::vector<std::string>{"out.img", "out.txt"}));
@@ -466,7 +466,7 @@ TEST(SinkAtomic, ASymbolicLinkStaysAndItsTargetIsReplaced) {
     o.path = folder / "link.tif";
     o.overwrite = true;
     const auto values = pattern(16);
-    auto sink = RasterSink::create(o, spec_of(4, 4, 1), nullptr);
+    auto sink = raster::create_sink(o, spec_of(4, 4, 1), nullptr);
     write_tiles(*sink, values, 4, 4);
     sink->commit();
     EXPECT_TRUE(fs::is_symlink(o.path));
@@ -480,7 +480,7 @@ TEST(SinkAtomic, NoTemporaryNameIsLeftInsideTheFiles) {
     o.format = "ENVI";
     OutputSpec spec = spec_of(4, 4, 1);
     spec.bands = {{"named", {}}}; // makes GDAL write a header with a description
-    auto sink = RasterSink::create(o, spec, nullptr);
+    auto sink = raster::create_sink(o, spec, nullptr);
     write_tiles(*sink, pattern(16), 4, 4);
     sink->commit();
     EXPECT_EQ(read_text(folder / "out.hdr").find(".hsi-"), std::string::npos);
@@ -527,7 +527,7 @@ int write_until_refused(const TempFolder& folder, const std::string& format,
     o.creation_options = co;
     bool refused = false;
     try {
-        auto sink = RasterSink::create(o, spec_of(700, 600, 8), nullptr);
+        auto sink = raster::create_sink(o, spec_of(700, 600, 8), nullptr);
         write_tiles(*sink, pattern(700 * 600 * 8), 700, 64);
         sink->commit();
     } catch (const Error& e) {
@@ -572,7 +572,7 @@ TEST(SinkStdout, AGeotiffCanBeStreamed) {
         OutputOptions o;
         o.path = "/vsistdout/";
         try {
-            const auto sink = RasterSink::create(o, spec_of(30, 20, 3), nullptr);
+            const auto sink = raster::create_sink(o, spec_of(30, 20, 3), nullptr);
             write_tiles(*sink, values, 30, 7);
             sink->commit();
         } catch (const Error& e) {

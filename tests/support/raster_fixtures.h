@@ -168,7 +168,7 @@ inline std::unique_ptr<raster::RasterSink> sink_like(const raster::RasterSource&
     spec.shape = source.shape();
     spec.type = type;
     spec.same_bands = true;
-    return raster::RasterSink::create(options, spec, &source);
+    return raster::create_sink(options, spec, &source);
 }
 
 /// Copies `from` (as its options say) to `to`, all metadata included.

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/system.h"
 #include "raster/io/raw_file.h"
+#include "raster/run_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -12,10 +12,6 @@
 
 namespace hsi::raster {
 
-/// The text with the final name of everything that it names in a private folder: messages of GDAL and of the
-/// system name the file that is being made.
-std::string with_final_names(std::string text);
-
 /// Where the destination's file system can rename (local paths, /vsimem/) everything is made, under its final
 /// name, in a folder of this process's own beside the destination: nobody else can read, foresee or occupy
 /// it. Elsewhere (/vsizip/, /vsis3/ ...) it is made in place. A destination that is a symbolic link stays

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "parallel/group.h"
+#include "raster/files/file_register.h"
 #include "raster/regular_file.h"
 
 #include <cpl_vsi.h>
@@ -103,8 +104,8 @@ void write_file(const TextOutput& output, const std::string& at, const std::stri
 void write_text_output(const TextOutput& output, const std::string& text) {
     if (output.path.empty() || !parallel::group().root()) return;
     if (is_stream(output.path)) {
-        RunFiles alone;
-        RunFiles& files = output.run ? *output.run : alone;
+        FileRegister alone;
+        FileRegister& files = output.run ? register_of(*output.run) : alone;
         files.add_stream(output.path, text);
         if (!output.run) alone.commit(nullptr);
         return;
@@ -115,7 +116,7 @@ void write_text_output(const TextOutput& output, const std::string& text) {
     if (is_local(output.path) && ::stat(output.path.c_str(), &old) == 0 && S_ISREG(old.st_mode))
         ::chmod(file->path().c_str(), old.st_mode & 0777);
     if (output.run)
-        output.run->add(std::move(file));
+        register_of(*output.run).add(std::move(file));
     else
         file->commit();
 }

@@ -111,13 +111,7 @@ bool same_grid(const Grid& a, const Grid& b) {
            same_geotransform(*a.geotransform, *b.geotransform, a.samples, a.lines);
 }
 
-std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
-    auto source = open_all(options, grid);
-    if (!options.leave_out.empty()) source->leave_out(options);
-    return source;
-}
-
-std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, const Grid* grid) {
+std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid) {
     register_drivers();
     refuse_pipe_beside(options.path);
     if (leads_to_hdf5(options.path)) try_hdf5(options.path);
@@ -152,9 +146,7 @@ std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, 
             throw Error("'" + options.path + "' is a raster: it has no features",
                         "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
                             std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
-        auto labels = make_raster_labels(std::move(dataset), options, grid);
-        labels->m_notes.insert(labels->m_notes.end(), notes.begin(), notes.end());
-        return labels;
+        return make_raster_labels(std::move(dataset), options, grid, notes);
     }
     if (dataset->GetLayerCount() == 0)
         throw Error("'" + options.path + "' has neither a band nor a layer",

@@ -43,10 +43,9 @@ inline double snapped(double v) {
     return std::fabs(v - whole) < 1e-6 ? whole : v;
 }
 
-/// Throw Error as LabelSource::open() does.
+/// Throw Error as LabelSource::open() does. notes: what was found before, for LabelSource::notes().
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
-                                                const Grid* grid);
-/// notes: what was found before, for LabelSource::notes().
+                                                const Grid* grid, const std::vector<std::string>& notes);
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid, std::vector<std::string> notes = {});
 

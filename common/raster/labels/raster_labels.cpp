@@ -117,6 +117,9 @@ class RasterLabels final : public NumberedLabels {
         if (!m_mask) read_legend(options.zero);
         place(grid);
     }
+    void add_notes(const std::vector<std::string>& notes) {
+        m_notes.insert(m_notes.end(), notes.begin(), notes.end());
+    }
 
     std::string item(const std::string& key) const override {
         const char* const text = m_dataset->GetMetadataItem(key.c_str());
@@ -302,8 +305,10 @@ class RasterLabels final : public NumberedLabels {
 } // namespace
 
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
-                                                const Grid* grid) {
-    return std::make_unique<RasterLabels>(std::move(dataset), options, grid);
+                                                const Grid* grid, const std::vector<std::string>& notes) {
+    auto labels = std::make_unique<RasterLabels>(std::move(dataset), options, grid);
+    labels->add_notes(notes);
+    return labels;
 }
 
 } // namespace hsi::raster

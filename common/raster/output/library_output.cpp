@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
-#include "raster/files/atomic_file.h"
+#include "raster/files/file_register.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
@@ -232,7 +232,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     write_file(output, library_header_of(file->path()), header.text());
     write_file(output, file->path(), values);
     if (output.run)
-        output.run->add(std::move(file));
+        register_of(*output.run).add(std::move(file));
     else
         file->commit();
     return told;

@@ -116,14 +116,14 @@ GDALDriver* choose_driver(const OutputOptions& options) {
                      "Name one with -of.");
 }
 
-std::string RasterSink::compression(const OutputOptions& options) {
+std::string compression_of(const OutputOptions& options) {
     if (options.path.empty()) return {};
     GDALDriver* const driver = choose_driver(options);
     const std::string codec = compression_of(driver, creation_options(options));
     return EQUAL(codec.c_str(), "NONE") ? std::string() : codec;
 }
 
-bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
+bool is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
 
 bool lists_type(GDALDriver* driver, GDALDataType type) {
     const CPLStringList types(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// RasterSink from create() to commit(), and who writes its pixels: whoever knows where they lie in the file,
-// or GDAL. Outputs that are copied from a finished raster: staged_output.cpp; those without pixels:
-// virtual_output.cpp.
+// The sink of a file from create_sink() to commit(), and who writes its pixels: whoever knows where they lie
+// in the file, or GDAL. Outputs that are copied from a finished raster: staged_output.cpp; those without
+// pixels: virtual_output.cpp.
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
@@ -11,6 +11,7 @@
 #include "core/text_file.h"
 #include "parallel/group.h"
 #include "raster/drivers.h"
+#include "raster/files/file_register.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
 #include "raster/output/creation_options.h"
@@ -18,13 +19,12 @@
 #include "raster/output/format_trial.h"
 #include "raster/output/netcdf_output.h"
 #include "raster/output/output_description.h"
-#include "raster/output/raster_sink_impl.h"
+#include "raster/output/pending_output.h"
 #include "raster/output/stac_item.h"
 #include "raster/output/staged_output.h"
 #include "raster/output/written_raster.h"
 #include "raster/output_format.h"
 #include "raster/regular_file.h"
-#include "raster/run_files.h"
 #include "raster/side_files.h"
 #include "raster/text_output.h"
 #include "raster/tiff/tiff_blocks.h"
@@ -58,7 +58,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, const Sce
 
 } // namespace
 
-RasterSink::Impl::~Impl() {
+PendingOutput::~PendingOutput() {
     const GdalErrors quiet; // an unfinished file is of no interest, nor are its errors
     blocks.reset();
     compressed.reset();
@@ -68,14 +68,14 @@ RasterSink::Impl::~Impl() {
     if (shown && file) file->withdraw();
 }
 
-uint64_t RasterSink::Impl::memory() const { return options.memory ? options.memory : usable_ram() / 4; }
+uint64_t PendingOutput::memory() const { return options.memory ? options.memory : usable_ram() / 4; }
 
-Error RasterSink::Impl::failure(const std::string& reason, const std::string& advice) const {
+Error PendingOutput::failure(const std::string& reason, const std::string& advice) const {
     return Error("cannot write '" + options.path + "': " + reason, advice);
 }
 
 /// The root's file, which the file system must show here, too.
-void RasterSink::Impl::open_elsewhere() {
+void PendingOutput::open_elsewhere() {
     constexpr int attempts = 20; // a file system of the network may show it a little later
     for (int attempt = 1;; ++attempt) {
         try {
@@ -94,8 +94,8 @@ void RasterSink::Impl::open_elsewhere() {
 }
 
 /// GDAL makes the file and says what is in it; the blocks get their places behind that.
-void RasterSink::Impl::open_tiff_writer(const Target& made, const std::string& path,
-                                        const std::optional<BlockCoding>& coding) {
+void PendingOutput::open_tiff_writer(const Target& made, const std::string& path,
+                                     const std::optional<BlockCoding>& coding) {
     WriteLayout layout;
     layout.path = path;
     layout.type = target.type;
@@ -126,7 +126,7 @@ void RasterSink::Impl::open_tiff_writer(const Target& made, const std::string& p
     }
 }
 
-void RasterSink::Impl::open_writer() {
+void PendingOutput::open_writer() {
     // Drivers that are known to leave the data to whoever has the layout, and only write a header at the
     // end.
     if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
@@ -154,7 +154,7 @@ void RasterSink::Impl::open_writer() {
     blocks = std::make_unique<BlockWriter>(*dataset, rule, memory());
 }
 
-void RasterSink::Impl::make() {
+void PendingOutput::make() {
     Target made = target;
     std::string path = file->path();
     if (target.copies || options.path == standard_output) {
@@ -185,18 +185,18 @@ void RasterSink::Impl::make() {
         open_writer();
 }
 
-uint64_t RasterSink::Impl::cache_bytes() const {
+uint64_t PendingOutput::cache_bytes() const {
     if (elsewhere) return elsewhere->cache_bytes;
     if (compressed) return compressed->wanted_bytes();
     return blocks ? blocks->wanted_bytes() : 0;
 }
 
-stream::BlockLayout RasterSink::Impl::layout() const {
+stream::BlockLayout PendingOutput::layout() const {
     if (elsewhere) return elsewhere->layout;
     return blocks ? blocks->layout() : stream::BlockLayout{};
 }
 
-void RasterSink::Impl::make_together() {
+void PendingOutput::make_together() {
     parallel::Group& ranks = parallel::group();
     if (!ranks.several()) {
         file = std::make_unique<AtomicFile>(options.path, options.overwrite);
@@ -243,23 +243,23 @@ void RasterSink::Impl::make_together() {
     ranks.any("output " + options.role + " is open", false); // nobody works before all have it
 }
 
-void RasterSink::Impl::describe() {
+void PendingOutput::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
 
 /// What the standard output does not take is nothing to the image: its error mark stays for who looks after
 /// it.
-void RasterSink::Impl::discard_unwritable_stdout() const {
+void PendingOutput::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
 }
 
-void RasterSink::Impl::check(const GdalErrors& errors) const {
+void PendingOutput::check(const GdalErrors& errors) const {
     if (errors.any()) throw failure(errors.text());
     if (errors.side_file_lost()) throw failure(errors.warnings());
 }
 
 /// GDAL closes without a return value: what was written must open again as it was made.
-void RasterSink::Impl::check_written(const std::string& path) const {
+void PendingOutput::check_written(const std::string& path) const {
     const WrittenRaster written(path);
     std::string fault = written.fault(spec.shape, target.type);
     // Blocks that were left out on demand aside.
@@ -269,7 +269,7 @@ void RasterSink::Impl::check_written(const std::string& path) const {
 }
 
 /// GDAL writes its side file without looking whether it got to the disk.
-void RasterSink::Impl::check_xml(const std::string& path) const {
+void PendingOutput::check_xml(const std::string& path) const {
     if (!is_there(path)) return;
     const GdalErrors errors;
     const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
@@ -277,18 +277,18 @@ void RasterSink::Impl::check_xml(const std::string& path) const {
         throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text("it is empty"));
 }
 
-void RasterSink::Impl::check_side_files() const {
+void PendingOutput::check_side_files() const {
     for (const std::string& path : file->made())
         if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
 }
 
-void RasterSink::Impl::warn_of_lost_values(const StoreRule::Lost& lost) const {
+void PendingOutput::warn_of_lost_values(const StoreRule::Lost& lost) const {
     if (!options.run) return;
     for (const std::string& text : rule.tell(lost))
         options.run->warn("'" + options.path + "': " + text);
 }
 
-void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
+void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
     if (const auto made = written.number_for_nodata();
         !nodata && options.run && made && spec.categories.empty())
         options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
@@ -304,7 +304,7 @@ void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
                       " means no data: pixels without a value may be numbers in it");
 }
 
-void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
+void PendingOutput::warn_of_lost_place(const WrittenRaster& written) const {
     if (!scene || !options.run) return;
     const std::string lost = written.lost_place(*scene);
     if (!lost.empty())
@@ -312,7 +312,7 @@ void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
                           " does not keep " + lost);
 }
 
-DatasetHandle RasterSink::Impl::described() const {
+DatasetHandle PendingOutput::described() const {
     DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
         "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
         target.type, nullptr));
@@ -321,7 +321,7 @@ DatasetHandle RasterSink::Impl::described() const {
     return whole;
 }
 
-void RasterSink::Impl::keep_metadata(const std::string& path) const {
+void PendingOutput::keep_metadata(const std::string& path) const {
     if (!is_local(path) && path.rfind("/vsimem/", 0) != 0) return; // an archive takes one file after another
     VSIStatBufL facts;
     if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode)) return; // nothing is read beside it
@@ -353,7 +353,7 @@ void RasterSink::Impl::keep_metadata(const std::string& path) const {
         put(before);
 }
 
-void RasterSink::Impl::warn_of_lost_metadata(const WrittenRaster& written) const {
+void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
     if (!options.run) return;
     const auto lost = written.lost(read_metadata(*described()));
     std::string all;
@@ -364,7 +364,7 @@ void RasterSink::Impl::warn_of_lost_metadata(const WrittenRaster& written) const
                           " has no place for " + all + ", which it loses");
 }
 
-void RasterSink::Impl::set_stale_files() const {
+void PendingOutput::set_stale_files() const {
     if (options.path != standard_output) {
         std::vector<std::string> names = file->links(), stale; // each may have side files of its own
         names.push_back(file->destination());
@@ -380,18 +380,18 @@ void RasterSink::Impl::set_stale_files() const {
     }
 }
 
-void RasterSink::Impl::hand_over() {
+void PendingOutput::hand_over() {
     set_stale_files();
     write_stac_item(file->targets());
     if (options.run) {
-        options.run->add(std::move(file));
+        register_of(*options.run).add(std::move(file));
         return;
     }
     file->publish();
     file->conclude();
 }
 
-void RasterSink::Impl::complete_file(const GdalErrors& errors) {
+void PendingOutput::complete_file(const GdalErrors& errors) {
     check_memory_left(target.driver);
     // Into an archive GDAL writes from front to back: there is no reading.
     const bool closed =
@@ -416,7 +416,7 @@ void RasterSink::Impl::complete_file(const GdalErrors& errors) {
     check(errors);
 }
 
-void RasterSink::Impl::show() {
+void PendingOutput::show() {
     const GdalErrors errors;
     complete_file(errors);
     const auto pixel_bytes = static_cast<int64_t>(rule.sample_bytes()) * spec.shape.bands;
@@ -451,13 +451,13 @@ void RasterSink::Impl::show() {
     set_stale_files();
     file->watch();
     if (options.run)
-        shown->made = &options.run->show(std::move(file));
+        shown->made = &register_of(*options.run).show(std::move(file));
     else
         file->publish();
 }
 
 /// Without a flush to the disk, which would wait for all pixels each time.
-void RasterSink::Impl::write_shown_header(const std::string& path) const {
+void PendingOutput::write_shown_header(const std::string& path) const {
     const std::string text = shown->header_text(spec.shape.lines);
     std::FILE* const to = std::fopen(path.c_str(), "we");
     const bool written = to != nullptr && std::fwrite(text.data(), 1, text.size(), to) == text.size();
@@ -466,7 +466,7 @@ void RasterSink::Impl::write_shown_header(const std::string& path) const {
     throw failure("its header: " + std::string(std::strerror(written ? errno : reason)));
 }
 
-void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
+void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     for (const std::string& path : {shown->path, shown->header})
         shown->made->check_name(path);
     shown->lines.check(shown->path);
@@ -482,15 +482,12 @@ void RasterSink::Impl::conclude_shown(const StoreRule::Lost& lost) {
 
 /// Described as any output is, but in a dataset that keeps all of it, whatever the format of the output
 /// keeps.
-void RasterSink::Impl::write_stac_item(const std::vector<std::string>& files) {
+void PendingOutput::write_stac_item(const std::vector<std::string>& files) {
     if (options.stac.path.empty()) return;
     const DatasetHandle whole = described();
     write_text_output({"-stac", options.stac.path, options.overwrite, options.run},
                       stac_item(options, *target.driver, files, *whole, scene ? &*scene : nullptr));
 }
-
-RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
-RasterSink::~RasterSink() = default;
 
 namespace {
 
@@ -522,62 +519,58 @@ void check_position(const Target& target, const RasterSource& like) {
 
 } // namespace
 
-void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
+void check_output(const OutputOptions& options, const OutputSpec& spec) {
     const Target target = check_all(options, spec);
     if (options.nodata || spec.nodata) // else create() knows what no value is
         check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
 }
 
-void RasterSink::check(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
+void check_output(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
     const Target target = check_all(options, spec);
     check_position(target, like);
     check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &metadata_of(like), target.type));
 }
 
-bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
+bool will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
     return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
 }
 
-std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
-                                               const RasterSource* like) {
-    auto impl = std::make_unique<Impl>();
-    const auto scene = like == nullptr ? metadata_of(spec)
-                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, metadata_of(*like)))
-                                       : std::optional<SceneMetadata>(metadata_of(*like));
-    const SceneMetadata nowhere;
-    if (like != nullptr) check_position(choose_target(options, spec, false), *like);
-    impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
-    impl->options = options;
-    impl->spec = spec;
-    if (like != nullptr) {
-        if (same_file(like->path(), options.path))
-            throw UsageError("the destination '" + options.path + "' is the source");
-        impl->scene = scene;
-        if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
-            throw Error("internal: an output with the bands of its source has another number of them");
-    }
-    impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
-    if (like == nullptr) {
-        impl->scene = scene;
-        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
-    }
-    impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
-    check_lerc_of_nan(impl->target, options, spec, impl->nodata);
-    impl->rule = StoreRule(sample_type(impl->target.type), spec.keep_nan ? std::nullopt : impl->nodata);
-    if (!spec.sample_type.empty()) impl->rule.take_parts(sample_type_of(spec.sample_type));
-    impl->make_together();
-    return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
-}
+namespace {
 
-stream::CubeShape RasterSink::shape() const {
+class FileSink final : public RasterSink {
+  public:
+    explicit FileSink(std::unique_ptr<PendingOutput> output) : m(std::move(output)) {}
+
+    stream::CubeShape shape() const override;
+    bool concurrent() const override { return m->raw || (m->compressed && !parallel::group().several()); }
+    stream::BlockLayout layout() const override { return m->layout(); }
+    void write(const Rect& core, const CubeView<float>& src) override;
+    bool takes_bands() const override {
+        return m->raw && !m->copies() && m->raw->bands_apart() && m->rule.parts() == 1;
+    }
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
+    uint64_t stored_bytes_per_pixel() const override {
+        return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
+    }
+    void grow(int64_t lines) override;
+    bool raw_access() const override { return m->raw != nullptr; }
+    uint64_t cache_bytes() const override { return m->cache_bytes(); }
+    std::string driver() const override { return m->target.driver->GetDescription(); }
+    std::optional<double> nodata() const override {
+        return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
+    }
+    void commit() override;
+
+  private:
+    std::unique_ptr<PendingOutput> m;
+};
+
+stream::CubeShape FileSink::shape() const {
     stream::CubeShape shape = m->spec.shape;
     shape.bands *= m->rule.parts();
     return shape;
 }
-std::optional<CubeView<float>> RasterSink::place_on(int, const Rect&) { return std::nullopt; }
-bool RasterSink::concurrent() const { return m->raw || (m->compressed && !parallel::group().several()); }
-
-void RasterSink::write(const Rect& core, const CubeView<float>& src) {
+void FileSink::write(const Rect& core, const CubeView<float>& src) {
     try {
         if (m->raw)
             m->raw->write(core, src);
@@ -590,11 +583,7 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     }
 }
 
-bool RasterSink::takes_bands() const {
-    return m->raw && !m->copies() && m->raw->bands_apart() && m->rule.parts() == 1;
-}
-
-void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+void FileSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     try {
         m->raw->write_band(band, core, src);
     } catch (const Error& e) {
@@ -602,22 +591,7 @@ void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& s
     }
 }
 
-uint64_t RasterSink::stored_bytes_per_pixel() const {
-    return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
-}
-
-bool RasterSink::raw_access() const { return m->raw != nullptr; }
-
-uint64_t RasterSink::cache_bytes() const { return m->cache_bytes(); }
-stream::BlockLayout RasterSink::layout() const { return m->layout(); }
-
-std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
-
-std::optional<double> RasterSink::nodata() const {
-    return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
-}
-
-void RasterSink::grow(int64_t lines) {
+void FileSink::grow(int64_t lines) {
     m->spec.shape.lines = lines;
     if (!m->shown) return m->show();
     m->shown->made->check_name(m->shown->path);
@@ -627,8 +601,8 @@ void RasterSink::grow(int64_t lines) {
     m->shown->made->renew(m->shown->scratch, m->shown->header);
 }
 
-void RasterSink::commit() {
-    Impl& s = *m;
+void FileSink::commit() {
+    PendingOutput& s = *m;
     const GdalErrors errors;
     const bool to_stdout = s.options.path == standard_output;
     try {
@@ -664,6 +638,39 @@ void RasterSink::commit() {
     } catch (const Error& e) {
         throw s.failure(e.what());
     }
+}
+
+} // namespace
+
+std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const OutputSpec& spec,
+                                        const RasterSource* like) {
+    auto impl = std::make_unique<PendingOutput>();
+    const auto scene = like == nullptr ? metadata_of(spec)
+                       : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, metadata_of(*like)))
+                                       : std::optional<SceneMetadata>(metadata_of(*like));
+    const SceneMetadata nowhere;
+    if (like != nullptr) check_position(choose_target(options, spec, false), *like);
+    impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
+    impl->options = options;
+    impl->spec = spec;
+    if (like != nullptr) {
+        if (same_file(like->path(), options.path))
+            throw UsageError("the destination '" + options.path + "' is the source");
+        impl->scene = scene;
+        if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
+            throw Error("internal: an output with the bands of its source has another number of them");
+    }
+    impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
+    if (like == nullptr) {
+        impl->scene = scene;
+        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
+    }
+    impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
+    check_lerc_of_nan(impl->target, options, spec, impl->nodata);
+    impl->rule = StoreRule(sample_type(impl->target.type), spec.keep_nan ? std::nullopt : impl->nodata);
+    if (!spec.sample_type.empty()) impl->rule.take_parts(sample_type_of(spec.sample_type));
+    impl->make_together();
+    return std::make_unique<FileSink>(std::move(impl));
 }
 
 } // namespace hsi::raster

@@ -10,7 +10,7 @@
 #include "raster/output/creation_options.h"
 #include "raster/output/netcdf_output.h"
 #include "raster/output/output_description.h"
-#include "raster/output/raster_sink_impl.h"
+#include "raster/output/pending_output.h"
 #include "raster/output/written_raster.h"
 #include "raster/sample_convert.h"
 #include "raster/tiff/cog_file.h"
@@ -85,7 +85,7 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
     if (all && !units.empty()) stage.SetMetadataItem("wavelength#units", units.c_str());
 }
 
-void RasterSink::Impl::remove_stage() {
+void PendingOutput::remove_stage() {
     for (const std::string& path : {stage, streamed}) {
         if (path.empty()) continue;
         VSIUnlink(path.c_str());
@@ -94,7 +94,7 @@ void RasterSink::Impl::remove_stage() {
 }
 
 /// Sends a finished file to standard output.
-void RasterSink::Impl::stream(const std::string& path) const {
+void PendingOutput::stream(const std::string& path) const {
     const auto close = [](VSILFILE* handle) { VSIFCloseL(handle); };
     std::unique_ptr<VSILFILE, decltype(close)> from(VSIFOpenL(path.c_str(), "rb"), close);
     std::unique_ptr<VSILFILE, decltype(close)> to(VSIFOpenL(standard_output, "wb"), close);
@@ -113,8 +113,8 @@ void RasterSink::Impl::stream(const std::string& path) const {
 }
 
 /// GDAL asks it several times a second whether to go on.
-int CPL_STDCALL RasterSink::Impl::go_on(double, const char*, void* sink) {
-    return static_cast<Impl*>(sink)->cancelled() ? 0 : 1;
+int CPL_STDCALL PendingOutput::go_on(double, const char*, void* sink) {
+    return static_cast<PendingOutput*>(sink)->cancelled() ? 0 : 1;
 }
 
 namespace {
@@ -158,7 +158,7 @@ DatasetHandle open_again(const std::string& path, unsigned access) {
 
 /// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
 /// they are made of all bands at once, through the block cache again and again.
-void RasterSink::Impl::add_overviews(const CPLStringList& list) {
+void PendingOutput::add_overviews(const CPLStringList& list) {
     const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
     DatasetHandle raster = open_again(stage, GDAL_OF_UPDATE);
@@ -207,7 +207,7 @@ class MemoryFile {
 } // namespace
 
 /// The COG of the stage, compressed by all threads. \return false: that is the driver's business.
-bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList& list) {
+bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& list) {
     if (!is_local(path) || !convertible(sample_type(target.type)) || !cog_options_are_plain(list))
         return false;
     CogFile cog{path,
@@ -251,8 +251,8 @@ bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList
 }
 
 /// Makes a small COG with the output's bands, metadata and options, and with an overview where that has any.
-void RasterSink::Impl::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
-                                      const std::string& model) const {
+void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
+                                   const std::string& model) const {
     constexpr int side = 128; // the least that the driver takes
     const GdalErrors errors;
     const auto require = [&](bool done) {
@@ -288,7 +288,7 @@ void RasterSink::Impl::make_cog_model(const CPLStringList& list, bool big, const
     require(close_written(std::move(copy), false));
 }
 
-void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
+void PendingOutput::copy_stage(const GdalErrors& errors) {
     CPLStringList list = target.options;
     // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts end
     // at an odd byte: the directory comes twice, and the pixels lie where nobody looks.

@@ -5,12 +5,11 @@
 #include "core/error.h"
 #include "parallel/group.h"
 #include "raster/drivers.h"
-#include "raster/files/atomic_file.h"
+#include "raster/files/file_register.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/product.h"
 #include "raster/regular_file.h"
-#include "raster/run_files.h"
 #include "raster/scene/locations.h"
 #include "raster/scene/source_impl.h"
 #include "raster/side_files.h"
@@ -307,7 +306,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
             stale.push_back(std::move(side));
     file->set_stale(std::move(stale));
     if (options.run) {
-        options.run->add(std::move(file));
+        register_of(*options.run).add(std::move(file));
         return;
     }
     file->publish();

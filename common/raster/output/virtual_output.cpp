@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// RasterSink's outputs without pixels, computed when they are read: VRTs by GDAL, scenes that compute by us.
+// Outputs without pixels, computed when they are read: VRTs by GDAL, scenes that compute by us.
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
 #include "raster/files/document_names.h"
+#include "raster/files/file_register.h"
 #include "raster/output/output_description.h"
-#include "raster/output/raster_sink_impl.h"
+#include "raster/output/pending_output.h"
 #include "raster/output/virtual_bands.h"
 #include "raster/output_format.h"
-#include "raster/run_files.h"
 #include "raster/scene/computed_scene.h"
 #include "raster/scene_document.h"
 
@@ -49,7 +49,7 @@ bool loaded(const std::string& name) {
 
 } // namespace
 
-std::string RasterSink::Impl::description_xml() {
+std::string PendingOutput::description_xml() {
     const GdalErrors errors;
     dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
                                         static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
@@ -63,9 +63,9 @@ std::string RasterSink::Impl::description_xml() {
     return text;
 }
 
-std::unique_ptr<RasterSink::Impl>
-RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
-    auto impl = std::make_unique<Impl>();
+std::unique_ptr<PendingOutput> PendingOutput::of_virtual(const OutputOptions& options, const OutputSpec& spec,
+                                                         const RasterSource& like) {
+    auto impl = std::make_unique<PendingOutput>();
     impl->target = checked_target(options, spec);
     impl->options = options;
     impl->spec = spec;
@@ -77,7 +77,7 @@ RasterSink::Impl::of_virtual(const OutputOptions& options, const OutputSpec& spe
 }
 
 /// The same description as any output's, completed by the derived bands.
-void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
+void PendingOutput::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
     const std::string text = description_xml();
     const std::optional<double> nodata_value =
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
@@ -87,7 +87,8 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
         // lies, outputs that wait for their names among them, shows that it opens.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
-            if (options.run && !band.further.empty()) band.further = options.run->pending_path(band.further);
+            if (options.run && !band.further.empty())
+                band.further = register_of(*options.run).pending_path(band.further);
         const std::string twin = file->scratch_path("vrt");
         write_all(twin, with_derived_bands(text, twin, like, at_hand, nodata_value));
         check_written(twin);
@@ -100,7 +101,7 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
                           "folder of the plugin (docs/pixel_functions.md)");
 }
 
-void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Link& link) {
+void PendingOutput::make_computed(const RasterSource& like, const stream::Link& link) {
     SceneDocument document;
     document.made_by = options.history;
     document.link = link;
@@ -130,8 +131,7 @@ void RasterSink::Impl::make_computed(const RasterSource& like, const stream::Lin
     hand_over();
 }
 
-void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
-                               const RasterSource& like) {
+void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
     checked_target(options, spec);
     if (!options.creation_options.empty())
         throw UsageError("-co " + options.creation_options.front() + ": " + virtual_kind(options) +
@@ -151,28 +151,24 @@ void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& s
                          "Write another format, or apply them first (gdal_translate -unscale -ot Float32).");
 }
 
-bool RasterSink::is_computed(const OutputOptions& options) { return raster::is_computed(options); }
+const char* virtual_kind(const OutputOptions& options) { return is_computed(options) ? "an .hsi" : "a VRT"; }
 
-const char* RasterSink::virtual_kind(const OutputOptions& options) {
-    return is_computed(options) ? "an .hsi" : "a VRT";
-}
-
-void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
-                               const std::vector<VirtualBand>& bands) {
+void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                   const std::vector<VirtualBand>& bands) {
     check_virtual(options, spec, like);
     if (bands.size() != static_cast<size_t>(spec.shape.bands) || is_computed(options))
         throw Error("internal: a VRT needs a function a band");
     if (!parallel::group().root()) return; // it is the root's file
-    Impl::of_virtual(options, spec, like)->make_virtual(like, bands);
+    PendingOutput::of_virtual(options, spec, like)->make_virtual(like, bands);
 }
 
-void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
-                               const stream::Link& link) {
+void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                   const stream::Link& link) {
     check_virtual(options, spec, like);
     if (!is_computed(options)) throw Error("internal: a VRT is no scene that computes");
     // In memory each rank has its own.
     if (!parallel::group().root() && !options.document) return;
-    Impl::of_virtual(options, spec, like)->make_computed(like, link);
+    PendingOutput::of_virtual(options, spec, like)->make_computed(like, link);
 }
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of RasterSink share: an output in the making.
+// What the parts of a sink that writes a file share: an output in the making.
 #pragma once
 
 #include "core/error.h"
@@ -29,7 +29,7 @@ struct OutputElsewhere {
     stream::BlockLayout layout;
 };
 
-struct RasterSink::Impl {
+struct PendingOutput {
     OutputOptions options;
     OutputSpec spec;
     Target target;
@@ -61,7 +61,7 @@ struct RasterSink::Impl {
 
     std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
 
-    ~Impl();
+    ~PendingOutput();
 
     bool copies() const { return !stage.empty(); }
     uint64_t pixel_bytes() const {
@@ -119,8 +119,8 @@ struct RasterSink::Impl {
     void remove_stage();
 
     // In virtual_output.cpp.
-    static std::unique_ptr<Impl> of_virtual(const OutputOptions& options, const OutputSpec& spec,
-                                            const RasterSource& like);
+    static std::unique_ptr<PendingOutput> of_virtual(const OutputOptions& options, const OutputSpec& spec,
+                                                     const RasterSource& like);
     /// The description of the output, in a VRT in memory.
     std::string description_xml();
     void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);

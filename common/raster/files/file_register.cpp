@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/run_files.h"
+#include "raster/files/file_register.h"
 
 #include "core/error.h"
 #include "core/file_path.h"
@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <thread>
 #include <utility>
@@ -222,13 +223,14 @@ std::string called(const std::string& role, const std::string& path, const std::
 
 } // namespace
 
-RunFiles::RunFiles() = default;
-RunFiles::~RunFiles() {
+std::shared_ptr<RunFiles> make_run_files() { return std::make_shared<FileRegister>(); }
+
+FileRegister::~FileRegister() {
     for (auto file = m_shown.rbegin(); file != m_shown.rend(); ++file)
         (*file)->withdraw();
 }
 
-void RunFiles::check(const Entry& a, const Entry& b) {
+void FileRegister::check(const Entry& a, const Entry& b) {
     if (!a.written && !b.written) return;
     const Entry &out = a.written ? a : b, &other = a.written ? b : a;
     for (const std::string& x : out.files)
@@ -252,8 +254,8 @@ void RunFiles::check(const Entry& a, const Entry& b) {
         }
 }
 
-void RunFiles::reads(const std::string& role, const std::string& path,
-                     const std::vector<std::string>& files) {
+void FileRegister::reads(const std::string& role, const std::string& path,
+                         const std::vector<std::string>& files) {
     Entry entry{role, path, files, false};
     if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
         entry.files.push_back(path);
@@ -267,7 +269,7 @@ void RunFiles::reads(const std::string& role, const std::string& path,
         check(m_entries.back(), m_entries[i]);
 }
 
-std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) const {
+std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path) const {
     struct stat info {};
     if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
     if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
@@ -277,7 +279,7 @@ std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) const {
 }
 
 /// A file that is gone has been read as it was: it cannot have been opened again.
-void RunFiles::check_unchanged() const {
+void FileRegister::check_unchanged() const {
     for (const Seen& seen : m_seen)
         if (const auto now = look_at(seen.path); now && *now != seen)
             throw Error("'" + seen.path +
@@ -285,18 +287,18 @@ void RunFiles::check_unchanged() const {
                         "Run it again when nothing else writes the file.");
 }
 
-void RunFiles::expect_growth(const std::vector<std::string>& files) {
+void FileRegister::expect_growth(const std::vector<std::string>& files) {
     m_growing.insert(m_growing.end(), files.begin(), files.end());
 }
 
-std::vector<std::pair<std::string, std::string>> RunFiles::written() const {
+std::vector<std::pair<std::string, std::string>> FileRegister::written() const {
     std::vector<std::pair<std::string, std::string>> list;
     for (const Entry& entry : m_entries)
         if (entry.written) list.emplace_back(entry.role, entry.path);
     return list;
 }
 
-bool RunFiles::clashes(const std::string& role, const std::string& path) const {
+bool FileRegister::clashes(const std::string& role, const std::string& path) const {
     return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
         return entry.role != role &&
                std::any_of(entry.files.begin(), entry.files.end(),
@@ -304,8 +306,8 @@ bool RunFiles::clashes(const std::string& role, const std::string& path) const {
     });
 }
 
-void RunFiles::writes(const std::string& role, const std::string& path,
-                      const std::vector<std::string>& sides) {
+void FileRegister::writes(const std::string& role, const std::string& path,
+                          const std::vector<std::string>& sides) {
     if (const std::string place = part_of_a_file(path); !place.empty())
         throw UsageError(role + " '" + path + "' is a part of another file (" + place +
                              "): results are files of their own",
@@ -329,7 +331,7 @@ void RunFiles::writes(const std::string& role, const std::string& path,
         check(m_entries.back(), m_entries[i]);
 }
 
-std::vector<std::string> RunFiles::read() const {
+std::vector<std::string> FileRegister::read() const {
     std::vector<std::string> all;
     for (const Entry& entry : m_entries)
         if (!entry.written) all.insert(all.end(), entry.files.begin(), entry.files.end());
@@ -338,26 +340,26 @@ std::vector<std::string> RunFiles::read() const {
     return all;
 }
 
-void RunFiles::add(std::unique_ptr<AtomicFile> file) { m_pending.push_back(std::move(file)); }
+void FileRegister::add(std::unique_ptr<AtomicFile> file) { m_pending.push_back(std::move(file)); }
 
-void RunFiles::add_stream(const std::string& path, std::string text) {
+void FileRegister::add_stream(const std::string& path, std::string text) {
     m_streams.emplace_back(path, std::move(text));
 }
 
-std::string RunFiles::pending_path(const std::string& destination) const {
+std::string FileRegister::pending_path(const std::string& destination) const {
     for (const auto& file : m_pending)
         if (same_file(file->destination(), destination)) return file->path();
     return destination;
 }
 
-bool RunFiles::is_read(const std::string& file) const {
+bool FileRegister::is_read(const std::string& file) const {
     return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
         return !entry.written && std::any_of(entry.files.begin(), entry.files.end(),
                                              [&](const std::string& read) { return same_file(file, read); });
     });
 }
 
-bool RunFiles::lies_on_read(const std::string& target) const {
+bool FileRegister::lies_on_read(const std::string& target) const {
     return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
         return !entry.written &&
                std::any_of(entry.files.begin(), entry.files.end(),
@@ -366,7 +368,7 @@ bool RunFiles::lies_on_read(const std::string& target) const {
 }
 
 /// The names that really come, which a driver may have made up, against all that was read and all that comes.
-void RunFiles::check_targets(const Pending& pending) const {
+void FileRegister::check_targets(const Pending& pending) const {
     std::vector<std::string> all;
     for (const auto& file : pending)
         for (const auto& [name, link] : file->names_beside_links()) {
@@ -390,14 +392,14 @@ void RunFiles::check_targets(const Pending& pending) const {
         }
 }
 
-void RunFiles::keep_what_is_read(AtomicFile& file) const {
+void FileRegister::keep_what_is_read(AtomicFile& file) const {
     auto stale = file.stale();
     stale.erase(std::remove_if(stale.begin(), stale.end(), [&](const auto& old) { return is_read(old); }),
                 stale.end());
     file.set_stale(std::move(stale));
 }
 
-void RunFiles::publish(const Pending& pending) {
+void FileRegister::publish(const Pending& pending) {
     size_t published = 0;
     try {
         for (; published < pending.size(); ++published)
@@ -409,7 +411,7 @@ void RunFiles::publish(const Pending& pending) {
     }
 }
 
-AtomicFile& RunFiles::show(std::unique_ptr<AtomicFile> file) {
+AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
     Pending one;
     one.push_back(std::move(file));
     const FolderLocks locks(one, {}, nullptr, [this](const std::string& text) { note(text); });
@@ -420,7 +422,7 @@ AtomicFile& RunFiles::show(std::unique_ptr<AtomicFile> file) {
     return *m_shown.back();
 }
 
-void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
+void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
     // Taken out of the register: whatever fails, they are gone afterwards.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});

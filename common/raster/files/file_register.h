@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The register of a run's files: what RunFiles promises, and the outputs that wait for their names.
+#pragma once
+
+#include "raster/files/atomic_file.h"
+#include "raster/run_files.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+class FileRegister final : public RunFiles {
+  public:
+    FileRegister() = default;
+    ~FileRegister() override;
+
+    void reads(const std::string& role, const std::string& path,
+               const std::vector<std::string>& files) override;
+    void writes(const std::string& role, const std::string& path,
+                const std::vector<std::string>& sides) override;
+    void expect_growth(const std::vector<std::string>& files) override;
+    bool clashes(const std::string& role, const std::string& path) const override;
+    std::vector<std::string> read() const override;
+    std::vector<std::pair<std::string, std::string>> written() const override;
+    void add_to_file(Addition addition) override { m_additions.push_back(std::move(addition)); }
+    void commit(const CancelFlag* cancel, const Addition* addition = nullptr) override;
+    void check_unchanged() const override;
+
+    /// An output that is complete and verified, and waits for commit().
+    void add(std::unique_ptr<AtomicFile> file);
+    /// An output that others may read while it grows: gets its name at once. commit() leaves it there;
+    /// without that what was there before comes back. Throws Error as commit(). \return the file, which lives
+    /// until commit().
+    AtomicFile& show(std::unique_ptr<AtomicFile> file);
+    /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
+    /// other output takes its place.
+    void add_stream(const std::string& path, std::string text);
+    /// Where a pending output lies until commit(); the path itself when it is none.
+    std::string pending_path(const std::string& destination) const;
+
+  private:
+    /// A file that is read, as it was when the run began: its contents must be one state of it.
+    struct Seen {
+        std::string path;
+        uint64_t device, inode;
+        int64_t size, seconds, nanoseconds;
+        bool operator==(const Seen&) const = default;
+    };
+    std::optional<Seen> look_at(const std::string& path) const;
+
+    struct Entry {
+        std::string role, path;         ///< as the user wrote it
+        std::vector<std::string> files; ///< all its files, `path` among them
+        bool written = false;
+    };
+    using Pending = std::vector<std::unique_ptr<AtomicFile>>;
+    static void check(const Entry& a, const Entry& b);
+    bool is_read(const std::string& file) const;
+    bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
+    void check_targets(const Pending& pending) const;
+    void keep_what_is_read(AtomicFile& file) const; ///< out of what goes when the file comes
+    static void publish(const Pending& pending);    ///< all or none
+
+    std::vector<Entry> m_entries;
+    std::vector<Seen> m_seen;
+    std::vector<std::string> m_growing;
+    Pending m_pending, m_shown;
+    std::vector<Addition> m_additions;
+    std::vector<std::pair<std::string, std::string>> m_streams;
+};
+
+/// The register of a run that writes files, as make_run_files() has made it.
+inline FileRegister& register_of(RunFiles& files) { return static_cast<FileRegister&>(files); }
+
+} // namespace hsi::raster
