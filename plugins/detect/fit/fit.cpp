@@ -5,6 +5,7 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "detect/block_worker.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
 #include "detect/fit/fit_plan.h"
@@ -43,11 +44,11 @@ FitFeature feature_to_fit(const FitRange& range, const std::vector<double>& spec
 
 namespace {
 
-class FitWorker final : public stream::Worker {
+class FitWorker final : public BlockWorker {
   public:
     FitWorker(const FitPlan& plan, const Decider& decider)
-        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_targets(plan.task.targets.size()),
-          m_spectra(plan.longest * pixels), m_z(plan.longest * pixels),
+        : BlockWorker(0), m_simd(simd_kernels()), m_plan(plan), m_decider(decider),
+          m_targets(plan.task.targets.size()), m_spectra(plan.longest * pixels), m_z(plan.longest * pixels),
           m_products((plan.most + Panels::height) * pixels), m_scores(m_targets * pixels),
           m_depths(m_targets * pixels), m_open(plan.parts.size() * pixels), m_judged(m_targets) {
         for (const auto& part : plan.parts) {
@@ -63,28 +64,26 @@ class FitWorker final : public stream::Worker {
                8 * targets + 24 * plan.longest * plan.parts.size();
     }
 
-    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        for (int64_t line = 0; line < in.lines; ++line)
-            for (int64_t first = 0; first < in.samples; first += block_pixels) {
-                m_count = static_cast<size_t>(std::min(block_pixels, in.samples - first));
-                m_row.start(m_count);
-                for (int b = 0; b < in.bands; ++b)
-                    m_row.look(in.row(b, line) + first);
-                const int64_t good = m_row.judge();
-                valid += good;
-                invalid += static_cast<int64_t>(m_count) - good;
-                std::fill(m_scores.begin(), m_scores.end(), 0.0);
-                std::fill(m_depths.begin(), m_depths.end(), 0.0);
-                for (size_t r = 0; r < m_plan.parts.size(); ++r)
-                    fit_range(r, in, line, first);
-                hand_out(line, first, out);
-            }
-    }
-
-    int64_t valid = 0, invalid = 0, open = 0;
+    int64_t open = 0;
 
   private:
     static constexpr auto pixels = static_cast<size_t>(block_pixels);
+
+    void process_block(const CubeView<float>& in, int64_t line, int64_t first, int64_t count,
+                       const std::vector<CubeView<float>>& out) override {
+        m_count = static_cast<size_t>(count);
+        m_row.start(m_count);
+        for (int b = 0; b < in.bands; ++b)
+            m_row.look(in.row(b, line) + first);
+        const int64_t good = m_row.judge();
+        valid += good;
+        invalid += count - good;
+        std::fill(m_scores.begin(), m_scores.end(), 0.0);
+        std::fill(m_depths.begin(), m_depths.end(), 0.0);
+        for (size_t r = 0; r < m_plan.parts.size(); ++r)
+            fit_range(r, in, line, first);
+        hand_out(line, first, out);
+    }
 
     void fit_range(size_t r, const CubeView<float>& in, int64_t line, int64_t first) {
         const RangeToFit& part = m_plan.parts[r];
@@ -177,22 +176,18 @@ class FitWorker final : public stream::Worker {
     size_t m_count = 0;
 };
 
-class CpuFeatureFit final : public FeatureFit {
+class CpuFeatureFit final : public OfBlocks<FeatureFit> {
   public:
     CpuFeatureFit(FitTask task, const Decision& decision)
         : m_plan(std::move(task)), m_decider(false, decision) {}
     std::vector<int> output_bands() const override { return m_plan.output_bands(m_decider.map()); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return FitWorker::bytes(m_plan); }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
-    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<FitWorker>(m_plan, m_decider);
     }
     void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const FitWorker&>(worker);
-        m_valid += w.valid;
-        m_invalid += w.invalid;
-        m_open += w.open;
+        OfBlocks::stop(worker);
+        m_open += static_cast<const FitWorker&>(worker).open;
     }
 
   private:

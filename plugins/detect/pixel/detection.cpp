@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "detect/block_worker.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
 #include "detect/pixel/pixel.h"
@@ -30,18 +31,18 @@ struct Factors {
     const Panels rows, log_rows, factor;
 };
 
-class DetectWorker final : public stream::Worker {
+class DetectWorker final : public BlockWorker {
   public:
     DetectWorker(const Factors& factors, const Decider& decider)
-        : m_simd(simd_kernels()), m_factors(factors), m_decider(decider), m_method(factors.detector.method),
-          m_targets(static_cast<size_t>(factors.detector.scores())),
+        : BlockWorker(factors.detector.bands), m_simd(simd_kernels()), m_factors(factors), m_decider(decider),
+          m_method(factors.detector.method), m_targets(static_cast<size_t>(factors.detector.scores())),
           m_z(static_cast<size_t>(factors.height) * block_pixels),
           m_logs(factors.detector.log_rows.empty() ? 0 : m_z.size()),
           m_singles(factors.detector.factor.empty() ? 0 : m_z.size()),
           m_products(static_cast<size_t>(factors.rows.count() * Panels::height) * block_pixels),
           m_log_products(m_logs.empty() ? 0 : m_products.size()), m_magnitude(block_pixels),
           m_squared(block_pixels), m_greatest(block_pixels), m_sum(block_pixels), m_entropy(block_pixels),
-          m_scores(m_targets), m_tail(static_cast<size_t>(factors.detector.bands) * block_pixels) {}
+          m_scores(m_targets) {}
 
     static uint64_t bytes(const Factors& f) {
         const auto rows = static_cast<uint64_t>(f.rows.count() * Panels::height);
@@ -51,31 +52,14 @@ class DetectWorker final : public stream::Worker {
                 static_cast<uint64_t>(f.detector.bands) * 4);
     }
 
-    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        for (int64_t line = 0; line < in.lines; ++line)
-            for (int64_t sample = 0; sample < in.samples; sample += block_pixels)
-                process_block(in, line, sample, std::min(block_pixels, in.samples - sample), out);
-    }
-
-    int64_t valid = 0, invalid = 0;
-
   private:
     void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
-                       const std::vector<CubeView<float>>& out) {
-        const float* first = in.row(0, line) + sample;
-        ptrdiff_t stride = in.band_stride;
-        if (count < block_pixels) { // vectors must not read past the tile
-            for (int b = 0; b < in.bands; ++b) {
-                float* const row = m_tail.data() + b * block_pixels;
-                std::memcpy(row, in.row(b, line) + sample, static_cast<size_t>(count) * sizeof(float));
-                std::fill(row + count, row + block_pixels, 0.0f);
-            }
-            first = m_tail.data();
-            stride = block_pixels;
-        }
+                       const std::vector<CubeView<float>>& out) override {
+        const Block block = whole_block(in, line, sample, count);
         const Detector& d = m_factors.detector;
-        m_simd.take(first, stride, in.bands, m_factors.place.data(), d.centre.data(), m_factors.height,
-                    m_z.data(), m_singles.empty() ? nullptr : m_singles.data(), m_magnitude.data());
+        m_simd.take(block.first, block.band_stride, in.bands, m_factors.place.data(), d.centre.data(),
+                    m_factors.height, m_z.data(), m_singles.empty() ? nullptr : m_singles.data(),
+                    m_magnitude.data());
         if (m_method == Method::sid)
             m_simd.take_logs(m_z.data(), m_factors.height, least_part, m_logs.data(), m_greatest.data(),
                              m_sum.data(), m_entropy.data());
@@ -134,10 +118,9 @@ class DetectWorker final : public stream::Worker {
     std::vector<double> m_products, m_log_products; ///< rows x block_pixels
     std::vector<double> m_magnitude, m_squared, m_greatest, m_sum, m_entropy;
     std::vector<double> m_scores; ///< of a pixel
-    std::vector<float> m_tail;
 };
 
-class CpuDetection final : public Detection {
+class CpuDetection final : public OfBlocks<Detection> {
   public:
     CpuDetection(const Detector& detector, const Decision& decision)
         : m_factors(detector), m_decider(is_small_at_target(detector.method), decision) {}
@@ -149,15 +132,8 @@ class CpuDetection final : public Detection {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return DetectWorker::bytes(m_factors);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
-    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<DetectWorker>(m_factors, m_decider);
-    }
-    void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const DetectWorker&>(worker);
-        m_valid += w.valid;
-        m_invalid += w.invalid;
     }
 
   private:

@@ -4,6 +4,7 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
+#include "detect/block_worker.h"
 #include "detect/decide.h"
 #include "detect/detect_simd.h"
 #include "detect/tuned/tuned_plan.h"
@@ -18,14 +19,13 @@
 namespace hsi::detect {
 namespace {
 
-class TunedWorker final : public stream::Worker {
+class TunedWorker final : public BlockWorker {
   public:
     TunedWorker(const TunedPlan& plan, const Decider& decider)
-        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_rows(plan.loadings, plan.height),
-          m_z(static_cast<size_t>(plan.height) * pixels),
+        : BlockWorker(plan.bands), m_simd(simd_kernels()), m_plan(plan), m_decider(decider),
+          m_rows(plan.loadings, plan.height), m_z(static_cast<size_t>(plan.height) * pixels),
           m_products(static_cast<size_t>(m_rows.count() * Panels::height) * pixels),
-          m_scores(2 * plan.targets * pixels), m_judged(plan.targets),
-          m_tail(static_cast<size_t>(plan.bands) * pixels) {}
+          m_scores(2 * plan.targets * pixels), m_judged(plan.targets) {}
 
     static uint64_t bytes(const TunedPlan& plan) {
         const auto height = static_cast<uint64_t>(plan.height),
@@ -34,33 +34,15 @@ class TunedWorker final : public stream::Worker {
                8 * (plan.targets + rows * height);
     }
 
-    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        for (int64_t line = 0; line < in.lines; ++line)
-            for (int64_t sample = 0; sample < in.samples; sample += block_pixels)
-                process_block(in, line, sample, std::min(block_pixels, in.samples - sample), out);
-    }
-
-    int64_t valid = 0, invalid = 0;
-
   private:
     static constexpr auto pixels = static_cast<size_t>(block_pixels);
 
     void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
-                       const std::vector<CubeView<float>>& out) {
-        const float* first = in.row(0, line) + sample;
-        ptrdiff_t stride = in.band_stride;
-        if (count < block_pixels) { // vectors must not read past the tile
-            for (int b = 0; b < in.bands; ++b) {
-                float* const row = m_tail.data() + b * block_pixels;
-                std::memcpy(row, in.row(b, line) + sample, static_cast<size_t>(count) * sizeof(float));
-                std::fill(row + count, row + block_pixels, 0.0f);
-            }
-            first = m_tail.data();
-            stride = block_pixels;
-        }
+                       const std::vector<CubeView<float>>& out) override {
+        const Block block = whole_block(in, line, sample, count);
         const auto components = static_cast<size_t>(m_plan.components);
-        m_simd.take(first, stride, in.bands, m_plan.place.data(), m_plan.mean.data(), m_plan.height,
-                    m_z.data(), nullptr, m_magnitude.data());
+        m_simd.take(block.first, block.band_stride, in.bands, m_plan.place.data(), m_plan.mean.data(),
+                    m_plan.height, m_z.data(), nullptr, m_magnitude.data());
         m_simd.multiply(m_z.data(), m_plan.height, m_rows, m_products.data());
         for (size_t k = 0; k < m_plan.targets; ++k) {
             double* const scores = m_scores.data() + 2 * k * pixels;
@@ -105,25 +87,17 @@ class TunedWorker final : public stream::Worker {
     std::vector<double> m_z, m_products;
     std::vector<double> m_scores; ///< targets x (MF, infeasibility) x pixels
     std::vector<double> m_judged; ///< of a pixel
-    std::vector<float> m_tail;
     std::array<double, pixels> m_magnitude{};
 };
 
-class CpuTunedFilter final : public Detection {
+class CpuTunedFilter final : public OfBlocks<Detection> {
   public:
     CpuTunedFilter(const TunedTask& task, const Decision& decision)
         : m_plan(task), m_decider(false, decision) {}
     std::vector<int> output_bands() const override { return m_plan.output_bands(m_decider.map()); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return TunedWorker::bytes(m_plan); }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
-    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<TunedWorker>(m_plan, m_decider);
-    }
-    void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const TunedWorker&>(worker);
-        m_valid += w.valid;
-        m_invalid += w.invalid;
     }
 
   private:

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Pixels scored in blocks of a line: how a worker walks through its tile, and what is counted.
+#pragma once
+
+#include "detect/detect.h"
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace hsi::detect {
+
+class BlockWorker : public stream::Worker {
+  public:
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) final {
+        for (int64_t line = 0; line < in.lines; ++line)
+            for (int64_t sample = 0; sample < in.samples; sample += block_pixels)
+                process_block(in, line, sample, std::min(block_pixels, in.samples - sample), out);
+    }
+
+    int64_t valid = 0, invalid = 0;
+
+  protected:
+    /// bands: that whole_block() copies.
+    explicit BlockWorker(int bands) : m_tail(static_cast<size_t>(bands) * block_pixels) {}
+    /// At most block_pixels from this sample on.
+    virtual void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
+                               const std::vector<CubeView<float>>& out) = 0;
+    /// The block with block_pixels that can be read in each band: vectors must not read past the tile.
+    struct Block {
+        const float* first;
+        ptrdiff_t band_stride;
+    };
+    Block whole_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count) {
+        if (count == block_pixels) return {in.row(0, line) + sample, in.band_stride};
+        for (int b = 0; b < in.bands; ++b) {
+            float* const row = m_tail.data() + b * block_pixels;
+            std::memcpy(row, in.row(b, line) + sample, static_cast<size_t>(count) * sizeof(float));
+            std::fill(row + count, row + block_pixels, 0.0f);
+        }
+        return {m_tail.data(), block_pixels};
+    }
+
+  private:
+    std::vector<float> m_tail;
+};
+
+/// What operations with such workers share. Base: Detection, or what derives from it.
+template <class Base>
+class OfBlocks : public Base {
+  public:
+    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const BlockWorker&>(worker);
+        this->m_valid += w.valid;
+        this->m_invalid += w.invalid;
+    }
+};
+
+} // namespace hsi::detect
