@@ -46,6 +46,8 @@ class Expression {
     const std::string& text() const { return m_text; }
     /// Each once.
     const std::vector<Operand>& operands() const { return m_operands; }
+    /// Operands, numbers and operations, as often as they are in the text.
+    size_t steps() const { return m_steps.size(); }
     /// Rows of `block` values that evaluate() works in.
     size_t depth() const { return m_depth; }
     /// values: a row of `block` for every operand. The result is the first row of `stack`.

@@ -158,6 +158,13 @@ class Program {
     }
     size_t operands() const { return m_sources.size(); }
     size_t depth() const { return m_expression.depth(); }
+    Cost cost() const {
+        size_t values = 0;
+        for (const Source& s : m_sources)
+            values += s.bands.size();
+        return cost::value * static_cast<double>(values) +
+               cost::step * static_cast<double>(m_expression.steps());
+    }
 
     /// rows: `count` values a band. The results are the first `count` of `stack`; values: operands() rows.
     template <class T>
@@ -348,6 +355,13 @@ void Indices::exchange(parallel::Group& ranks) {
     m_valid = counts[0];
     m_invalid = counts[1];
     m_outside = counts[2];
+}
+
+Cost cost_of(int inputs, const std::vector<std::string>& expressions, const Bands& bands) {
+    Cost all = cost::value * inputs;
+    for (const Program& one : programs_of(expressions, bands))
+        all = all + one.cost();
+    return all;
 }
 
 std::unique_ptr<Indices> make_indices(int inputs, const std::vector<std::string>& expressions, Bands bands,

@@ -12,6 +12,7 @@
 // bit.
 #pragma once
 
+#include "core/cost.h"
 #include "indices/expression.h"
 #include "stream/operation.h"
 
@@ -21,6 +22,12 @@
 #include <vector>
 
 namespace hsi::indices {
+
+/// What it costs, for `-device auto` (core/cost.h): workers compute it, beside a device, too, of 16 cores.
+namespace cost {
+inline constexpr Cost value{5e-10, 3e-11};  ///< a band that is looked at, or that an operand takes part of
+inline constexpr Cost step{4e-10, 2.5e-11}; ///< an operand or operation of an expression
+} // namespace cost
 
 /// A line of the catalogue.
 struct Index {
@@ -74,6 +81,9 @@ class Indices : public stream::Operation {
 /// Expression.
 std::unique_ptr<Indices> make_indices(int inputs, const std::vector<std::string>& expressions, Bands bands,
                                       std::vector<size_t> watched = {});
+
+/// Of a pixel, by the operation that make_indices() makes of the same.
+Cost cost_of(int inputs, const std::vector<std::string>& expressions, const Bands& bands);
 
 /// The same of spectra in memory, a value a band: a list of results for every spectrum.
 std::vector<std::vector<double>> indices_of(const std::vector<std::vector<double>>& spectra,

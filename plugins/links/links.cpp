@@ -407,7 +407,9 @@ Make read_indices(const Settings& s) {
     bands.scale = s.band_numbers("scale");
     bands.offset = s.band_numbers("offset");
     return [inputs = s.scene.bands, expressions, bands] {
-        return Made(indices::make_indices(inputs, expressions, bands));
+        Made work(indices::make_indices(inputs, expressions, bands));
+        work.per_pixel = indices::cost_of(inputs, expressions, bands);
+        return work;
     };
 }
 

@@ -58,6 +58,7 @@ TEST(LinkCost, IsThatOfTheAlgorithm) {
         {"nearest", links::nearest_target(spectra, 10), 1e-10 * b * 3},
         {"resample", links::resampling(bands, {two, two, two}), 1e-10 * 6},
         {"features", links::feature_bands(bands, {range, range}, features::Output::features), 8e-9 * 8},
+        {"index", links::index_bands(bands, {"(b1-b2)/(b1+b2)", "b1"}, {}), 5e-10 * (b + 3) + 4e-10 * 8},
         {"mf", detection(detect::Method::mf, 2), 2e-10 * b * 2},
         {"sid", detection(detect::Method::sid, 2), 2e-10 * b * 2 + 2.3e-9 * b},
         {"ace", detection(detect::Method::ace, 2), 2e-10 * b * 2 + 1.3e-11 * b * b},
