@@ -98,9 +98,12 @@ double difference_from_ours(const test::Cube& cube, const std::vector<float>& co
     const test::MemorySource source(cube);
     test::MemorySink sink(cube.shape.samples, cube.shape.lines, eadp::profile_bands(options, 7));
     eadp::ProfileRun run;
-    run.threads = all_threads();
     run.memory = uint64_t{4} << 30;
-    run.pass = [](const std::string&, double) { return stream::PassOptions(); };
+    run.pass = [](const std::string&, double) {
+        stream::PassOptions pass;
+        pass.lanes = all_threads();
+        return pass;
+    };
     eadp::make_profile(
         source, options, *eadp::make_cpu_backend(),
         [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
@@ -158,12 +161,12 @@ void profile(benchmark::State& state) {
         state.range(3) ? eadp::Precision::double_precision : eadp::Precision::single_precision;
     test::MemorySink sink(cube.shape.samples, cube.shape.lines, eadp::profile_bands(options, 7));
     eadp::ProfileRun run;
-    run.threads = static_cast<int>(state.range(4));
     run.memory = uint64_t{4} << 30;
     double diffusion = 0, setup = 0;
-    run.pass = [](const std::string& name, double) {
+    run.pass = [&state](const std::string& name, double) {
         stream::PassOptions pass;
         pass.name = name;
+        pass.lanes = static_cast<int>(state.range(4));
         return pass;
     };
     run.finished = [&](const stream::PassReport& r) {

@@ -162,7 +162,6 @@ class Profiling {
           m_memory(run.buffer_memory()) {
         print_schedule(run, m_settings, m_components);
         const double share = 1 - pca_share();
-        m_profile.threads = run.options().threads;
         m_profile.sink_takes_bands = m_takes_bands;
         m_profile.pass = [this, share](const std::string& name, double part) {
             auto options = m_run.pass(name, part * share);

@@ -261,7 +261,6 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
             options.times.push_back(65.0 * c);
         const auto backend = eadp::make_cpu_backend();
         eadp::ProfileRun profile;
-        profile.threads = run.options().threads;
         profile.sink_takes_bands = true; // a GeoTIFF, which an output is when nothing else is asked for
         profile.memory = pass.memory;
         profile.pass = [&](const std::string&, double) { return stream::PassOptions(pass); };

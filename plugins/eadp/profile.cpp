@@ -21,22 +21,21 @@ stream::PassOptions options_of(const ProfileRun& run, const std::string& name, d
                                uint64_t memory) {
     auto options = run.pass(name, share);
     options.memory = memory;
-    options.lanes = run.threads;
     return options;
 }
 
 bool is_joined(Way way) { return way == Way::written_strips || way == Way::joined_strips; }
 
-/// The ways that a run may take, best first. strip_lines: of the shortest strip of its ranks.
-std::vector<Way> ways_of(const ProfileRun& run, bool with_component, bool forced_tiles, int ranks,
+/// The ways that a run may take, best first. writes: a sink that takes bands gets all of them. strip_lines:
+/// of the shortest strip of its ranks.
+std::vector<Way> ways_of(const stream::PassOptions& pass, bool writes, bool with_component, int ranks,
                          int64_t strip_lines) {
-    if (forced_tiles) return {Way::tiles};
-    const bool writes = with_component && run.sink_takes_bands;
+    if (pass.tile_samples > 0) return {Way::tiles};
     std::vector<Way> ways;
     if (ranks > 1 && writes && strip_lines > 0) ways.push_back(Way::written_strips);
     if (ranks > 1) ways.push_back(Way::joined_strips);
     if (ranks > 1) ways.push_back(Way::strips);
-    if (ranks == 1 && writes && run.threads > 1) ways.push_back(Way::written);
+    if (ranks == 1 && writes && pass.lanes > 1) ways.push_back(Way::written);
     ways.push_back(with_component ? Way::kept : Way::one_tile);
     ways.push_back(Way::tiles);
     return ways;
@@ -52,9 +51,9 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusi
     const int ranks = pass.ranks > 0 ? pass.ranks : parallel::group().size();
     const int64_t share = (shape.lines + ranks - 1) / ranks;
     diffusion.strip_lines = std::min(share, shape.lines - (ranks - 1) * share);
-    for (const Way way :
-         ways_of(run, diffusion.with_component, pass.tile_samples > 0, ranks, diffusion.strip_lines)) {
-        diffusion.team = way == Way::tiles ? 1 : run.threads;
+    const bool writes = diffusion.with_component && run.sink_takes_bands;
+    for (const Way way : ways_of(pass, writes, diffusion.with_component, ranks, diffusion.strip_lines)) {
+        diffusion.team = way == Way::tiles ? 1 : pass.lanes;
         const auto operation = backend.make_diffusion(diffusion, way);
         if (!operation) continue;
         DiffusionPlan chosen{{}, way, diffusion.team, 0};

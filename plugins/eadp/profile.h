@@ -15,11 +15,10 @@ namespace hsi::eadp {
 
 /// How the passes may run. Shares of one profile add up to 1.
 struct ProfileRun {
-    int threads = 1;
     /// Bytes for tile buffers, beside what the source itself holds in memory.
     uint64_t memory = uint64_t{1} << 30;
-    std::function<stream::PassOptions(const std::string& name, double share)>
-        pass; ///< lanes and memory are set here
+    /// Its lanes are the threads that work on a tile together, or on a tile each; its memory is set here.
+    std::function<stream::PassOptions(const std::string& name, double share)> pass;
     std::function<void(const stream::PassReport&)> finished = [](const stream::PassReport&) {};
     std::function<void(const std::string&)> warn = [](const std::string&) {};
     std::string folder = "."; ///< for planes that do not fit in memory

@@ -39,13 +39,13 @@ Profile profile_of(const Cube& components, const eadp::Options& options, Cut cut
                     eadp::profile_bands(options, components.shape.bands));
     Profile result;
     eadp::ProfileRun run;
-    run.threads = cut.threads;
     run.memory = memory;
     run.folder = testing::TempDir();
     run.warn = [&](const std::string& text) { result.warnings.push_back(text); };
     run.pass = [&](const std::string& name, double) {
         stream::PassOptions pass;
         pass.name = name;
+        pass.lanes = cut.threads;
         pass.tile_samples = cut.samples;
         pass.tile_lines = cut.lines;
         return pass;
@@ -482,7 +482,6 @@ Written write_bands(const Cube& components, const eadp::Options& options, BandSi
     const MemorySource source(components);
     Written result;
     eadp::ProfileRun run;
-    run.threads = threads;
     run.memory = memory;
     run.folder = testing::TempDir();
     run.sink_takes_bands = true;
@@ -490,6 +489,7 @@ Written write_bands(const Cube& components, const eadp::Options& options, BandSi
     run.pass = [&](const std::string& name, double) {
         stream::PassOptions pass;
         pass.name = name;
+        pass.lanes = threads;
         pass.cancel = cancel;
         pass.progress = [&result, fresh = true](double now) mutable {
             if (std::exchange(fresh, false)) result.progress = 0;
@@ -536,8 +536,9 @@ TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
     const MemorySource source(planes);
     const auto options = options_with(default_times());
     eadp::ProfileRun run;
-    run.threads = 2;
-    run.pass = [](const std::string&, double) { return stream::PassOptions(); };
+    stream::PassOptions pass;
+    pass.lanes = 2;
+    run.pass = [&pass](const std::string&, double) { return pass; };
     const auto backend = eadp::make_cpu_backend();
     const auto kept = eadp::plan_profile(source, options, *backend, run);
     run.sink_takes_bands = true;
@@ -551,14 +552,10 @@ TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
     run.memory = written.bytes - 1;
     EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::tiles);
     run.memory = uint64_t{1} << 30;
-    run.threads = 1;
+    pass.lanes = 1;
     EXPECT_NE(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
-    run.threads = 2;
-    run.pass = [](const std::string&, double) {
-        stream::PassOptions pass;
-        pass.tile_samples = pass.tile_lines = 64;
-        return pass;
-    };
+    pass.lanes = 2;
+    pass.tile_samples = pass.tile_lines = 64;
     EXPECT_NE(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
 }
 
@@ -634,11 +631,11 @@ TEST(Eadp, EveryPassOverKeptPlanesIsOneTile) {
         MemorySink sink(600, 500, eadp::profile_bands(options, 2));
         KeepingBackend backend;
         eadp::ProfileRun run;
-        run.threads = 3;
         std::vector<std::string> gradients;
         run.pass = [](const std::string& name, double) {
             stream::PassOptions pass;
             pass.name = name;
+            pass.lanes = 3;
             return pass;
         };
         run.finished = [&](const stream::PassReport& report) {
@@ -697,14 +694,14 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
                 on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
                     const parallel::ThreadJob job(ranks);
                     eadp::ProfileRun run;
-                    run.threads = 1 + size % 2;
                     run.folder = testing::TempDir();
                     run.sink_takes_bands = taking > 0;
                     std::vector<stream::PassReport> passes;
                     run.finished = [&](const stream::PassReport& report) { passes.push_back(report); };
-                    run.pass = [](const std::string& name, double) {
+                    run.pass = [size](const std::string& name, double) {
                         stream::PassOptions pass;
                         pass.name = name;
+                        pass.lanes = 1 + size % 2;
                         return pass;
                     };
                     const auto backend = eadp::make_cpu_backend();

@@ -41,12 +41,12 @@ class EadpCuda : public testing::Test {
                         eadp::profile_bands(options, components.shape.bands));
         Profile result;
         eadp::ProfileRun run;
-        run.threads = cut.threads;
         run.memory = uint64_t{4} << 30;
         run.folder = testing::TempDir();
         run.pass = [&](const std::string& name, double) {
             stream::PassOptions pass;
             pass.name = name;
+            pass.lanes = cut.threads;
             pass.tile_samples = cut.samples;
             pass.tile_lines = cut.lines;
             pass.device_memory = backend.free_memory() / 2;
