@@ -32,6 +32,7 @@ struct Ending {
 
 class JointMemory;
 
+/// Most of its functions are Group's; its members are those of a job and, behind the mutex, of its end.
 class Ranks final : public Group {
   public:
     /// One process, which is its own root.

@@ -91,6 +91,7 @@ bool can_share(const std::vector<CubeSink*>& sinks, bool ordered) {
     });
 }
 
+/// What run_pass() is given, and one state of the pass that its workers share.
 class PassRun {
   public:
     PassRun(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,

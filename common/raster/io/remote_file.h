@@ -123,6 +123,8 @@ bool forget_cached(const std::string& path);
 /// Asks for the pages with several places of a server's file at the same time; GDAL's cache has them then.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
+/// It has many members since they are one state under one mutex: a request that is answered changes pieces,
+/// queues, memory and what waits at once.
 class RemoteFile {
   public:
     /// From the first byte to the one behind the last.

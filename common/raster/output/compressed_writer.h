@@ -28,7 +28,8 @@ namespace hsi::raster {
 /// Rows of blocks are put together from the tiles in any order, as many as `memory` holds in memory, the
 /// others in a file without a name beside the output. Whoever has handed over a tile compresses blocks of
 /// rows that are complete before he goes on. The file gets its blocks in one order: row after row, in each
-/// band after band, from left to right; so its bytes depend on neither tiles nor threads nor memory.
+/// band after band, from left to right; so its bytes depend on neither tiles nor threads nor memory. Most of
+/// its members are one state under one mutex.
 class CompressedWriter {
   public:
     struct Options {

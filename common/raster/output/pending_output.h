@@ -64,19 +64,29 @@ struct PendingOutput {
     ~PendingOutput();
 
     bool copies() const { return !stage.empty(); }
+    Error failure(const std::string& reason, const std::string& advice = {}) const;
+    /// make() on the root; on the other ranks what they need to write into its file. All together.
+    void make_together();
+    uint64_t cache_bytes() const;
+    stream::BlockLayout layout() const;
+    /// RasterSink::grow() and commit().
+    void grow(int64_t lines);
+    void commit();
+
+    // In virtual_output.cpp.
+    static std::unique_ptr<PendingOutput> of_virtual(const OutputOptions& options, const OutputSpec& spec,
+                                                     const RasterSource& like);
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
+    void make_computed(const RasterSource& like, const stream::Link& link);
+
+  private:
     uint64_t pixel_bytes() const {
         return static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) * rule.sample_bytes();
     }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
     uint64_t memory() const; ///< that blocks in the making may take
-    Error failure(const std::string& reason, const std::string& advice = {}) const;
-
     /// The file with all that describes it, and what writes its pixels.
     void make();
-    /// make() on the root; on the other ranks what they need to write into its file. All together.
-    void make_together();
-    uint64_t cache_bytes() const;
-    stream::BlockLayout layout() const;
     /// Nodata, metadata and legend of the dataset.
     void describe();
     void discard_unwritable_stdout() const;
@@ -119,14 +129,9 @@ struct PendingOutput {
     void remove_stage();
 
     // In virtual_output.cpp.
-    static std::unique_ptr<PendingOutput> of_virtual(const OutputOptions& options, const OutputSpec& spec,
-                                                     const RasterSource& like);
     /// The description of the output, in a VRT in memory.
     std::string description_xml();
-    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
-    void make_computed(const RasterSource& like, const stream::Link& link);
 
-  private:
     /// made: what GDAL has made at `path`.
     void open_tiff_writer(const Target& made, const std::string& path,
                           const std::optional<BlockCoding>& coding);

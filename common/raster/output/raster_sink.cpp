@@ -489,6 +489,54 @@ void PendingOutput::write_stac_item(const std::vector<std::string>& files) {
                       stac_item(options, *target.driver, files, *whole, scene ? &*scene : nullptr));
 }
 
+void PendingOutput::grow(int64_t lines) {
+    spec.shape.lines = lines;
+    if (!shown) return show();
+    shown->made->check_name(shown->path);
+    shown->lines.add(shown->path, lines);
+    // In one step: nobody sees half of it.
+    write_shown_header(shown->scratch);
+    shown->made->renew(shown->scratch, shown->header);
+}
+
+void PendingOutput::commit() {
+    const GdalErrors errors;
+    const bool to_stdout = options.path == standard_output;
+    try {
+        if (blocks) blocks->finish();
+        if (compressed) compressed->finish();
+        // The ranks of one host share its page cache, as the threads of one process do.
+        if (raw) raw->close(parallel::group().several_hosts());
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& e) {
+        throw failure(e.what(), e.advice());
+    }
+    // Waits for all ranks, too: the file is complete behind it.
+    auto lost = rule.lost();
+    for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
+        *count = parallel::group().sum("output " + options.role + " is written", *count);
+    if (elsewhere) return;
+    blocks.reset();
+    discard_unwritable_stdout();
+    if (shown) return conclude_shown(lost);
+    complete_file(errors);
+    if (!to_stdout) {
+        check_written(file->path());
+        check_side_files();
+        const WrittenRaster written(file->path());
+        warn_of_lost_nodata(written);
+        warn_of_lost_place(written);
+        warn_of_lost_metadata(written);
+    }
+    try {
+        hand_over();
+        warn_of_lost_values(lost);
+    } catch (const Error& e) {
+        throw failure(e.what());
+    }
+}
+
 namespace {
 
 /// The kind of WKT without which the driver fails when it closes the file (ENVI) or ends the process (FITS);
@@ -552,14 +600,14 @@ class FileSink final : public RasterSink {
     uint64_t stored_bytes_per_pixel() const override {
         return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
     }
-    void grow(int64_t lines) override;
+    void grow(int64_t lines) override { m->grow(lines); }
     bool raw_access() const override { return m->raw != nullptr; }
     uint64_t cache_bytes() const override { return m->cache_bytes(); }
     std::string driver() const override { return m->target.driver->GetDescription(); }
     std::optional<double> nodata() const override {
         return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
     }
-    void commit() override;
+    void commit() override { m->commit(); }
 
   private:
     std::unique_ptr<PendingOutput> m;
@@ -588,55 +636,6 @@ void FileSink::write_band(int band, const Rect& core, const CubeView<float>& src
         m->raw->write_band(band, core, src);
     } catch (const Error& e) {
         throw m->failure(e.what());
-    }
-}
-
-void FileSink::grow(int64_t lines) {
-    m->spec.shape.lines = lines;
-    if (!m->shown) return m->show();
-    m->shown->made->check_name(m->shown->path);
-    m->shown->lines.add(m->shown->path, lines);
-    // In one step: nobody sees half of it.
-    m->write_shown_header(m->shown->scratch);
-    m->shown->made->renew(m->shown->scratch, m->shown->header);
-}
-
-void FileSink::commit() {
-    PendingOutput& s = *m;
-    const GdalErrors errors;
-    const bool to_stdout = s.options.path == standard_output;
-    try {
-        if (s.blocks) s.blocks->finish();
-        if (s.compressed) s.compressed->finish();
-        // The ranks of one host share its page cache, as the threads of one process do.
-        if (s.raw) s.raw->close(parallel::group().several_hosts());
-    } catch (const Cancelled&) {
-        throw;
-    } catch (const Error& e) {
-        throw s.failure(e.what(), e.advice());
-    }
-    // Waits for all ranks, too: the file is complete behind it.
-    auto lost = s.rule.lost();
-    for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
-        *count = parallel::group().sum("output " + s.options.role + " is written", *count);
-    if (s.elsewhere) return;
-    s.blocks.reset();
-    s.discard_unwritable_stdout();
-    if (s.shown) return s.conclude_shown(lost);
-    s.complete_file(errors);
-    if (!to_stdout) {
-        s.check_written(s.file->path());
-        s.check_side_files();
-        const WrittenRaster written(s.file->path());
-        s.warn_of_lost_nodata(written);
-        s.warn_of_lost_place(written);
-        s.warn_of_lost_metadata(written);
-    }
-    try {
-        s.hand_over();
-        s.warn_of_lost_values(lost);
-    } catch (const Error& e) {
-        throw s.failure(e.what());
     }
 }
 

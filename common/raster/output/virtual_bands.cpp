@@ -45,9 +45,9 @@ class Writer {
             add_attribute(arguments, name, value);
         const auto nodata = nodata_of(bands, !band.further.empty());
         if (!nodata.empty()) add_attribute(arguments, "nodata", nodata);
-        const size_t masks = m_source.mask == MaskKind::none      ? 0
-                             : m_source.mask == MaskKind::dataset ? 1
-                                                                  : bands.size();
+        const size_t masks = m_source.masking.kind == MaskKind::none      ? 0
+                             : m_source.masking.kind == MaskKind::dataset ? 1
+                                                                          : bands.size();
         if (masks > 0) add_attribute(arguments, "masks", std::to_string(masks));
         if (m_no_value) add_attribute(arguments, "dst_nodata", attribute_number(*m_no_value));
         if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
@@ -65,8 +65,8 @@ class Writer {
             add_source(node, band.further, "1", {0, 0, m_source.window().w, m_source.window().h}, false);
         for (size_t k = 0; k < masks; ++k)
             add_source(node, m_source.options.path,
-                       m_source.alpha > 0
-                           ? std::to_string(m_source.alpha)
+                       m_source.masking.alpha > 0
+                           ? std::to_string(m_source.masking.alpha)
                            : "mask," + std::to_string(m_source.bands[static_cast<size_t>(bands[k])]),
                        m_source.window(), true);
     }

@@ -52,6 +52,7 @@ struct LookupArrays {
     std::shared_ptr<const OGRSpatialReference> srs;
 };
 
+/// A member for each fact that files of products state; none of them states all.
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
     std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's, by which they are read, or "MATLAB"

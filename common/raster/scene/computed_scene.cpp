@@ -55,7 +55,7 @@ std::string values_text_of(const SourceState& s) {
             GDALCopyWords(nodata.bytes, band.type, 0, &value, GDT_Float64, 0, 1);
             text = number_text(value);
         }
-        if (s.scaled)
+        if (s.scales.applied)
             text +=
                 " * " + number_text(band.scale.value_or(1)) + " + " + number_text(band.offset.value_or(0));
         return text;
@@ -67,7 +67,7 @@ std::string values_text_of(const SourceState& s) {
             ++k;
         all += (all.empty() ? "" : ", ") + std::to_string(k - first) + " x " + text;
     }
-    if (s.mask != MaskKind::none) all += ", with a mask";
+    if (s.masking.kind != MaskKind::none) all += ", with a mask";
     return all;
 }
 
@@ -277,7 +277,7 @@ DocumentSource document_source(const RasterSource& like) {
     }
     if (!s.parts.empty())
         throw std::logic_error("pixels that come from elsewhere, or in parts, have no name");
-    if (s.counted)
+    if (s.masking.counted)
         throw UsageError("-of HSI: '" + s.options.path +
                              "' is opened with a mask, which the scene does not know",
                          "Write another format, or leave out -mask-output.");
@@ -288,9 +288,9 @@ DocumentSource document_source(const RasterSource& like) {
     source.drivers = s.options.drivers;
     source.nodata = s.options.nodata;
     source.bands = s.bands;
-    source.scaled = s.scaled;
+    source.scaled = s.scales.applied;
     if (!s.options.document) source.values = values_text_of(s);
-    if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file_samples || w.h != s.file_lines)
+    if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file.samples || w.h != s.file.lines)
         source.window = w;
     if (s.options.document)
         source.scene = s.options.document;

@@ -77,7 +77,7 @@ BandFacts band_facts(const SourceState& s) {
     facts.wavelengths_nm = numbers_of(s, &BandMetadata::wavelength_nm);
     facts.fwhm_nm = numbers_of(s, &BandMetadata::fwhm_nm);
     facts.values = values_of(s);
-    if (s.scaled) {
+    if (s.scales.applied) {
         facts.values.scale.clear();
         facts.values.offset.clear();
     }
@@ -125,8 +125,8 @@ SceneFacts facts_of(const SourceState& s) {
     facts.compression = compression_of(s);
     facts.remote = s.server_file() != nullptr;
     facts.bands = band_facts(s);
-    facts.scaled = s.scaled;
-    facts.masked = s.counted != nullptr;
+    facts.scaled = s.scales.applied;
+    facts.masked = s.masking.counted != nullptr;
     if (s.scene.srs) facts.srs = std::make_shared<OgrReference>(s.scene.srs);
     if (double gt[6]; s.scene.window_geotransform(gt)) {
         facts.geotransform.emplace();

@@ -32,13 +32,13 @@ class GdalReader final : public stream::CubeReader {
         if (m_source->tiff())
             m_tiff = std::make_unique<TiffDecoder>(*m_dataset, m_source->tiff()->coding,
                                                    !m_source->blocks.bands_apart, m_source->name(),
-                                                   m_source->remote);
-        if (m_source->remote) m_far.emplace(*m_source->remote, true);
+                                                   m_source->server.file);
+        if (m_source->server.file) m_far.emplace(*m_source->server.file, true);
     }
     ~GdalReader() override {
         if (m_far) {
             m_far.reset();
-            if (!m_source->remote->has_readers()) m_source->tiff()->store->forget();
+            if (!m_source->server.file->has_readers()) m_source->tiff()->store->forget();
         }
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
@@ -54,16 +54,16 @@ class GdalReader final : public stream::CubeReader {
             read_wide(in_file, dst, errors);
         else
             read_floats(in_file, dst, errors);
-        if (m_source->mask == MaskKind::dataset) {
+        if (m_source->masking.kind == MaskKind::dataset) {
             apply_mask(m_bands.front(), 0, dst.bands, in_file, dst, errors);
-        } else if (m_source->mask == MaskKind::band) {
+        } else if (m_source->masking.kind == MaskKind::band) {
             for (int k = 0; k < dst.bands; ++k)
                 apply_mask(m_bands[static_cast<size_t>(k)], k, 1, in_file, dst, errors);
         }
     }
 
     bool expect(const Rect& window) override {
-        if (!m_source->remote || !m_source->remote->has_room()) return false;
+        if (!m_source->server.file || !m_source->server.file->has_room()) return false;
         announce(m_source->in_file(window));
         return true;
     }
@@ -125,18 +125,18 @@ class GdalReader final : public stream::CubeReader {
 
     /// Has what the window needs fetched, but for blocks that are there.
     void announce(const Rect& r) {
-        if (m_source->remote->is_announced(key_of(r))) return;
+        if (m_source->server.file->is_announced(key_of(r))) return;
         std::vector<BlockStore::Placed> blocks;
         for_blocks(r, [&](const NeededBlock& needed) {
             if (!m_source->tiff()->store->holds(needed.block))
                 blocks.push_back({needed.block, m_tiff->place(needed.block.name)});
         });
-        m_source->tiff()->store->await(*m_source->remote, key_of(r), blocks);
+        m_source->tiff()->store->await(*m_source->server.file, key_of(r), blocks);
     }
 
     /// Through the store of the source's decoded blocks.
     void read_decoded(const Rect& r, const CubeView<float>& dst) {
-        if (m_source->remote) announce(r);
+        if (m_source->server.file) announce(r);
         // Those that others decode at this moment come last.
         std::vector<NeededBlock> later;
         for_blocks(r, [&](const NeededBlock& needed) {
@@ -144,14 +144,15 @@ class GdalReader final : public stream::CubeReader {
         });
         for (const NeededBlock& needed : later)
             take(needed, true, r, dst);
-        if (m_source->remote) m_source->remote->done(key_of(r));
+        if (m_source->server.file) m_source->server.file->done(key_of(r));
     }
 
     /// False when another thread decodes the block, unless `wait`.
     bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
         m_scratch.resize(needed.block.bytes);
-        if (m_source->remote && !m_source->tiff()->store->holds(needed.block))
-            m_source->tiff()->store->wait_for(*m_source->remote, m_tiff->place(needed.block.name), *m_tiff);
+        if (m_source->server.file && !m_source->tiff()->store->holds(needed.block))
+            m_source->tiff()->store->wait_for(*m_source->server.file, m_tiff->place(needed.block.name),
+                                              *m_tiff);
         const auto lease =
             m_source->tiff()->store->take(needed.block, needed.keep, wait, *m_tiff, m_scratch.data());
         if (lease) spread(needed, lease.samples(), r, dst);
@@ -323,11 +324,11 @@ class GdalReader final : public stream::CubeReader {
 class WholeReader final : public stream::CubeReader {
   public:
     WholeReader(ReaderMaker make, std::shared_ptr<const SourceState> source) : m_source(std::move(source)) {
-        m_source->losses.check_after([&] { m_reader = make(m_source); });
+        m_source->server.losses.check_after([&] { m_reader = make(m_source); });
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
-        m_source->losses.check_after([&] { m_reader->read(window, dst); });
+        m_source->server.losses.check_after([&] { m_reader->read(window, dst); });
     }
     bool expect(const Rect& window) override { return m_reader->expect(window); }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
@@ -342,7 +343,7 @@ class WholeReader final : public stream::CubeReader {
 
 std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make,
                                                  std::shared_ptr<const SourceState> source) {
-    if (source->remote || VSIIsLocal(source->asked.path.c_str())) return make(std::move(source));
+    if (source->server.file || VSIIsLocal(source->server.asked.path.c_str())) return make(std::move(source));
     return std::make_unique<WholeReader>(make, std::move(source));
 }
 

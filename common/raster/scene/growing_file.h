@@ -16,7 +16,8 @@
 namespace hsi::raster {
 
 /// Lines count from the beginning of the file, and only when all of their bytes are there. GDAL, which wants
-/// a header that tells how many there are, is shown one in memory. One thread uses it at a time.
+/// a header that tells how many there are, is shown one in memory. One thread uses it at a time. Its members
+/// are what was found at the last look.
 class GrowingFile final : public Growth {
   public:
     /// `path`: the data, or their header. \throws UsageError for a file that is not local, Error for one that

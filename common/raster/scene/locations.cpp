@@ -46,7 +46,7 @@ std::optional<Locations> locations_behind(const SourceState& state) {
         const auto product = find_scene(path).product;
         const auto& [sample, line] = *first;
         if (!product || product->longitude.empty() || sample < 0 || line < 0 ||
-            sample + state.file_samples > product->samples || line + state.file_lines > product->lines)
+            sample + state.file.samples > product->samples || line + state.file.lines > product->lines)
             return std::nullopt;
         return Locations{product, line, sample};
     } catch (const Error&) { // another file by now, or none

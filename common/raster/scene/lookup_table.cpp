@@ -328,11 +328,11 @@ std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>
     const auto cut = first_pixel(scene);
     const bool known = table->swath_samples() > 0 && table->swath_lines() > 0;
     const bool whole =
-        state.file_samples == table->swath_samples() && state.file_lines == table->swath_lines();
+        state.file.samples == table->swath_samples() && state.file.lines == table->swath_lines();
     if (known && !whole && !cut)
         throw UsageError("the lookup table is for a scene of " +
                              size_text(table->swath_samples(), table->swath_lines()) + " pixels, " +
-                             state.name() + " has " + size_text(state.file_samples, state.file_lines),
+                             state.name() + " has " + size_text(state.file.samples, state.file.lines),
                          "src is the product itself, or what a tool made of all of it.");
     const Rect window = state.window();
     const int64_t x = window.x + (cut ? cut->first : 0), y = window.y + (cut ? cut->second : 0);
@@ -340,8 +340,8 @@ std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>
     if (state.raw() || std::holds_alternative<ProductArrays>(state.backing)) state.backing = ThroughGdal();
     state.pool.reset();
     state.product.reset();
-    state.file_samples = table->samples();
-    state.file_lines = table->lines();
+    state.file.samples = table->samples();
+    state.file.lines = table->lines();
     scene.window = {0, 0, table->samples(), table->lines()};
     scene.geotransform = table->geotransform();
     scene.srs = table->srs();

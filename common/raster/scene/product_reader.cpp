@@ -186,7 +186,7 @@ class ProductReader final : public stream::CubeReader {
         const CubePart& part = m_source->product->parts[p];
         const auto& wanted = m_wanted[p];
         const int64_t bands_chunk = std::max<int64_t>(1, part.chunk[static_cast<size_t>(part.band_axis)]);
-        const int64_t cw = std::min(part.chunk_samples(m_source->file_samples), r.w),
+        const int64_t cw = std::min(part.chunk_samples(m_source->file.samples), r.w),
                       ch = std::min(part.chunk_lines(), r.h);
         const auto size = static_cast<int64_t>(GDALGetDataTypeSizeBytes(part.type));
         const auto limit = static_cast<int64_t>(values_in_piece(part));
@@ -203,7 +203,7 @@ class ProductReader final : public stream::CubeReader {
                 const int64_t y_end = piece_end(y, part.chunk_lines(), down, r.bottom());
                 for (int64_t x = r.x; x < r.right();) {
                     const int64_t x_end =
-                        piece_end(x, part.chunk_samples(m_source->file_samples), across, r.right());
+                        piece_end(x, part.chunk_samples(m_source->file.samples), across, r.right());
                     pieces.push_back({p, {x, y, x_end - x, y_end - y}, i, i_end, a, b});
                     x = x_end;
                 }

@@ -129,7 +129,7 @@ void keep_bands(SourceState& s) {
     for (const BandMetadata& b : s.scene.bands)
         if (count > 1 && b.interpretation == GCI_AlphaBand &&
             std::find(s.bands.begin(), s.bands.end(), b.file_band) == s.bands.end())
-            s.alpha = b.file_band;
+            s.masking.alpha = b.file_band;
     std::vector<BandMetadata> kept;
     for (const int b : s.bands)
         kept.push_back(s.scene.bands[static_cast<size_t>(b - 1)]);
@@ -165,15 +165,15 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
             kind = (flags & GMF_PER_DATASET) ? 2 : 1;
         if (k == 0) first = kind;
         same &= kind == first;
-        if (kind != 0) s.mask = MaskKind::band;
+        if (kind != 0) s.masking.kind = MaskKind::band;
     }
-    if (s.mask == MaskKind::band && same && first == 2) s.mask = MaskKind::dataset;
+    if (s.masking.kind == MaskKind::band && same && first == 2) s.masking.kind = MaskKind::dataset;
     // GDAL takes an alpha band for a mask in files of two or four bands alone.
-    if (s.mask == MaskKind::none && s.alpha > 0)
-        s.mask = MaskKind::dataset;
+    if (s.masking.kind == MaskKind::none && s.masking.alpha > 0)
+        s.masking.kind = MaskKind::dataset;
     else
-        s.alpha = 0;
-    s.scene.masked = s.mask != MaskKind::none;
+        s.masking.alpha = 0;
+    s.scene.masked = s.masking.kind != MaskKind::none;
 }
 
 /// Float32 files are often converted to Float64 with a nodata value of six digits, which GDAL finds equal to
@@ -221,11 +221,11 @@ void match_nodata(SourceState& s) {
 /// Scene, window, bands and types; the rest hangs on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
-    s.own_scales = has_own_scales(s.scene);
-    s.file_samples = s.scene.window.w;
-    s.file_lines = s.scene.window.h;
-    if (s.file_samples <= 0 || s.file_lines <= 0)
-        throw Error(s.name() + " has no pixels: its size is " + size_text(s.file_samples, s.file_lines));
+    s.scales.own = has_own_scales(s.scene);
+    s.file.samples = s.scene.window.w;
+    s.file.lines = s.scene.window.h;
+    if (s.file.samples <= 0 || s.file.lines <= 0)
+        throw Error(s.name() + " has no pixels: its size is " + size_text(s.file.samples, s.file.lines));
 }
 
 void choose_parts(SourceState& s, GDALDataset* dataset) {
@@ -335,7 +335,7 @@ BlockRow block_row(const SourceState& s) {
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
-    s.blocks.samples = part.chunk_samples(s.file_samples);
+    s.blocks.samples = part.chunk_samples(s.file.samples);
     s.blocks.lines = part.chunk_lines();
     if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always tell
         const auto& chunk = chunks->array(0).chunk;
@@ -343,7 +343,7 @@ void choose_arrays(SourceState& s, RemoteOpening& opening) {
         s.blocks.lines = chunk[static_cast<size_t>(part.line_axis)];
         s.backing = std::move(chunks);
     }
-    if (s.blocks.samples >= s.file_samples) s.blocks.samples = 0;
+    if (s.blocks.samples >= s.file.samples) s.blocks.samples = 0;
     if (s.chunks()) return;
     uint64_t largest = 0;
     for (const CubePart& each : s.product->parts)
@@ -369,15 +369,15 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
     s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
     // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
-    const bool masks_itself = s.mask != MaskKind::none && !s.blocks.bands_apart;
+    const bool masks_itself = s.masking.kind != MaskKind::none && !s.blocks.bands_apart;
     if (s.scene.driver == "GTiff" && !s.blocks.half && !masks_itself &&
         (!s.blocks.bands_apart || s.blocks.samples * s.blocks.lines <= largest_block))
         if (auto coding = tiff_coding(dataset)) {
-            if (!is_local(s.options.path)) s.remote = RemoteFile::open(s.options.path, opening);
-            if (is_local(s.options.path) || s.remote)
+            if (!is_local(s.options.path)) s.server.file = RemoteFile::open(s.options.path, opening);
+            if (is_local(s.options.path) || s.server.file)
                 s.backing = TiffBlocks{std::move(*coding), std::make_shared<BlockStore>()};
         }
-    if (s.mask != MaskKind::none || s.tiff()) return;
+    if (s.masking.kind != MaskKind::none || s.tiff()) return;
     auto layout = raw_layout(dataset);
     if (!layout) return;
     RawFile raw{std::move(*layout), nullptr};
@@ -385,14 +385,14 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
         FileHandle file(::open(raw.layout.path.c_str(), O_RDONLY | O_CLOEXEC));
         if (!file) throw Error("cannot open '" + raw.layout.path + "': " + std::strerror(errno));
         raw.file = std::make_shared<const FileHandle>(std::move(file));
-    } else if ((s.remote = RemoteFile::open(raw.layout.path, opening))) {
-        raw.file = {s.remote, &s.remote->local()};
+    } else if ((s.server.file = RemoteFile::open(raw.layout.path, opening))) {
+        raw.file = {s.server.file, &s.server.file->local()};
     }
     const bool there = raw.file != nullptr;
     s.backing = std::move(raw);
     if (!there || !lies_as_told(s, dataset)) {
         s.backing = ThroughGdal();
-        s.remote.reset();
+        s.server.file.reset();
         return;
     }
     s.blocks.samples = 0;
@@ -539,7 +539,7 @@ BlockStore* SourceState::store() const {
     return chunks() ? &chunks()->store() : tiff() ? tiff()->store.get() : nullptr;
 }
 
-RemoteFile* SourceState::server_file() const { return chunks() ? chunks()->remote() : remote.get(); }
+RemoteFile* SourceState::server_file() const { return chunks() ? chunks()->remote() : server.file.get(); }
 
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
@@ -569,7 +569,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     SourceState state;
     SourceState* const s = &state;
     s->options = options;
-    s->asked = opening.file();
+    s->server.asked = opening.file();
     // A driver or an open option that is asked for says how the file is to be seen.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
@@ -595,8 +595,8 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     }
     if (s->product && !s->product->parts.empty()) {
         s->backing = ProductArrays();
-        s->lines_rise = s->product->lines_rise;
-        s->samples_fall = s->product->samples_fall;
+        s->file.lines_rise = s->product->lines_rise;
+        s->file.samples_fall = s->product->samples_fall;
         if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
@@ -678,7 +678,7 @@ std::shared_ptr<RasterSource> FileSource::with_bands(const std::vector<int>& ind
 std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
                                                     const std::vector<SamplePart>& parts, GDALDataType as) {
     const SourceState& from = state(source);
-    if (from.grid || from.scaled)
+    if (from.grid || from.scales.applied)
         throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
     SourceState s = from;
     s.type = as;
@@ -700,7 +700,7 @@ const Chain* FileSource::chain() const { return m->computed(); }
 
 std::shared_ptr<RasterSource> FileSource::grown_to(int64_t lines) const {
     SourceState s = *m;
-    s.scene.window.h = s.file_lines = lines;
+    s.scene.window.h = s.file.lines = lines;
     s.growing->show(lines);
     s.pool = std::make_shared<DatasetPool>(s.options); // its handles know of one line
     return SourceAccess::make(std::move(s));
@@ -726,7 +726,7 @@ stream::CubeShape FileSource::shape() const {
 }
 
 int FileSource::computes_on() const {
-    return m->computed() && !m->counted && !m->scaled ? computed_on(*m) : -1;
+    return m->computed() && !m->masking.counted && !m->scales.applied ? computed_on(*m) : -1;
 }
 uint64_t FileSource::device_bytes(int64_t samples, int64_t lines) const {
     return m->computed() ? m->computed()->cube->device_bytes(samples, lines) : 0;
@@ -742,7 +742,7 @@ stream::BlockLayout FileSource::layout() const {
 
 std::shared_ptr<RasterSource> FileSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
     SourceState s = *m;
-    s.counted = std::move(mask);
+    s.masking.counted = std::move(mask);
     return SourceAccess::make(std::move(s));
 }
 
@@ -755,7 +755,8 @@ std::unique_ptr<stream::CubeReader> FileSource::open_reader() const {
                                                                    : whole_reader(make_gdal_reader, m),
                                                   m),
                                           m);
-    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
+    return m->masking.counted ? stream::masked_reader(std::move(reader), m->masking.counted)
+                              : std::move(reader);
 }
 
 uint64_t FileSource::stored_bytes_per_pixel() const {
@@ -767,7 +768,7 @@ uint64_t FileSource::stored_bytes_per_pixel() const {
 }
 
 uint64_t FileSource::reader_bytes() const {
-    const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
+    const uint64_t masking = m->masking.counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
     if (m->grid) return m->grid->pixels->reader_bytes() + masking;
     if (m->computed()) return m->computed()->cube->reader_bytes() + masking;
     if (m->chunks()) return chunk_reader_bytes(*m->chunks()) + masking;
@@ -784,17 +785,17 @@ void FileSource::end_with(const CancelFlag* cancel) const {
     if (RemoteFile* const remote = m->server_file()) remote->end_with(cancel);
 }
 void FileSource::check_unchanged() const {
-    m->losses.check();
+    m->server.losses.check();
     if (m->computed()) {
         m->computed()->watch.check();
         m->computed()->behind->check_unchanged();
     }
     if (RemoteFile* const remote = m->server_file()) return remote->check_unchanged();
-    m->asked.check_unchanged(nullptr);
+    m->server.asked.check_unchanged(nullptr);
 }
 bool FileSource::held_by_system() const {
     constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
-    return m->raw() && !m->remote && m->raw()->file->held_by_system(probes);
+    return m->raw() && !m->server.file && m->raw()->file->held_by_system(probes);
 }
 
 uint64_t FileSource::shared_block_bytes() const {

@@ -35,8 +35,8 @@ class RawReader final : public stream::CubeReader {
                                     [&](const NodataMatch& n) { return n == m_source->nodata.front(); });
         // Bands inside the pixel: BIP, also one with gaps.
         m_pixel_interleaved = m_highest > m_lowest && m_raw.band_step < m_raw.pixel_step;
-        if (m_source->remote)
-            m_far.emplace(*m_source->remote, false);
+        if (m_source->server.file)
+            m_far.emplace(*m_source->server.file, false);
         else
             m_in_memory = m_source->raw()->file->held_by_system(64);
     }
@@ -46,10 +46,10 @@ class RawReader final : public stream::CubeReader {
         RemoteFile::Hold hold;
         if (m_far) {
             const RemoteFile::Extents extents = extents_of(in_file);
-            m_source->remote->announce(key_of(in_file),
-                                       extents); // for several connections, one after another
-            hold = m_source->remote->need(extents);
-            m_source->remote->done(key_of(in_file));
+            m_source->server.file->announce(key_of(in_file),
+                                            extents); // for several connections, one after another
+            hold = m_source->server.file->need(extents);
+            m_source->server.file->done(key_of(in_file));
         }
         try {
             if (m_pixel_interleaved)
@@ -64,9 +64,9 @@ class RawReader final : public stream::CubeReader {
     }
 
     bool expect(const Rect& window) override {
-        if (!m_far || !m_source->remote->has_room()) return false;
+        if (!m_far || !m_source->server.file->has_room()) return false;
         const Rect r = m_source->in_file(window);
-        m_source->remote->announce(key_of(r), extents_of(r));
+        m_source->server.file->announce(key_of(r), extents_of(r));
         return true;
     }
 
@@ -97,7 +97,7 @@ class RawReader final : public stream::CubeReader {
                  static_cast<uint64_t>(m_raw.at(last_band, last_line, r.right() - 1) + m_raw.sample_bytes)});
         };
         // Lines of which the window has all are one stretch.
-        const bool whole = r.w == m_source->file_samples;
+        const bool whole = r.w == m_source->file.samples;
         if (m_raw.band_step > m_raw.line_step) {
             for (const size_t k : m_order)
                 for (int64_t line = r.y; line < r.bottom(); line = whole ? r.bottom() : line + 1)
@@ -291,9 +291,9 @@ void check_raw_end(const SourceState& source) {
     if (::fstat(source.raw()->file->get(), &info) != 0)
         throw Error("cannot read " + source.name() + ": " + std::strerror(errno));
     const RawLayout& raw = source.raw()->layout;
-    const int64_t end = raw.at(source.scene.file_bands - 1, source.file_lines - 1, source.file_samples - 1) +
+    const int64_t end = raw.at(source.scene.file_bands - 1, source.file.lines - 1, source.file.samples - 1) +
                         raw.sample_bytes;
-    if (info.st_size - end >= source.file_samples * raw.sample_bytes)
+    if (info.st_size - end >= source.file.samples * raw.sample_bytes)
         throw Error(
             source.name() + " has " + counted(info.st_size, "byte") + ", and its header tells of " +
                 std::to_string(end),

@@ -17,7 +17,7 @@
 namespace hsi::raster {
 
 BandValues values_of(const SourceState& s) {
-    BandScales scales = scales_of(s.scene, s.own_scales);
+    BandScales scales = scales_of(s.scene, s.scales.own);
     BandValues values;
     if (!scales.unit.empty() && std::all_of(scales.unit.begin(), scales.unit.end(),
                                             [&](const auto& unit) { return unit == scales.unit.front(); }))
@@ -33,13 +33,13 @@ BandValues values_of(const SourceState& s) {
 
 std::shared_ptr<RasterSource> FileSource::scaled() const {
     SourceState s = *m;
-    s.scaled = true;
+    s.scales.applied = true;
     return SourceAccess::make(std::move(s));
 }
 
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source) {
-    if (!source->scaled) return reader;
+    if (!source->scales.applied) return reader;
     return reader_of_meanings(std::move(reader), values_of(*source));
 }
 
@@ -91,7 +91,8 @@ RasterSource::Beyond FileSource::count_beyond_float() const {
             if (s.scene.bands[k].type != GDT_Float64) continue;
             GDALRasterBand& band = *dataset->GetRasterBand(s.bands[k]);
             read(band, values.data(), GDT_Float64);
-            if (s.mask != MaskKind::none) read(s.mask_of(*dataset, s.bands[k]), mask.data(), GDT_Byte);
+            if (s.masking.kind != MaskKind::none)
+                read(s.mask_of(*dataset, s.bands[k]), mask.data(), GDT_Byte);
             const auto& value = s.scene.bands[k].nodata;
             const auto nodata = value ? nodata_range(*value, SampleType::float64) : std::nullopt;
             for (size_t i = 0; i < static_cast<size_t>(window.w * h); ++i) {

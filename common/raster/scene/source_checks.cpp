@@ -120,7 +120,7 @@ void note_two_scales(SourceState& s) {
         const double told = b.scale.value_or(1) * divisor;
         return b.offset.value_or(0) == 0 && std::fabs(told - 1) < 1e-6;
     });
-    if (!s.own_scales || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
+    if (!s.scales.own || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
     s.notes.push_back(s.name() + ": its bands have gains or offsets of their own, and its header tells '" +
                       (other ? "data reflectance gain values" : "reflectance scale factor") +
                       "' beside them: the bands' own alone count, for all bands");
@@ -249,7 +249,7 @@ void check_band_lists(SourceState& s) {
             b.scale.reset();
             b.offset.reset();
         }
-        s.own_scales = false;
+        s.scales.own = false;
     }
     if (const std::string* text = s.scene.envi.find("reflectance scale factor");
         text != nullptr && envi_number(*text).value_or(0) <= 0) {
@@ -293,14 +293,14 @@ void check_types(SourceState& s, GDALDataset* dataset) {
 bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
     constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
     const bool known = keeps_order(s.scene.driver);
-    if (known) check_raw_span(s); // GDAL reads 0 past the end
-    if (s.remote) return known;   // each look would be a request
+    if (known) check_raw_span(s);    // GDAL reads 0 past the end
+    if (s.server.file) return known; // each look would be a request
     const int64_t block =
         std::max<int64_t>(s.blocks.samples, 1) * s.blocks.lines * s.raw()->layout.sample_bytes;
     if ((s.blocks.bands_apart ? block : block * s.scene.file_bands) > most) return known;
     // An order is proved by samples that differ from those in their mirror images: by some of the whole file,
     // much of which may be empty.
-    const Rect area = known ? s.window() : Rect{0, 0, s.file_samples, s.file_lines};
+    const Rect area = known ? s.window() : Rect{0, 0, s.file.samples, s.file.lines};
     const int last_band = s.scene.file_bands;
     const int64_t last_line = area.bottom() - 1, last_sample = area.right() - 1;
     std::set<int> bands = {s.bands.front(), s.bands.back()};

@@ -90,6 +90,31 @@ struct FileBlocks {
     std::string codec;      ///< GDAL's word for the compression; empty: none, or nobody tells
 };
 
+/// The whole file, of which the scene is a window.
+struct FilePixels {
+    int64_t samples = 0, lines = 0;
+    bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
+};
+
+/// What a server holds of it.
+struct FromServer {
+    std::shared_ptr<RemoteFile> file; ///< not null: raw, or what is decoded past GDAL, is a server's
+    Losses losses;                    ///< since it was opened
+    ServedFile asked;                 ///< by the user
+};
+
+/// Pixels without a value, beside nodata.
+struct Masking {
+    MaskKind kind = MaskKind::none;
+    int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
+    std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
+};
+
+struct Scales {
+    bool own = false;     ///< a band of the file has a scale: lists of its ENVI header do not count
+    bool applied = false; ///< readers deliver number * scale + offset
+};
+
 struct SourceState {
     OpenOptions options;                    ///< path: what is opened, which is not always what the user named
     std::shared_ptr<const Product> product; ///< null: none that is known
@@ -102,12 +127,9 @@ struct SourceState {
     GDALDataType type = GDT_Unknown;       ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata;       ///< a kept band each, in that band's own type
     std::optional<InvalidSamples> invalid; ///< of all bands; with a value: nodata is not all
-    bool own_scales = false;       ///< a band of the file has a scale: lists of its ENVI header do not count
-    bool scaled = false;           ///< readers deliver number * scale + offset
+    Scales scales;
     std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
-    MaskKind mask = MaskKind::none;
-    std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
-    int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
+    Masking masking;
     FileBlocks blocks;
     // Null where the backing is another one.
     const RawFile* raw() const { return std::get_if<RawFile>(&backing); }
@@ -121,41 +143,38 @@ struct SourceState {
     /// That readers of the source fetch; null: it is local, or GDAL's.
     RemoteFile* server_file() const;
     std::shared_ptr<GrowingFile> growing; ///< not null: the file is still being written
-    std::shared_ptr<RemoteFile> remote;   ///< not null: raw, or what is decoded past GDAL, is a server's
-    Losses losses;                        ///< since it was opened
-    ServedFile asked;                     ///< by the user
+    FromServer server;
     std::shared_ptr<DatasetPool> pool;
 
-    int64_t file_samples = 0, file_lines = 0;
-    bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
+    FilePixels file;
     /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
     /// The mask of file band `band`, with MaskKind::dataset or band.
     GDALRasterBand& mask_of(GDALDataset& dataset, int band) const {
-        GDALRasterBand* const own = dataset.GetRasterBand(alpha > 0 ? alpha : band);
-        return alpha > 0 ? *own : *own->GetMaskBand();
+        GDALRasterBand* const own = dataset.GetRasterBand(masking.alpha > 0 ? masking.alpha : band);
+        return masking.alpha > 0 ? *own : *own->GetMaskBand();
     }
 
     Rect window() const { return scene.window; }
     /// A window of the scene as one of the file, whose first line may be the scene's last one.
     Rect in_file(const Rect& r) const {
         Rect in{r.x + scene.window.x, r.y + scene.window.y, r.w, r.h};
-        if (lines_rise) in.y = file_lines - in.bottom();
-        if (samples_fall) in.x = file_samples - in.right();
+        if (file.lines_rise) in.y = file.lines - in.bottom();
+        if (file.samples_fall) in.x = file.samples - in.right();
         return in;
     }
     Rect file_window() const { return in_file({0, 0, scene.window.w, scene.window.h}); }
     /// The tile with its lines in the order of the file; and afterwards its samples in that of the scene.
     CubeView<float> lines_in_file(const CubeView<float>& tile) const {
         CubeView<float> turned = tile;
-        if (!lines_rise) return turned;
+        if (!file.lines_rise) return turned;
         turned.data = tile.row(0, tile.lines - 1);
         turned.line_stride = -tile.line_stride;
         return turned;
     }
     void turn_samples(const CubeView<float>& tile) const {
-        if (!samples_fall) return;
+        if (!file.samples_fall) return;
         for (int k = 0; k < tile.bands; ++k)
             for (int64_t line = 0; line < tile.lines; ++line)
                 std::reverse(tile.row(k, line), tile.row(k, line) + tile.samples);
@@ -206,7 +225,7 @@ std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeRe
 BandValues values_of(const SourceState& source);
 SceneFacts facts_of(const SourceState& source);
 
-/// A scene that GDAL opens, or that is read past it.
+/// A scene that GDAL opens, or that is read past it. Its public functions are those of its bases.
 class FileSource final : public RasterSource {
   public:
     explicit FileSource(std::shared_ptr<const SourceState> state);
