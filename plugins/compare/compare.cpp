@@ -314,11 +314,10 @@ class Lane final : public stream::Worker {
     std::unique_ptr<SsimTile> m_ssim;
 };
 
-class ComparisonImpl final : public Comparison {
+class Comparison final : public Scan<Compared> {
   public:
-    explicit ComparisonImpl(Plan plan) : m_plan(std::move(plan)) {
+    explicit Comparison(Plan plan) : m_plan(std::move(plan)) {
         m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? static_cast<size_t>(m_plan.bands) : 0);
-        finish();
     }
     int64_t halo() const override { return m_plan.ssim_map >= 0 ? ssim_radius : 0; }
     int64_t align_samples() const override { return static_cast<int64_t>(run_pixels); }
@@ -332,10 +331,7 @@ class ComparisonImpl final : public Comparison {
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<Lane>(m_plan, limits);
     }
-    void stop(stream::Worker& worker) override {
-        m_all.add(static_cast<Lane&>(worker).gathered);
-        finish();
-    }
+    void stop(stream::Worker& worker) override { m_all.add(static_cast<Lane&>(worker).gathered); }
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override {
         Gathered whole;
@@ -346,30 +342,25 @@ class ComparisonImpl final : public Comparison {
             whole.add(part);
         }
         m_all = std::move(whole);
-        finish();
     }
-    PixelCounts counts() const override { return m_all.counts; }
-    const std::vector<Summary>& summaries() const override { return m_summaries; }
-    const std::vector<double>& ssim() const override { return m_ssim; }
-
-  private:
-    void finish() {
-        m_summaries.clear();
-        m_ssim.clear();
+    Compared result() const override {
+        Compared found;
+        found.counts = m_all.counts;
         const auto n = static_cast<double>(m_all.counts.compared);
         for (size_t k = 0; k < m_all.sums.size(); ++k) {
             Summary s = m_all.best[k];
             s.mean = n == 0 ? nan : m_all.infinite[k] ? infinity : m_all.sums[k].value() / n;
             if (n == 0) s.maximum = nan;
-            m_summaries.push_back(s);
+            found.summaries.push_back(s);
         }
         for (const auto& s : m_all.ssim)
-            m_ssim.push_back(n == 0 ? nan : s.value() / n);
+            found.ssim.push_back(n == 0 ? nan : s.value() / n);
+        return found;
     }
+
+  private:
     Plan m_plan;
     Gathered m_all;
-    std::vector<Summary> m_summaries;
-    std::vector<double> m_ssim;
 };
 
 } // namespace
@@ -385,8 +376,8 @@ Metric parse_metric(const std::string& name) {
 
 bool is_spectral(Metric metric) { return metric != Metric::ssim && metric != Metric::sr; }
 
-std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
-                                            const Ranges& ranges, int parts) {
+std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
+                                                const Ranges& ranges, int parts) {
     Plan plan;
     plan.bands = bands;
     plan.parts = parts;
@@ -406,7 +397,7 @@ std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>
     }
     if (plan.ssim_map >= 0 && ranges.first.size() != static_cast<size_t>(bands))
         throw Error("internal: ssim needs the range of every band");
-    return std::make_unique<ComparisonImpl>(std::move(plan));
+    return std::make_unique<Comparison>(std::move(plan));
 }
 
 } // namespace hsi::compare

@@ -52,26 +52,24 @@ struct Ranges {
         second; ///< [bands] {minimum, maximum}; infinities when no pixel is compared
 };
 
-/// The scan for Ranges.
-class RangeScan : public stream::Operation {
+/// A scan whose result is there when its pass is over.
+template <class Result>
+class Scan : public stream::Operation {
   public:
-    virtual Ranges result() const = 0;
+    virtual Result result() const = 0;
 };
-std::unique_ptr<RangeScan> make_range_scan(int bands, int parts = 1);
+std::unique_ptr<Scan<Ranges>> make_range_scan(int bands, int parts = 1);
 
-/// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none.
-class Comparison : public stream::Operation {
-  public:
-    virtual PixelCounts counts() const = 0;
-    /// One a spectral metric, in the order asked for.
-    virtual const std::vector<Summary>& summaries() const = 0;
-    /// Mean of ssim over the compared pixels, a band each; empty without ssim.
-    virtual const std::vector<double>& ssim() const = 0;
+struct Compared {
+    PixelCounts counts;
+    std::vector<Summary> summaries; ///< one a spectral metric, in the order asked for
+    std::vector<double> ssim;       ///< its mean over the compared pixels, a band each; empty without ssim
 };
-/// metrics: without sr. map: output 0 holds a band a metric in the same order, NaN where a pixel is not
-/// compared; ssim is averaged over the bands there. ranges: needed with ssim, else ignored.
-std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
-                                            const Ranges& ranges, int parts = 1);
+/// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none. metrics: without sr. map: output 0
+/// holds a band a metric in the same order, NaN where a pixel is not compared; ssim is averaged over the
+/// bands there. ranges: needed with ssim, else ignored.
+std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
+                                                const Ranges& ranges, int parts = 1);
 
 inline constexpr int histogram_bins = 256;
 
@@ -96,11 +94,7 @@ struct Thresholds {
     std::vector<int> first, second; ///< [bands] last bin of the lower phase
 };
 
-class ThresholdScan : public stream::Operation {
-  public:
-    virtual Thresholds result() const = 0;
-};
-std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges, int parts = 1);
+std::unique_ptr<Scan<Thresholds>> make_threshold_scan(int bands, const Ranges& ranges, int parts = 1);
 
 struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
@@ -108,11 +102,7 @@ struct Zones {
 
 /// Counts flat zones. Tiles are strips of whole lines, joined in order as they come; memory for the joint is
 /// a line of labels a band.
-class ZoneScan : public stream::Operation {
-  public:
-    virtual Zones result() const = 0;
-};
-std::unique_ptr<ZoneScan> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
-                                         const Thresholds& thresholds, int parts = 1);
+std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
+                                            const Thresholds& thresholds, int parts = 1);
 
 } // namespace hsi::compare

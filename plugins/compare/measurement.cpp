@@ -62,9 +62,7 @@ Findings Measurement::run(const stream::CubeSource& both, const std::function<st
     std::vector<stream::CubeSink*> sinks;
     if (open_map) sinks.push_back(open_map());
     pass("compare", share(), *scan, sinks);
-    f.counts = scan->counts();
-    f.summaries = scan->summaries();
-    f.ssim = scan->ssim();
+    static_cast<Compared&>(f) = scan->result();
     return f;
 }
 

@@ -13,13 +13,11 @@
 namespace hsi::compare {
 
 /// Everything that was found out.
-struct Findings {
-    std::vector<Metric> spectral;   ///< those asked for, in that order
-    std::vector<Summary> summaries; ///< a spectral metric each
-    PixelCounts counts;
+struct Findings : Compared {
+    std::vector<Metric> spectral; ///< those asked for, in that order
     bool has_ssim = false, has_sr = false;
-    std::vector<double> ssim, sr; ///< a band each
-    Zones zones;                  ///< with sr
+    std::vector<double> sr; ///< a band each
+    Zones zones;            ///< with sr
 };
 
 class Measurement {

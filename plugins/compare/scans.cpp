@@ -61,9 +61,9 @@ class RangeLane final : public stream::Worker {
     std::vector<std::array<double, 2>> range; ///< those of the first cube, then of the second
 };
 
-class RangeScanImpl final : public RangeScan {
+class RangeScan final : public Scan<Ranges> {
   public:
-    RangeScanImpl(int bands, int parts)
+    RangeScan(int bands, int parts)
         : m_bands(bands), m_parts(parts), m_range(static_cast<size_t>(2 * bands), no_range) {}
     uint64_t scratch_bytes(const stream::TileLimits& t) const override { return ValidPixels::bytes(t); }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
@@ -137,9 +137,9 @@ class ThresholdLane final : public stream::Worker {
     std::vector<Histogram> histograms;
 };
 
-class ThresholdScanImpl final : public ThresholdScan {
+class ThresholdScan final : public Scan<Thresholds> {
   public:
-    ThresholdScanImpl(int bands, int parts, const Ranges& ranges)
+    ThresholdScan(int bands, int parts, const Ranges& ranges)
         : m_bands(bands), m_parts(parts), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {
     }
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
@@ -205,12 +205,12 @@ int otsu_threshold(const Histogram& histogram) {
     return at;
 }
 
-std::unique_ptr<RangeScan> make_range_scan(int bands, int parts) {
-    return std::make_unique<RangeScanImpl>(bands, parts);
+std::unique_ptr<Scan<Ranges>> make_range_scan(int bands, int parts) {
+    return std::make_unique<RangeScan>(bands, parts);
 }
 
-std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges, int parts) {
-    return std::make_unique<ThresholdScanImpl>(bands, parts, ranges);
+std::unique_ptr<Scan<Thresholds>> make_threshold_scan(int bands, const Ranges& ranges, int parts) {
+    return std::make_unique<ThresholdScan>(bands, parts, ranges);
 }
 
 } // namespace hsi::compare

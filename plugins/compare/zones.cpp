@@ -194,9 +194,9 @@ class ZoneLane final : public stream::Worker {
     Forest m_forest;
 };
 
-class ZoneScanImpl final : public ZoneScan {
+class ZoneScan final : public Scan<Zones> {
   public:
-    ZoneScanImpl(int bands, int parts, int64_t samples, const Ranges& ranges, const Thresholds& thresholds)
+    ZoneScan(int bands, int parts, int64_t samples, const Ranges& ranges, const Thresholds& thresholds)
         : m_bands(bands), m_parts(parts), m_samples(samples) {
         for (size_t b = 0; b < static_cast<size_t>(bands); ++b)
             m_splits.push_back({Binning(ranges.first[b]), thresholds.first[b]});
@@ -229,9 +229,9 @@ class ZoneScanImpl final : public ZoneScan {
 
 } // namespace
 
-std::unique_ptr<ZoneScan> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
-                                         const Thresholds& thresholds, int parts) {
-    return std::make_unique<ZoneScanImpl>(bands, parts, scene_samples, ranges, thresholds);
+std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
+                                            const Thresholds& thresholds, int parts) {
+    return std::make_unique<ZoneScan>(bands, parts, scene_samples, ranges, thresholds);
 }
 
 } // namespace hsi::compare

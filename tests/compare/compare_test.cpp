@@ -169,13 +169,13 @@ TEST(Compare, SpectralMetricsMatchTheirDefinitions) {
                     ++count;
                     if (want > most) most = want, at_line = y, at_sample = x;
                 }
-            const Summary& s = op->summaries()[k];
+            const Summary s = op->result().summaries[k];
             EXPECT_NEAR(s.mean, sum / static_cast<double>(count), 1e-12 * s.mean + 1e-15);
             EXPECT_NEAR(s.maximum, most, 1e-12 * most);
             EXPECT_EQ(s.line, at_line);
             EXPECT_EQ(s.sample, at_sample);
         }
-        const PixelCounts c = op->counts();
+        const PixelCounts c = op->result().counts;
         EXPECT_EQ(c.compared, 301 * 43 - 4);
         EXPECT_EQ(c.only_first, 2);
         EXPECT_EQ(c.only_second, 1);
@@ -194,8 +194,8 @@ TEST(Compare, TilesAndThreadsChangeNoBit) {
         const auto op = make_comparison(p.s.shape.bands, with_ssim, true, range->result());
         test::MemorySink map(p.s.shape.samples, p.s.shape.lines, 6);
         stream::run_pass(*source, *op, {&map}, tiles(tx, ty, lanes));
-        std::vector<double> all = op->ssim();
-        for (const Summary& s : op->summaries())
+        std::vector<double> all = op->result().ssim;
+        for (const Summary& s : op->result().summaries)
             all.insert(all.end(), {s.mean, s.maximum});
         results.insert(all);
         maps.push_back(map.cube);
@@ -233,7 +233,7 @@ TEST(Compare, StructuralSimilarityMatchesItsDefinition) {
             ++count;
         }
     for (size_t b = 0; b < 3; ++b)
-        EXPECT_NEAR(op->ssim()[b], mean[b] / static_cast<double>(count), 1e-11);
+        EXPECT_NEAR(op->result().ssim[b], mean[b] / static_cast<double>(count), 1e-11);
 }
 
 TEST(Compare, IdenticalCubesAreAtDistanceZero) {
@@ -242,13 +242,13 @@ TEST(Compare, IdenticalCubesAreAtDistanceZero) {
     const auto source = p.source();
     const auto op = make_comparison(7, with_ssim, false, reference_ranges(p));
     stream::run_pass(*source, *op, {}, tiles(128, 9, 2));
-    for (const Summary& s : op->summaries()) {
+    for (const Summary& s : op->result().summaries) {
         EXPECT_EQ(s.mean, 0);
         EXPECT_EQ(s.maximum, 0);
         EXPECT_EQ(s.line, 0); // the first compared pixel
         EXPECT_EQ(s.sample, 0);
     }
-    for (double v : op->ssim())
+    for (double v : op->result().ssim)
         EXPECT_DOUBLE_EQ(v, 1);
 }
 
@@ -262,7 +262,7 @@ TEST(Compare, SmallAnglesKeepTheirDigits) {
     const auto op = make_comparison(2, {Metric::sad}, false, {});
     stream::run_pass(*source, *op, {}, tiles(1, 1, 1));
     const double want = std::atan(0x1p-20) * 180 / std::acos(-1.0);
-    EXPECT_NEAR(op->summaries()[0].maximum, want, 1e-9 * want);
+    EXPECT_NEAR(op->result().summaries[0].maximum, want, 1e-9 * want);
 }
 
 TEST(Compare, FlatReferenceIsInfinitelyFar) {
@@ -271,10 +271,10 @@ TEST(Compare, FlatReferenceIsInfinitelyFar) {
     const auto source = p.source();
     const auto op = make_comparison(3, {Metric::nrmse, Metric::maxsde}, false, {});
     stream::run_pass(*source, *op, {}, tiles(2, 1, 1));
-    EXPECT_TRUE(std::isinf(op->summaries()[0].mean));
-    EXPECT_TRUE(std::isinf(op->summaries()[0].maximum));
-    EXPECT_EQ(op->summaries()[0].sample, 1);
-    EXPECT_DOUBLE_EQ(op->summaries()[1].mean, 0.5);
+    EXPECT_TRUE(std::isinf(op->result().summaries[0].mean));
+    EXPECT_TRUE(std::isinf(op->result().summaries[0].maximum));
+    EXPECT_EQ(op->result().summaries[0].sample, 1);
+    EXPECT_DOUBLE_EQ(op->result().summaries[1].mean, 0.5);
 }
 
 TEST(Compare, NothingToCompareGivesNoNumber) {
@@ -282,9 +282,9 @@ TEST(Compare, NothingToCompareGivesNoNumber) {
     const auto source = p.source();
     const auto op = make_comparison(2, spectral, false, {});
     stream::run_pass(*source, *op, {}, tiles(3, 1, 2));
-    EXPECT_EQ(op->counts().compared, 0);
-    EXPECT_EQ(op->counts().only_second, 6);
-    for (const Summary& s : op->summaries())
+    EXPECT_EQ(op->result().counts.compared, 0);
+    EXPECT_EQ(op->result().counts.only_second, 6);
+    for (const Summary& s : op->result().summaries)
         EXPECT_TRUE(std::isnan(s.mean) && std::isnan(s.maximum) && s.line == -1);
 }
 
@@ -294,8 +294,8 @@ TEST(Compare, SingleBandsMayHoldZero) {
     const auto source = p.source();
     const auto op = make_comparison(1, {Metric::maxabs}, false, {});
     stream::run_pass(*source, *op, {}, tiles(2, 1, 1));
-    EXPECT_EQ(op->counts().compared, 2);
-    EXPECT_EQ(op->summaries()[0].mean, 0.25);
+    EXPECT_EQ(op->result().counts.compared, 2);
+    EXPECT_EQ(op->result().summaries[0].mean, 0.25);
 }
 
 int64_t flood_count(const Pair& p, const test::Cube& c, int b, const std::array<double, 2>& range,
