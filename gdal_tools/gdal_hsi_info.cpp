@@ -39,7 +39,7 @@ namespace {
 namespace info_tool {
 
 struct Settings {
-    bool count = false, extremes = false, plans = false, json = false;
+    bool count = false, extremes = false, plans = false, json = false, values = false;
 };
 
 /// A line for people, and the same for programs.
@@ -616,6 +616,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
         const auto range = extremes_of({library.spectra[k]});
         const auto numbers = numbers_or_null({range.first, range.second});
         spectra.push_back({{"name", library.names[k]}, {"minimum", numbers[0]}, {"maximum", numbers[1]}});
+        if (s.values) spectra.back()["values"] = numbers_or_null(library.spectra[k]);
         lines.push_back("#" + std::to_string(k + 1) + " " + library.names[k] + ": " + range_text(range));
     }
     const size_t count = lines.size(), most = s.extremes ? count : 20;
@@ -731,7 +732,11 @@ void declare(tool::Builder& args) {
     args.flag("plan", s.plans,
               "Print the tiles and the memory that each tool would take here, with its defaults");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("values", s.values, "Add the values of a library's spectra (with -json)");
     args.add_compute(false);
+    args.check([&s](const tool::Call&) {
+        if (s.values && !s.json) throw UsageError("-values is for -json", "Add -json, or leave -values out.");
+    });
     args.body([&s](tool::Run& run) { run_info(run, s); });
 }
 

@@ -9,13 +9,14 @@
 
 The functions are made from the definitions of the algorithms: help(hsi.spp) tells all parameters.
 """
-from ._arrays import Model, Spectra
-from ._errors import Cancelled, Error, UsageError, Warning  # noqa: A004
+from ._arrays import Model
+from ._errors import Cancelled, Error, MissingFile, UsageError, Warning, WrongType  # noqa: A004
 from ._files import info, run
 from ._functions import Result
+from ._spectra import Spectra
 
-__all__ = ["Cancelled", "EADP", "Error", "MNF", "Model", "PCA", "Result", "SAHIC", "SVM", "Spectra", "UsageError", "Warning",
-           "algorithms", "info", "run"]
+_NAMES = ["Cancelled", "EADP", "Error", "MNF", "MissingFile", "Model", "PCA", "Result", "SAHIC", "SVM", "Spectra", "UsageError", "WrongType",
+          "algorithms", "info", "run"]
 
 
 def algorithms():
@@ -26,6 +27,8 @@ def algorithms():
 
 def __getattr__(name):
     """Functions are made when they are first used: to import this loads no library."""
+    if name == "__all__":  # what import * brings: all but Warning, which would hide Python's own
+        return _NAMES + [one for one in algorithms() if one not in _NAMES]
     if name.startswith("_") and name != "__version__":
         raise AttributeError(name)
     if name in ("PCA", "MNF", "EADP", "SVM", "SAHIC"):
@@ -45,14 +48,38 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(set(__all__) | set(globals()) | set(algorithms()))
+    return sorted({*_NAMES, "Warning", *globals(), *algorithms()})
+
+
+class _AfterXarray:
+    """A finder of modules that makes da.hsi of an xarray.DataArray once xarray is imported after this package."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "xarray" or path is not None:
+            return None
+        import importlib.util
+        import sys
+        sys.meta_path[:] = [one for one in sys.meta_path if one is not _AfterXarray]
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def then_register(module):
+            execute(module)
+            from . import xarray  # noqa: F401
+        spec.loader.exec_module = then_register
+        return spec
 
 
 def _register():
-    """Makes da.hsi of an xarray.DataArray where xarray is there already; else gdal_hsi.xarray does."""
+    """Makes da.hsi of an xarray.DataArray, whichever of both is imported first."""
     import sys
     if "xarray" in sys.modules:
         from . import xarray  # noqa: F401
+    else:
+        sys.meta_path.insert(0, _AfterXarray)
 
 
 _register()

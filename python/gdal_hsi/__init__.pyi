@@ -7,11 +7,12 @@ from typing import Any, Literal, Union
 from numpy.typing import ArrayLike
 
 from ._arrays import Model as Model
-from ._arrays import Spectra as Spectra
 from ._errors import Cancelled as Cancelled
 from ._errors import Error as Error
+from ._errors import MissingFile as MissingFile
 from ._errors import UsageError as UsageError
 from ._errors import Warning as Warning
+from ._errors import WrongType as WrongType
 from ._estimators import EADP as EADP
 from ._estimators import MNF as MNF
 from ._estimators import PCA as PCA
@@ -20,6 +21,7 @@ from ._estimators import SVM as SVM
 from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result
+from ._spectra import Spectra as Spectra
 
 PathLike = Union[str, os.PathLike[str]]
 __version__: str

@@ -2,6 +2,8 @@
 """Arrays as people have them, to the library's and back: NumPy, masked arrays, xarray, and what DLPack or the buffer protocol
 reaches. No library but NumPy is imported here: objects of others are known by what they offer.
 """
+import collections.abc
+import html
 import json
 import math
 import os
@@ -12,12 +14,12 @@ import sys
 import numpy as np
 
 from ._devices import DeviceArray, as_device_array, is_on_device
-from ._errors import UsageError
-from ._library import NUMBERS, TYPES, Cube, text
+from ._errors import UsageError, WrongType
+from ._library import NUMBERS, TYPES, Cube
 
-BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel", "feature", "component")
-LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing")
-SAMPLE_DIMENSIONS = ("x", "sample", "samples", "column", "columns", "col", "lon", "longitude", "easting")
+BAND_DIMENSIONS = ("band", "bands", "wavelength", "wavelengths", "wl", "channel", "feature", "component", "spectral")
+LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "northing", "downtrack")
+SAMPLE_DIMENSIONS = ("x", "sample", "samples", "column", "columns", "col", "cols", "lon", "longitude", "easting", "crosstrack")
 NODATA_ATTRIBUTES = ("_FillValue", "nodata", "missing_value")
 OF_VALUES = ("units", "long_name", "standard_name", "scale_factor", "add_offset")  # what an attribute says of values
 ROLE = "an array has three axes: bands, lines, samples, as rasterio gives it; band_axis=-1 where the bands come last"
@@ -35,6 +37,23 @@ def _module_of(value):
     return type(value).__module__.split(".")[0]
 
 
+def refuse_no_array(value, name):
+    """Raises what tells how to make an array of something known that is none."""
+    if value is None:
+        raise WrongType(f"{name} is None", "Give an array, or a path.")
+    module, kind = type(value).__module__.split(".")[0], type(value).__name__
+    if module == "rasterio" and hasattr(value, "read"):
+        raise WrongType(f"{name} is an open rasterio dataset ({kind})", "Give its values, x.read(masked=True), or its path, x.name.")
+    if module == "spectral" and hasattr(value, "open_memmap"):
+        raise WrongType(f"{name} is a SpyFile ({kind}), which reads from disk", "Give its values, img.load() with band_axis=-1, or its path, img.filename.")
+    if module == "osgeo" and hasattr(value, "ReadAsArray"):
+        raise WrongType(f"{name} is a GDAL dataset", "Give its values, x.ReadAsArray(), or its path.")
+    if hasattr(value, "data_vars"):
+        raise WrongType(f"{name} is an xarray.Dataset", "Give one of its variables: " + ", ".join(f"x[{str(k)!r}]" for k in list(value.data_vars)[:3]) + ".")
+    if isinstance(value, (collections.abc.Mapping, collections.abc.Set)) or callable(value):
+        raise WrongType(f"{name} is a {kind}, not an array", "Give a NumPy array, an xarray.DataArray, or a path.")
+
+
 def as_values(value, name):
     """The values where they lie: a NumPy array, or a DeviceArray."""
     data = value.data if is_data_array(value) else value
@@ -45,6 +64,7 @@ def as_numpy(value, name):
     """The values in host memory, where they lie, of a type that the library takes; copied where NumPy has no other way."""
     if is_data_array(value):
         value = value.data
+    refuse_no_array(value, name)
     if is_on_device(value):
         value = as_device_array(value, name, TYPES).on_host()
     device = getattr(value, "__dlpack_device__", None)
@@ -250,7 +270,7 @@ def _factor(units, name):
                      "Convert them to nm, and say so in the coordinate's attribute units; or give wavelengths= yourself.")
 
 
-def _in_nm(values, units="", name=""):
+def in_nm(values, units="", name=""):
     values, factor = np.asarray(values, dtype=float), _factor(units, name)
     if factor is not None:
         return values * factor if factor >= 1 else values / (1 / factor)
@@ -278,13 +298,13 @@ def _units_of(value, coordinate):
     return told or ("nm" if str(coordinate.name).lower().endswith("_nm") else value.attrs.get("wavelength_units", ""))
 
 
-def _wavelengths_of(value, band, name):
+def wavelengths_of(value, band, name):
     """What a DataArray says of its bands' wavelengths, in nm, or None."""
     found = _of_bands(value, band, WAVELENGTHS)
-    return None if found is None else _in_nm(np.asarray(found, dtype=float), _units_of(value, found), name)
+    return None if found is None else in_nm(np.asarray(found, dtype=float), _units_of(value, found), name)
 
 
-def _widths_of(value, band, name, beside_wavelengths=True):
+def widths_of(value, band, name, beside_wavelengths=True):
     """The same of widths; those that tell no unit have that of the wavelengths beside them."""
     found = _of_bands(value, band, WIDTHS)
     if found is None:
@@ -311,7 +331,7 @@ def _label(one):
     return one
 
 
-def _order_of_labels(own, scene):
+def order_of_labels(own, scene):
     """Of each label the place in the scene, from 0 on; None where it is not there, and for all of them where one stands twice."""
     own, scene = [_label(one) for one in own], [_label(one) for one in scene]
     if own == scene:
@@ -321,7 +341,7 @@ def _order_of_labels(own, scene):
     return [places.get(one) if unique else None for one in own]
 
 
-def _refused_labels(name, own, scene):
+def refused_labels(name, own, scene):
     told = lambda labels: ", ".join(map(str, labels[:4])) + (f" ... {labels[-1]}" if len(labels) > 4 else "")  # noqa: E731
     return UsageError(f"{name} has other labels of bands than the scene: {told(own)}, and the scene {told(scene)}",
                       "Choose the same bands, as spectra.sel(band=scene.band) does; give both wavelengths; or give .values, where bands "
@@ -347,9 +367,9 @@ def in_order_of_scene(cube, own, scene_cube, scene, by_wavelength):
         labels, of_scene = own.labels(), scene.labels()
         if labels is None or of_scene is None:
             return cube
-        places = _order_of_labels(labels, of_scene)
+        places = order_of_labels(labels, of_scene)
         if None in places:
-            raise _refused_labels(own.name, labels, of_scene)
+            raise refused_labels(own.name, labels, of_scene)
         order = np.argsort(places)
     if (order == np.arange(number)).all():
         return cube
@@ -404,8 +424,8 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
     if is_data_array(value):
         if len(layout.axes) == 3:
             band = layout.dims[layout.axes[0]]
-            fwhm = _widths_of(value, band, layout.name, wavelengths is None) if fwhm is None else fwhm
-            wavelengths = _wavelengths_of(value, band, layout.name) if wavelengths is None else wavelengths
+            fwhm = widths_of(value, band, layout.name, wavelengths is None) if fwhm is None else fwhm
+            wavelengths = wavelengths_of(value, band, layout.name) if wavelengths is None else wavelengths
             labels = band_labels(value, band) if names is None else None
             if labels is not None and all(isinstance(one, str) for one in labels):
                 names = labels
@@ -433,11 +453,11 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
     if nodata is not None and math.isnan(nodata):
         nodata = None
     to_list = lambda v: None if v is None else [float(x) for x in np.asarray(v, dtype=float)]  # noqa: E731
-    return Cube(cube, mask=mask, nodata=nodata, wavelengths=None if wavelengths is None else to_list(_in_nm(wavelengths)),
+    return Cube(cube, mask=mask, nodata=nodata, wavelengths=None if wavelengths is None else to_list(in_nm(wavelengths)),
                 widths=to_list(fwhm), names=names, scales=scales, offsets=offsets)
 
 
-def _band_dimension(value):
+def band_dimension(value):
     """The dimension of a DataArray's bands: the one that has wavelengths, or is named as bands are; or None."""
     dims = tuple(map(str, value.dims))
     band = next((d for d in dims if _of_bands(value, d, WAVELENGTHS) is not None), None)
@@ -446,171 +466,38 @@ def _band_dimension(value):
 
 def bands_told(value):
     """What a DataArray tells of its bands, whatever its other dimensions: wavelengths in nm, and labels; None each where it tells nothing."""
-    band = _band_dimension(value)
-    return (None, None) if band is None else (_wavelengths_of(value, band, "X"), band_labels(value, band))
+    band = band_dimension(value)
+    return (None, None) if band is None else (wavelengths_of(value, band, "X"), band_labels(value, band))
 
 
 def same_labels(one, other):
     return list(map(_label, one)) == list(map(_label, other))
 
 
-def _spectra_of(value):
-    """Of a DataArray of spectra: values (spectra, bands), names, wavelengths in nm, widths and labels of bands, by its dimensions' names."""
-    dims, band = tuple(map(str, value.dims)), _band_dimension(value)
-    if band is None and len(dims) == 1:
-        band = dims[0]
-    if band is None or len(dims) > 2:
-        raise UsageError(f"spectra with the dimensions ({', '.join(dims)}): " +
-                         ("one or two are needed" if len(dims) != 2 else "none of them is one of bands"),
-                         "Name them spectrum and band: x.rename(...), or give x.values, spectra x bands.")
-    values = as_numpy(value, "spectra")
-    nodata = nodata_of(value)
-    if nodata is not None:
-        values = np.where(values == nodata, np.nan, values)
-    other = next((d for d in dims if d != band), None)
-    names = None
-    if other is not None:
-        values = values if dims[1] == band else values.T
-        named = (value.coords[k] for k in (other, "name", "names", "class") if k in value.coords)
-        names = next((list(map(str, np.asarray(c))) for c in named
-                      if tuple(map(str, c.dims)) == (other,) and np.asarray(c).dtype.kind in "iuUO"), None)
-    else:
-        named = [str(np.asarray(c)) for c in value.coords.values() if c.ndim == 0 and np.asarray(c).dtype.kind == "U"]
-        names = named if len(named) == 1 else None
-    return (values, names, _wavelengths_of(value, band, "spectra"), _widths_of(value, band, "spectra"), band_labels(value, band))
-
-
-_SPACE = re.compile(r"\s*")
-
-
-def _members(text, name):
-    """The members of a JSON object, the lists of numbers in the list of this name as arrays. They are read one after the other, so that
-    Ctrl-C comes between two of them, and a text of hundreds of megabytes never stands in memory as objects."""
-    read = json.JSONDecoder().raw_decode
-    after = lambda place: _SPACE.match(text, place).end()  # noqa: E731
-    whole, place = {}, after(0)
-    while text[place] != "}":
-        key, place = read(text, after(place + 1))
-        place = after(after(place) + 1)  # the colon
-        if key == name:
-            whole[key], place = [], after(place + 1)
-            while text[place] != "]":
-                row, place = read(text, place)
-                whole[key].append(np.array(row, dtype=np.float64))
-                place = after(place)
-                place = after(place + 1) if text[place] == "," else place
-            place += 1
-        else:
-            whole[key], place = read(text, place)
-        place = after(place)
-    return whole
-
-
-class Spectra:
-    """Spectra with names and wavelengths: a library that came out of an algorithm, or for one.
-
-    spectra: array of shape (spectra, bands), NaN where there is no value. names: a text each. wavelengths, fwhm: nm, one a
-    band, or None. band_numbers: of the scene's bands, from 1 on, or None. band_labels: what a DataArray's coordinate of the bands
-    says, or None; a scene that has such labels, too, is met by them where one of both has no wavelengths.
-    """
-
-    def __init__(self, spectra, names=None, wavelengths=None, fwhm=None, band_numbers=None, band_labels=None):
-        if is_data_array(spectra):
-            spectra, told, nm, widths, labels = _spectra_of(spectra)
-            band_labels = labels if band_labels is None else band_labels
-            names, wavelengths = told if names is None else names, nm if wavelengths is None else wavelengths
-            fwhm = widths if fwhm is None else fwhm
-        self.spectra = np.atleast_2d(as_numpy(unmasked(spectra), "spectra"))
-        if self.spectra.ndim != 2:
-            raise UsageError(f"spectra have two axes, and these have {self.spectra.ndim}", "Give spectra x bands.")
-        if isinstance(names, str) or names is not None and not np.iterable(names):
-            raise UsageError(f"names={names!r} is no list of names", "Give one a spectrum.")
-        self.names = [f"spectrum {k + 1}" for k in range(len(self.spectra))] if names is None else [str(n) for n in names]
-        self.wavelengths = None if wavelengths is None else real_numbers(wavelengths, "wavelengths")
-        self.fwhm = None if fwhm is None else real_numbers(fwhm, "widths")
-        self.band_numbers = None if band_numbers is None else [int(b) for b in real_numbers(band_numbers, "band numbers")]
-        self.band_labels = None if band_labels is None else np.asarray(band_labels).tolist() if hasattr(band_labels, "dtype") else list(band_labels)
-        self.check()
-
-    def for_scene(self, labels, has_wavelengths, name, some):
-        """These spectra with their bands in the order of a scene's labels. some: those of a part of its bands are wanted."""
-        if labels is None or self.band_labels is None or self.wavelengths is not None and has_wavelengths:
-            return self
-        places = _order_of_labels(self.band_labels, labels)
-        found = [k for k, place in enumerate(places) if place is not None]
-        of_all = len(found) == len(labels)
-        if not (of_all if len(found) == len(places) else of_all and self.band_numbers is not None) and not (
-                found and len(found) == len(places) and (some or self.band_numbers is not None)):
-            raise _refused_labels(name, self.band_labels, labels)
-        order = sorted(found, key=lambda k: places[k])
-        choose = lambda values: None if values is None else np.asarray(values)[order]  # noqa: E731
-        return Spectra(self.spectra[:, order], self.names, choose(self.wavelengths), choose(self.fwhm),
-                       None if of_all else [places[k] + 1 for k in order])
-
-    def check(self):
-        """Raises where names or what is said of bands are not as many as the spectra, or their bands."""
-        if len(self.names) != len(self.spectra):
-            raise UsageError(f"{len(self.names)} names for {len(self.spectra)} spectra", "Give one a spectrum.")
-        number = self.spectra.shape[1]
-        for name in self.names:
-            text(name, "names")
-        for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers),
-                             ("labels of bands", self.band_labels)):
-            if values is not None and len(values) != number:
-                raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one a band.")
-
-    def __len__(self):
-        return len(self.spectra)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.spectra, dtype=dtype) if copy else np.asarray(self.spectra, dtype=dtype)
-
-    def __getitem__(self, key):
-        """A spectrum by its name or place."""
-        return self.spectra[self.names.index(key) if isinstance(key, str) else key]
-
-    def __repr__(self):
-        return f"<Spectra: {len(self)} of {self.spectra.shape[1]} bands>"
-
-    def wavelengths_nm(self):
-        return None if self.wavelengths is None else _in_nm(self.wavelengths)
-
-    def values(self):
-        """As the library takes it without a text: bands x 1 x spectra; None where a text says more."""
-        told = [v for v in (self.wavelengths_nm(), self.fwhm) if v is not None]
-        if self.band_numbers is not None or not self.spectra.size or not all(np.isfinite(v).all() for v in told):
-            return None
-        values = np.asarray(self.spectra, dtype=float)
-        return np.where(np.isfinite(values), values, np.nan).T[:, np.newaxis, :]
-
-    def text(self):
-        """As the library takes it."""
-        def numbers(values):
-            return [float(v) if math.isfinite(v) else None for v in np.asarray(values, dtype=float)]
-        whole = {"names": self.names, "spectra": [numbers(s) for s in self.spectra]}
-        if self.wavelengths is not None:
-            whole["wavelengths_nm"] = numbers(self.wavelengths_nm())
-        if self.fwhm is not None:
-            whole["fwhm_nm"] = numbers(self.fwhm)
-        if self.band_numbers is not None:
-            whole["band_numbers"] = self.band_numbers
-        return json.dumps(whole)
-
-    @classmethod
-    def from_text(cls, text):
-        whole = _members(text, "spectra")
-
-        def numbers(values):
-            return None if values is None else np.array([math.nan if v is None else v for v in values])
-        kind = np.float64 if whole.get("double_precision") else np.float32
-        return cls(np.array(whole["spectra"], dtype=np.float64).astype(kind), whole["names"], numbers(whole.get("wavelengths_nm")), numbers(whole.get("fwhm_nm")),
-                   whole.get("band_numbers"))
-
-
 class Model(str):
     """A model as its JSON text, which the tools read and write as files."""
 
     __slots__ = ()
+
+    def __repr__(self):
+        return f"<Model: {', '.join(self._facts())}>"
+
+    def _repr_html_(self):
+        return "<div>Model: " + html.escape(", ".join(self._facts())) + "</div>"
+
+    def _facts(self):
+        """Its format, and how many bands, components and classes it has."""
+        try:
+            document = self.document
+            kind, features = str(document["format"]).split()[0], document.get("features", document)
+        except (ValueError, LookupError, AttributeError, TypeError):
+            return [f"a text of {len(self)} characters that is no model"]
+        told = [kind]
+        for what, values in (("bands", features.get("bands")), ("components", document.get("components")), ("classes", document.get("classes"))):
+            number = len(values) if isinstance(values, list) else values
+            if isinstance(number, int):
+                told.append(f"{number} {what}")
+        return told
 
     def save(self, path):
         pathlib.Path(path).write_text(self, encoding="utf-8")
@@ -709,13 +596,13 @@ def _told_of_bands(info, cubes):
     units = items[0].get("wavelength_units", "nm")
     exact = lambda text: known.get(f"{float(text):.9g}", float(text))  # noqa: E731
     widths = [exact(one["fwhm"]) for one in items] if all("fwhm" in one for one in items) else None
-    return _in_nm([exact(one["wavelength"]) for one in items], units), None if widths is None else np.array(widths) * (_factor(units, "") or 1)
+    return in_nm([exact(one["wavelength"]) for one in items], units), None if widths is None else np.array(widths) * (_factor(units, "") or 1)
 
 
 def _coordinates_of_target(target, nm, new):
     """The coordinates of the target's bands that have these wavelengths, along the dimension `new`; None where they are others."""
     own = target.band()
-    told = None if own is None else _wavelengths_of(target.like, own, target.name)
+    told = None if own is None else wavelengths_of(target.like, own, target.name)
     if told is None:
         return None
     index, start = [], 0
@@ -797,4 +684,8 @@ def _data_array(values, layout, flat, info, window, further):
         attrs["_FillValue"] = info["nodata"]
     if "classes" in info:
         attrs["classes"] = info["classes"]
-    return type(like)(values, dims=dims, coords=coords, attrs=attrs, name=name)
+    result = type(like)(values, dims=dims, coords=coords, attrs=attrs, name=name)
+    fill = like.encoding.get("_FillValue") if hasattr(like, "encoding") else None
+    if fill is not None and "_FillValue" not in attrs and result.dtype.kind == "f":
+        result.encoding["_FillValue"] = result.dtype.type(np.nan)  # the input's number may be a value of the result
+    return result

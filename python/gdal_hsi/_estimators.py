@@ -6,13 +6,12 @@ scene of one line to the algorithms. Models are the tools' own: model_ is their 
 import inspect
 import json
 import re
-import warnings
 
 import numpy as np
 
 from . import _library
 from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout, Model, bands_told, is_data_array, model_text, nodata_of, same_labels, scale_told, unmasked
-from ._errors import Error, UsageError, Warning
+from ._errors import Error, UsageError, warn
 from ._options import options_for
 from ._signatures import in_words_of_python
 
@@ -100,8 +99,8 @@ def _check_names(estimator, names):
         raise ValueError("The feature names should match those that were passed during fit.\n" +
                          (told or "Feature names must be in the same order as they were in fit.\n"))
     elif known is not None or names is not None:
-        warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names" if names is None else
-                      f"X has feature names, but {kind} was fitted without feature names", UserWarning, stacklevel=4)
+        warn(f"X does not have valid feature names, but {kind} was fitted with feature names" if names is None else
+                      f"X has feature names, but {kind} was fitted without feature names", UserWarning)
 
 
 class _Bands:
@@ -215,10 +214,9 @@ def _call(algorithm, options, inputs, outputs):
     except Error as error:
         names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
         raise UsageError(*(_in_words_of_estimators(text, names) for text in (error.message, error.advice))) from None
-    # What is said of training speaks of neighbours in a scene, and rows of pixels have none.
-    for text in outcome.facts.get("warnings", []) if "model" not in outputs else []:
+    for text in outcome.facts.get("warnings", []):
         names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
-        warnings.warn(_in_words_of_estimators(text, names), Warning, stacklevel=4)
+        warn(_in_words_of_estimators(text, names))
     return outcome
 
 
@@ -399,7 +397,7 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
             raise UsageError("y has masked labels", "Leave those pixels out: X[~y.mask], y.compressed().")
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning(), stacklevel=3)
+            warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning())
             y = y.ravel()
         if y.ndim != 1:
             raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")

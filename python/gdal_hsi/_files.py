@@ -10,10 +10,10 @@ import signal
 import subprocess
 import tempfile
 import threading
-import warnings
 
-from . import _errors
-from ._errors import Error, UsageError
+import numpy as np
+
+from ._errors import Error, MissingFile, UsageError, WrongType, warn
 
 NO_PLACE = "Install gdal-hsi, put gdal_hsi on PATH, or name its folder in HSI_BIN_DIR."
 
@@ -78,6 +78,12 @@ def command(tool, positional, options):
     return words + list(_words(positional))
 
 
+def _missing(words, message):
+    """Whether one of the arguments that the message names is a path where there is nothing."""
+    return any(word in message and not word.startswith("-") and "://" not in word and not re.match(r"/vsi|[A-Za-z0-9_]{2,}:", word)
+               and not os.path.lexists(word) for word in words if os.path.basename(word))
+
+
 def child(words, progress=None):
     """Runs a tool to its end and returns (what it has printed, its warnings). Ctrl-C ends it cleanly: it removes what it
     has begun.
@@ -119,7 +125,7 @@ def child(words, progress=None):
         begin = next((i for i, line in enumerate(lines) if line.startswith("ERROR: ")), None)
         message = lines[begin][len("ERROR: "):] if begin is not None else f"{words[1]} ended with code {process.returncode}"
         advice = "\n".join(lines[begin + 1:]) if begin is not None else "\n".join(lines)
-        raise (UsageError if process.returncode == 2 else Error)(message, advice)
+        raise (UsageError if process.returncode == 2 else MissingFile if _missing(words[2:], message) else Error)(message, advice)
     if show is not None:
         show(1.0)
     warned = [line[len("Warning: "):] for line in lines if line.startswith("Warning: ")]
@@ -135,16 +141,33 @@ def run(tool, *arguments, progress=None, **options):
     quiet = {} if progress else {"q": True}
     printed, warned = child(command(tool, arguments, {**options, **quiet}), progress)
     for text in warned:
-        warnings.warn(text, _errors.Warning, stacklevel=2)
+        warn(text)
     return printed
 
 
 def info(path, **options):
-    """What gdal_hsi_info tells of a file, as a dictionary."""
+    """What gdal_hsi_info tells of a file, as a dictionary.
+
+    path: str or PathLike. options: those of the tool, such as count=True. Raises WrongType for an array, MissingFile where there is no
+    file, and Error with the tool's message and advice.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType(f"path is of type {type(path).__name__}, and info() reads a file", "Give a path; statistics(x) describes an array.")
     printed, warned = child(command("info", [path], {**options, "json": True}))
     for text in warned:
-        warnings.warn(text, _errors.Warning, stacklevel=2)
+        warn(text)
     return json.loads(printed)
+
+
+def library(path):
+    """The spectra of a library: the arguments of Spectra."""
+    facts = info(path, values=True)
+    if "spectra" not in facts:
+        raise UsageError(f"'{os.fsdecode(path)}' is a scene, not a spectral library", "Take spectra from it with spectra(), or give a library.")
+    numbers = lambda values: np.array([np.nan if v is None else v for v in values], dtype=float)  # noqa: E731
+    known = {key: numbers(facts[name]) for key, name in (("wavelengths", "wavelengths_nm"), ("fwhm", "fwhm_nm")) if facts.get(name)}
+    return {"spectra": np.array([numbers(one["values"]) for one in facts["spectra"]]), "names": [one["name"] for one in facts["spectra"]],
+            **{key: values for key, values in known.items() if np.isfinite(values).all()}}
 
 
 def _advice_for_functions(advice, name):
@@ -157,6 +180,7 @@ def run_function(signature, options, inputs, wanted, further):
     """A function whose scene is a path: the tool itself, from files to files."""
     from ._arrays import Model, exact_number, model_text
     from ._functions import Result, python_name
+    from ._spectra import Spectra, bands_of_spectrometer
     given = dict(options)
     made = [a for a in signature.made]
     out = further["out"]
@@ -179,6 +203,10 @@ def run_function(signature, options, inputs, wanted, further):
             if argument.get("content") == "model" and not isinstance(value, (str, os.PathLike)) or isinstance(value, Model):
                 path = pathlib.Path(folder) / (argument["name"] + ".json")
                 path.write_text(model_text(value, argument["name"]), encoding="utf-8")
+                value = path
+            elif argument.get("content") == "spectra" and not isinstance(value, (str, os.PathLike)):
+                path = pathlib.Path(folder) / (argument["name"] + ".csv")
+                (bands_of_spectrometer(value) if argument["name"] == "bands" else Spectra(value)).save(path)
                 value = path
             elif not isinstance(value, (str, os.PathLike)):
                 raise UsageError(f"{python_name(argument['name'])} is an array, and src a path",
@@ -204,7 +232,7 @@ def run_function(signature, options, inputs, wanted, further):
             raise type(error)(error.message, _advice_for_functions(error.advice, signature.name)) from None
         facts = {"report": json.loads(report.read_text(encoding="utf-8"))} if report.exists() else {}
     for text in warned:
-        warnings.warn(text, _errors.Warning, stacklevel=4)
+        warn(text)
     if not results and not further["full"]:
         return facts["report"].get("result", facts["report"])
     if len(results) == 1 and not further["full"]:

@@ -3,18 +3,20 @@
 here, and what parameters there are and mean says _signatures.py.
 """
 import collections.abc
+import html
 import json
-import warnings
+import os
 
 import numpy as np
 
-from . import _errors, _files
-from ._arrays import Layout, Model, Spectra, as_numpy, check_same_places, cube_of, in_order_of_scene, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, unmasked, with_mask
+from . import _files
+from ._arrays import Layout, Model, check_same_places, cube_of, in_order_of_scene, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, refuse_no_array, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
-from ._errors import Error, UsageError
+from ._errors import Error, UsageError, warn
 from ._library import NUMBERS, TYPES, Cube, call
 from ._options import option_value, plain
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
+from ._spectra import Spectra, bands_of_spectrometer
 
 OF_THE_SAME_BANDS = {"other": True, "uncertainty": False}  # scenes with a band for each of the first one's; whether the library goes by wavelength
 
@@ -31,6 +33,34 @@ class Result:
         for name, value in outputs.items():
             setattr(self, name, value)
 
+    def __getitem__(self, key):
+        """A result by its name, or by its place in their order."""
+        if isinstance(key, str):
+            if key not in self._names:
+                raise KeyError(f"{key!r}: the results are {', '.join(self._names)}")
+            return getattr(self, key)
+        return list(self)[key]
+
+    def keys(self):
+        return list(self._names)
+
+    def to_xarray(self):
+        """An xarray.Dataset of the results that are arrays; DataArrays keep their dimensions, others get names by their axes."""
+        import xarray
+        made = {}
+        for name in self._names:
+            value = getattr(self, name)
+            if not (hasattr(value, "shape") and hasattr(value, "dtype")) or getattr(value.dtype, "names", None):
+                continue
+            dims = getattr(value, "dims", None) or {2: ("y", "x"), 3: (f"band_{name}", "y", "x")}.get(len(value.shape))
+            if dims is not None:
+                made[name] = value if hasattr(value, "dims") else xarray.DataArray(np.ma.filled(value, np.nan) if np.ma.isMA(value) and value.dtype.kind == "f"
+                                                                                   else np.asarray(value), dims=dims)
+        # Results of different bands have dimensions of their own.
+        made = {name: value.rename({d: f"{d}_{name}" for d in value.dims if any(d in o.dims and o.sizes[d] != value.sizes[d] for o in made.values())})
+                for name, value in made.items()}
+        return xarray.Dataset({name: value.reset_coords(drop=True) if len(made) > 1 else value for name, value in made.items()})
+
     def __iter__(self):
         return iter([getattr(self, name) for name in self._names])
 
@@ -38,7 +68,24 @@ class Result:
         return len(self._names)
 
     def __repr__(self):
-        return "<Result: %s>" % ", ".join(self._names)
+        lines = ["<Result>"] + [f"  {name}: {_short(getattr(self, name))}" for name in self._names]
+        lines += [f"  {len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}: .warnings"] if self.warnings else []
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><td style='text-align:left'>{html.escape(name)}</td><td style='text-align:left'>{html.escape(_short(getattr(self, name)))}</td></tr>"
+                       for name in self._names)
+        return f"<table>{rows}</table>"
+
+
+def _short(value):
+    """One line for a result: kind, shape and type of an array, the first line of anything else."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        kind = "masked array" if np.ma.isMA(value) else "array" if isinstance(value, np.ndarray) else type(value).__name__
+        fields = getattr(value.dtype, "names", None)
+        return f"{kind} {tuple(value.shape)}, " + ("fields " + ", ".join(fields) if fields else str(value.dtype))
+    text = str(value) if isinstance(value, (str, os.PathLike)) and not isinstance(value, Model) else repr(value)
+    return text.split("\n", 1)[0][:100]
 
 
 def _bar(progress, name):
@@ -70,14 +117,11 @@ def _input(signature, argument, value, further, layout, scene):
     if isinstance(value, str) and value == "none" and content != "raster" or value is None and content == "labels":
         return "none", None  # where the tool takes that word for a file's name
     if value is None:
-        raise UsageError(f"{name} is None", "Give an array, or a path.")
+        refuse_no_array(value, name)
     if content == "model":
         return model_text(value, name), None
     if content == "spectra":
-        if is_path(value):
-            raise UsageError(f"{name} is a path, and src an array", "Give the spectra themselves: an array of spectra x bands, or Spectra with names and wavelengths.")
-        spectra = value if isinstance(value, Spectra) else Spectra(
-            value if is_data_array(value) else as_numpy(unmasked(value), name))
+        spectra = value if isinstance(value, Spectra) else bands_of_spectrometer(value) if name == "bands" else Spectra(value)
         spectra.check()
         if layout is not None and isinstance(scene, Cube):
             spectra = spectra.for_scene(layout.labels(), scene.wavelengths is not None, name, further["some_bands"])
@@ -158,7 +202,7 @@ def _finish(signature, outcome, layout, given, full, options, cubes):
                "same_values": "like" in cubes or "bands" in cubes}
     warned = [in_words_of_python(text, names=signature.names) for text in outcome.facts.get("warnings", [])]
     for text in warned:
-        warnings.warn(text, _errors.Warning, stacklevel=4)
+        warn(text)
     results = {}
     for argument in signature.outputs:
         role = argument["name"]

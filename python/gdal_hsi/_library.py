@@ -24,6 +24,7 @@ TYPES = {  # hsi.h's numbers
 DTYPES = {number: np.dtype(name) for name, number in TYPES.items()}
 NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 OK, FAILED, USAGE, CANCELLED = range(4)
+OF_DEVICE = ("CUDA", "cuBLAS", "cuFFT", "cuSOLVER", "cannot pin", "internal", "out of memory")  # what begins a failure that no argument causes
 
 
 class _Array(ctypes.Structure):
@@ -244,9 +245,10 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
             finally:
                 del error
         if code != OK:
-            kind = {USAGE: UsageError, CANCELLED: Cancelled}.get(code, Error)
-            raise kind(lib.hsi_result_message(result).decode(errors="replace"),
-                       lib.hsi_result_advice(result).decode(errors="replace"))
+            message = lib.hsi_result_message(result).decode(errors="replace")
+            # No file is read here, so that what fails is an argument, or the device.
+            kind = Cancelled if code == CANCELLED else Error if code == FAILED and message.startswith(OF_DEVICE) else UsageError
+            raise kind(message, lib.hsi_result_advice(result).decode(errors="replace"))
         facts = json.loads(lib.hsi_result_json(result).decode(errors="replace"))
         texts = {role: lib.hsi_result_text(result, role.encode()) for role in outputs}
         return Outcome(made, {role: one.decode(errors="replace") for role, one in texts.items() if one is not None}, facts)

@@ -159,7 +159,17 @@ def in_words_of_python(text, argument=None, names=None):
     def replace(match):
         name = match.group(1)
         return python_name(name) if names is None or name in names else match.group(0)
-    text = re.sub(r"(?<![\w-])-([A-Za-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?![\w.])", replace, text)
+    if argument is None:
+        # Advice by options that functions do not have, and by files: what array to make instead.
+        text = re.sub(r"gdal_calc\.py -A FILE --allBands A --calc 'A-\(([^)]*)\)' --type Float64 --outfile NEW", r"src - \1", text)
+        text = re.sub(r",? or keep bad ones with -bbl ignore", "", text)
+        text = re.sub(r"\b(\w+) \1 (?=has |gives |is )", r"\1 ", text)  # the role, and the file in its place
+    text = re.sub(r"(?<![\w-])-([A-Za-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?!\w|\.\w)", replace, text)
+    if argument is None:
+        text = re.sub(r"\b([a-z_]+) ([A-Z]{3,})((?: [A-Z]{3,})+)\b",
+                      lambda m: f"{m[1]}=({', '.join((m[2] + m[3]).lower().split())})" if names is not None and m[1].replace("_", "-") in names else m[0], text)
+        text = re.sub(r"\b([a-z_]+) (?:FILE|LIBRARY|NAME|LIST|N|V)\b",
+                      lambda m: m[1] if names is not None and m[1].replace("_", "-") in names else m[0], text)
     return text.replace("to FILE", "").replace("FILE", "").replace("  ", " ").replace(" ,", ",").strip() if argument else text
 
 
@@ -190,11 +200,12 @@ from typing import Any, Literal, Union
 from numpy.typing import ArrayLike
 
 from ._arrays import Model as Model
-from ._arrays import Spectra as Spectra
 from ._errors import Cancelled as Cancelled
 from ._errors import Error as Error
+from ._errors import MissingFile as MissingFile
 from ._errors import UsageError as UsageError
 from ._errors import Warning as Warning
+from ._errors import WrongType as WrongType
 from ._estimators import EADP as EADP
 from ._estimators import MNF as MNF
 from ._estimators import PCA as PCA
@@ -203,6 +214,7 @@ from ._estimators import SVM as SVM
 from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result
+from ._spectra import Spectra as Spectra
 
 PathLike = Union[str, os.PathLike[str]]
 __version__: str

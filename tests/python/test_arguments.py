@@ -61,7 +61,8 @@ def refused(word, call, kind=hsi.UsageError):
     ("needs a target", lambda: hsi.detect(X, method="ace")),
     ("inverse needs the model", lambda: hsi.pca(X, inverse=True)),
     ("ot", lambda: hsi.spp(X, ot="Complex64")),
-    ("is a path, and src an array", lambda: hsi.detect(X, target="library.csv")),
+    ("ends in neither", lambda: hsi.Spectra(np.ones((1, 5))).save("spectra.txt")),
+    ("no column wavelength", lambda: hsi.resample(X, bands={"centre": [500.0]})),
     ("apply", lambda: hsi.pca(X, apply=7)),
     ("cannot be read", lambda: hsi.pca(X, apply="/nowhere/model.json")),
     ("3 axes, and 2", lambda: hsi.svm_train(X, np.zeros((2, 20, 24), int))),
@@ -392,7 +393,10 @@ def test_class_numbers_that_a_type_does_not_hold():
 def test_results():
     y, alpha = hsi.spp(X, alpha=True)
     result = hsi.spp(X, alpha=True)
-    assert len(result) == 2 and alpha.shape == (20, 24) and repr(result) == "<Result: dst, alpha>"
+    assert len(result) == 2 and alpha.shape == (20, 24) and result["alpha"] is result.alpha and result[0] is result.dst
+    assert repr(result).splitlines() == ["<Result>", f"  dst: array {X.shape}, float32", "  alpha: array (20, 24), float32"]
+    with pytest.raises(KeyError, match="dst, alpha"):
+        result["rho"]
     assert result.report["valid_pixels"] == 20 * 24
     full = hsi.spp(X, full=True)
     np.testing.assert_array_equal(full.dst, y)

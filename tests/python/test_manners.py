@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""What a user of Python expects of a package: where warnings point, of which type errors are, what objects print, what is taken as spectra."""
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import gdal_hsi as hsi
+
+RNG = np.random.default_rng(11)
+X = RNG.random((12, 8, 9)).astype(np.float32)
+NM = np.linspace(450, 1550, 12)
+ONE = np.ones((8, 9), int)
+
+
+def line_of(call):
+    """The file and the line that the first warning of a call names."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return caught[0].filename, caught[0].lineno, caught
+
+
+def here():
+    return sys._getframe(1).f_lineno
+
+
+def test_warnings_name_the_line_of_the_call():
+    few = RNG.random((20, 5, 5)).astype(np.float32)
+    target = RNG.random(20)
+    lines = {}
+
+    def function():
+        lines["function"] = here() + 1
+        return hsi.detect(few, target=target, method="ace")
+
+    def estimator():
+        lines["estimator"] = here() + 1
+        hsi.PCA(2).fit(RNG.normal(1e9, 1, (50, 4)))
+
+    def transforms():
+        lines["transforms"] = here() + 1
+        hsi.PCA(2).fit_transform(RNG.normal(1e9, 1, (50, 4)))
+    for name, call in (("function", function), ("estimator", estimator), ("transforms", transforms)):
+        file, line, _ = line_of(call)
+        assert (file, line) == (__file__, lines[name]), name
+
+
+def test_an_accessor_warns_at_the_line_of_the_call():
+    xr = pytest.importorskip("xarray")
+    few = xr.DataArray(RNG.random((20, 5, 5)).astype(np.float32), dims=("band", "y", "x"))
+    assert line_of(lambda: few.hsi.detect(target=np.ones(20), method="ace"))[:2] == (__file__, here())
+
+
+@pytest.mark.parametrize("estimator", [hsi.PCA(2), hsi.SVM(C=1, gamma=1)], ids=lambda one: type(one).__name__)
+def test_estimators_pass_on_the_warnings_of_fit(estimator):
+    values = RNG.normal(1e9, 1, (400, 6))
+    y = np.arange(400) % 2
+    assert any("single precision" in str(one.message) for one in line_of(lambda: estimator.fit(values, y))[2])
+
+
+def model():
+    return hsi.pca(X, nc=2, model=True).model
+
+
+@pytest.mark.parametrize("call", [
+    lambda: hsi.unmix(X, np.random.rand(3, 11)), lambda: hsi.detect(X, target=np.ones(11)), lambda: hsi.unmix(X, np.ones((2, 12))),
+    lambda: hsi.pca(X, nc=2, mask=np.ones((8, 8))), lambda: hsi.svm_train(X, ONE[:, :8], C=1, gamma=1),
+    lambda: hsi.svm_train(X, ONE, C=1, gamma=1), lambda: hsi.pca(X[:6], apply=model()), lambda: hsi.mnf(X, apply=model()),
+    lambda: hsi.Spectra({"a": [1, 2], "b": [1]}), lambda: hsi.spp(X[0]), lambda: hsi.spp(X, ws=4)])
+def test_what_does_not_fit_is_a_value_error(call):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert isinstance(caught.value, hsi.Error) and caught.value.message and " -" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, {"a": 1}, {1, 2}, len], ids=["None", "dict", "set", "function"])
+def test_what_is_no_array_is_a_type_error(value):
+    with pytest.raises(TypeError) as caught:
+        hsi.spp(value)
+    assert isinstance(caught.value, hsi.UsageError) and "src" in caught.value.message and "Give" in caught.value.advice
+
+
+def test_readers_are_told_what_to_pass(tmp_path):
+    """Datasets of other packages that read from disk are no arrays: the answer names the attribute that is one."""
+    class Dataset:
+        name = "a.tif"
+
+        def read(self):
+            """Values."""
+    Dataset.__module__ = "rasterio.io"
+
+    class BsqFile:
+        def open_memmap(self):
+            """Values."""
+    BsqFile.__module__ = "spectral.io.bsqfile"
+    for value, word in ((Dataset(), "read(masked=True)"), (BsqFile(), "img.load()")):
+        with pytest.raises(TypeError) as caught:
+            hsi.spp(value)
+        assert word in caught.value.advice
+    with pytest.raises(TypeError, match="info"):
+        hsi.info(X)
+
+
+@pytest.mark.parametrize("call", [lambda out: hsi.pca("/nowhere/no.tif", out=out), lambda out: hsi.info("/nowhere/no.tif"),
+                                  lambda out: hsi.run("pca", "/nowhere/no.tif", out), lambda out: hsi.Spectra("/nowhere/no.sli")])
+def test_a_file_that_is_missing(tmp_path, call):
+    with pytest.raises(FileNotFoundError, match=r"/nowhere/no\.") as caught:
+        call(tmp_path / "out.tif")
+    assert isinstance(caught.value, hsi.Error)
+
+
+def test_a_folder_that_is_missing_is_not_the_scene(tmp_path):
+    """A file that is there and no scene is another error."""
+    (tmp_path / "a.tif").write_text("no raster")
+    with pytest.raises(hsi.Error) as caught:
+        hsi.info(tmp_path / "a.tif")
+    assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_words_of_python():
+    for call, words in ((lambda: hsi.pca(X[:6], apply=model()), ["with b."]), (lambda: hsi.spp(X[:1]), ["more bands with b."]),
+                        (lambda: hsi.detect(X, method="mf"), ["target_pixel=(line, sample)"])):
+        with pytest.raises(hsi.UsageError) as caught:
+            call()
+        assert all(word in caught.value.advice for word in words), caught.value.advice
+    with pytest.raises(hsi.UsageError) as caught:
+        hsi.unmix(X, np.random.rand(12, 3))
+    assert "library library" not in str(caught.value)
+
+
+def test_star_import():
+    names = {}
+    exec("from gdal_hsi import *", names)
+    assert set(hsi.algorithms()) <= set(names) and "Warning" not in names and names["PCA"] is hsi.PCA
+    assert "Warning" in dir(hsi) and "pca" in dir(hsi)
+
+
+@pytest.mark.parametrize("order", ["import gdal_hsi, xarray", "import xarray, gdal_hsi", "import gdal_hsi; import xarray as xr; import xarray"])
+def test_the_accessor_is_there_in_any_order(order):
+    pytest.importorskip("xarray")
+    code = order + "; import xarray, numpy; print(xarray.DataArray(numpy.ones((3, 4, 4)), dims=('spectral', 'rows', 'cols')).hsi.spp(ws=3).shape)"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True,
+                          env={**__import__("os").environ, "PYTHONPATH": ":".join(sys.path)})
+    assert done.stdout.strip() == "(3, 4, 4)"
+
+
+def test_spectra_of_tables(tmp_path):
+    values = RNG.random((2, 12))
+    s = hsi.Spectra({"grass": values[0], "soil": values[1]}, wavelengths=NM)
+    assert s.names == ["grass", "soil"]
+    for path in (tmp_path / "a.csv", tmp_path / "a.sli"):
+        s.save(path)
+        read = hsi.Spectra(path)
+        assert read.names == s.names and read.fwhm is None
+        np.testing.assert_allclose(read.wavelengths, NM, rtol=1e-8)
+        np.testing.assert_allclose(read.spectra, values, rtol=1e-8)
+        np.testing.assert_array_equal(hsi.unmix(X, path, wavelengths=NM), hsi.unmix(X, read, wavelengths=NM))
+    pd = pytest.importorskip("pandas")
+    frame = s.to_dataframe()
+    assert list(frame.index) == s.names
+    again = hsi.Spectra(frame)
+    assert again.names == s.names
+    np.testing.assert_array_equal(again.wavelengths, NM)
+    counted = hsi.Spectra(pd.DataFrame(values))
+    assert counted.names == ["spectrum 1", "spectrum 2"] and counted.wavelengths is None
+
+
+def test_spectra_with_gaps_survive_a_table(tmp_path):
+    values = RNG.random((2, 5))
+    values[1, 2] = np.nan
+    hsi.Spectra(values, ["a, b", 'c "d"'], [400.5, 500, 600, 700, 800], [9, 9, 9, 9, 9.5]).save(tmp_path / "a.csv")
+    read = hsi.Spectra.load(tmp_path / "a.csv")
+    assert read.names == ["a, b", 'c "d"'] and list(read.fwhm) == [9, 9, 9, 9, 9.5]
+    np.testing.assert_allclose(read.spectra, values, rtol=1e-8)
+
+
+def test_bands_of_a_spectrometer():
+    table = {"wavelength": [500.0, 800.0, 1200.0], "fwhm": [60.0, 40.0, 90.0]}
+    expected = hsi.resample(X, bands=hsi.Spectra(np.zeros((1, 3)), ["x"], *table.values()), wavelengths=NM)
+    np.testing.assert_array_equal(hsi.resample(X, bands=table, wavelengths=NM), expected)
+    pd = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(hsi.resample(X, bands=pd.DataFrame(table), wavelengths=NM), expected)
+    assert hsi.resample(X, bands=table["wavelength"], wavelengths=NM).shape == (3, 8, 9)
+
+
+def test_spectra_beside_a_path(tmp_path):
+    """A library may be an array where the scene is a file."""
+    gdal = pytest.importorskip("osgeo.gdal")
+    data = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "x.tif"), 9, 8, 12, gdal.GDT_Float32)
+    data.WriteArray(X)
+    del data
+    library = RNG.random((3, 12)).astype(np.float32)
+    hsi.unmix(tmp_path / "x.tif", library, out=tmp_path / "u.tif")
+    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "u.tif")).ReadAsArray(), hsi.unmix(X, library))
+
+
+def test_what_objects_print():
+    for one in (model(), hsi.Spectra(RNG.random((500, 12)), wavelengths=NM), hsi.pca(X, nc=2, model=True)):
+        assert len(repr(one).splitlines()) <= 10 and max(map(len, repr(one).splitlines())) <= 120
+        assert "<" in one._repr_html_()
+    assert repr(model()) == "<Model: gdal_hsi_pca, 12 bands, 2 components>"
+    assert "450 to 1550 nm" in repr(hsi.Spectra(RNG.random((2, 12)), wavelengths=NM))
+
+
+def test_results_as_a_dataset():
+    xr = pytest.importorskip("xarray")
+    assert isinstance(hsi.spp(X, alpha=True).to_xarray(), xr.Dataset)
+    scene = xr.DataArray(X, dims=("band", "y", "x"), coords={"y": np.arange(8) * 30.0})
+    dataset = scene.hsi.unmix(RNG.random((2, 12)), rmse=True).to_xarray()
+    assert set(dataset) == {"dst", "rmse"} and dataset["rmse"].dims[-2:] == ("y", "x")
