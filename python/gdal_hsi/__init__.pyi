@@ -2,9 +2,11 @@
 # Made by scripts/update_docs from the definitions of the tools.
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Union
+from typing import Generic, Literal, Protocol, TypedDict, TypeVar, Union, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Unpack
 
 from ._arrays import Model as Model
 from ._errors import Cancelled as Cancelled
@@ -24,716 +26,972 @@ from ._functions import Result as Result
 from ._spectra import Spectra as Spectra
 
 PathLike = Union[str, os.PathLike[str]]
+Values = NDArray[np.float32]
+Classes = NDArray[Union[np.uint8, np.uint16]]
+Points = NDArray[np.void]
+
+class _Labelled(Protocol):
+    # xarray.DataArray: results are DataArrays
+    @property
+    def dims(self) -> tuple[object, ...]: ...
+    @property
+    def coords(self) -> object: ...
+
+class _Tensor(Protocol):
+    # torch.Tensor, cupy.ndarray: results are of the same kind, on the same device
+    def __dlpack_device__(self) -> tuple[object, int]: ...
+    @property
+    def device(self) -> object: ...
+
+_A = TypeVar("_A", bound=Union[_Labelled, _Tensor])
+_V = TypeVar("_V")
+_C = TypeVar("_C")
+
 __version__: str
 
 def algorithms() -> list[str]: ...
-def accuracy(
-    map: ArrayLike | PathLike,
-    reference: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    training: ArrayLike | PathLike | None = ...,
-    unclassified: Literal['ignore', 'error'] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    csv: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def atdca(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    original: ArrayLike | PathLike | None = ...,
-    reference: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    t: str | float | None = ...,
-    method: Literal['osp', 'gs'] | None = ...,
-    score: Literal['abs', 'signed'] | None = ...,
-    vd_method: Literal['hfc', 'nwhfc'] | None = ...,
-    pf: float | None = ...,
-    max_angle: float | None = ...,
-    score_kind: Literal['abundance', 'angle'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    spectra: bool | PathLike = ...,
-    map: bool | PathLike = ...,
-    scores: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def cluster(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    start: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    k: int | None = ...,
-    iterations: int | None = ...,
-    distance: Literal['euclidean', 'angle'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    seed: int | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    centres: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def compare(
-    src: ArrayLike | PathLike,
-    other: ArrayLike | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    metric: str | float | Sequence[str | float] | None = ...,
-    band: str | float | Sequence[str | float] | None = ...,
-    other_b: str | float | Sequence[str | float] | None = ...,
-    any_wavelengths: bool | None = ...,
-    mosaic: bool | None = ...,
-    max_nrmse: float | None = ...,
-    mean_nrmse: float | None = ...,
-    max_maxsde: float | None = ...,
-    mean_maxsde: float | None = ...,
-    max_sad: float | None = ...,
-    mean_sad: float | None = ...,
-    max_rmse: float | None = ...,
-    mean_rmse: float | None = ...,
-    max_maxabs: float | None = ...,
-    mean_maxabs: float | None = ...,
-    min_ssim: float | None = ...,
-    max_unmatched: int | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def detect(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    target: Spectra | ArrayLike | PathLike | None = ...,
-    background: ArrayLike | PathLike | None = ...,
-    background_by: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    features: Mapping | PathLike | None = ...,
-    mnf_model: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    target_pixel: Sequence[int] | Sequence[Sequence[int]] | None = ...,
-    method: Literal['sam', 'sid', 'mf', 'cem', 'ace', 'rx', 'sff', 'mtmf'] | None = ...,
-    columns_per_group: int | None = ...,
-    exclude_share: float | None = ...,
-    exclude_iterations: int | None = ...,
-    target_is_absorption: bool | None = ...,
-    window: Sequence[int] | None = ...,
-    threshold: str | float | None = ...,
-    false_alarms: float | None = ...,
-    nc: str | float | None = ...,
-    shrinkage: str | float | None = ...,
-    range: str | float | Sequence[str | float] | None = ...,
-    score: Literal['fit', 'depth', 'fd'] | None = ...,
-    any_wavelengths: bool | None = ...,
-    max_infeasibility: float | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    depth: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def eadp(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    no_pca: bool | None = ...,
-    c: int | None = ...,
-    ts: float | None = ...,
-    times: str | float | None = ...,
-    sigma: float | None = ...,
-    g: Literal['g1', 'g2', 'g3'] | None = ...,
-    percentile: float | None = ...,
-    k: float | None = ...,
-    cycles: int | None = ...,
-    evolution: Literal['independent', 'cascade', 'incremental'] | None = ...,
-    scheme: Literal['fed', 'exact'] | None = ...,
-    tolerance: float | None = ...,
-    precision: Literal['single', 'double'] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def endmembers(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    t: str | float | None = ...,
-    method: Literal['nfindr', 'vca', 'atdca'] | None = ...,
-    seed: int | None = ...,
-    residual: bool | None = ...,
-    spectra: bool | PathLike = ...,
-    plot: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def features(
-    src: ArrayLike | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    range: str | float | Sequence[str | float] | None = ...,
-    output: Literal['features', 'removed'] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def index(
-    src: ArrayLike | PathLike | None = ...,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    name: str | float | Sequence[str | float] | None = ...,
-    expr: str | float | Sequence[str | float] | None = ...,
-    choice: Literal['nearest', 'linear', 'average', 'response'] | None = ...,
-    tolerance: float | None = ...,
-    width: float | None = ...,
-    scale: float | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def mnf(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    inverse: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def pca(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    scale: bool | None = ...,
-    whiten: bool | None = ...,
-    inverse: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def profile(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    kind: Literal['emp', 'eap', 'eep', 'emap', 'emep'] | None = ...,
-    nc: int | None = ...,
-    no_pca: bool | None = ...,
-    attribute: str | float | None = ...,
-    thresholds: str | float | Sequence[str | float] | None = ...,
-    connectivity: Literal['4', '8'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def regularize(
-    src: ArrayLike | PathLike,
-    *,
-    scene: ArrayLike | PathLike | None = ...,
-    labels: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    lambda_: float | None = ...,
-    mu: float | None = ...,
-    iterations: int | None = ...,
-    tv: Literal['isotropic', 'anisotropic'] | None = ...,
-    boundary: Literal['reflect', 'periodic'] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def resample(
-    src: ArrayLike | PathLike,
-    *,
-    like: ArrayLike | PathLike | None = ...,
-    bands: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    resample: Literal['response', 'linear'] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def sahic(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    delta: float | None = ...,
-    lambda_c: float | None = ...,
-    beta: float | None = ...,
-    beta_growth: float | None = ...,
-    lorsal_solver: Literal['paper', 'optimum'] | None = ...,
-    lambda_: float | None = ...,
-    mu: float | None = ...,
-    iterations: int | None = ...,
-    tv: Literal['isotropic', 'anisotropic'] | None = ...,
-    boundary: Literal['reflect', 'periodic'] | None = ...,
-    no_spatial: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    probabilities: bool | PathLike = ...,
-    confidence: bool | PathLike = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def sample(
-    labels: ArrayLike | PathLike,
-    *,
-    like: ArrayLike | PathLike | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    n: str | float | Sequence[str | float] | None = ...,
-    fraction: str | float | Sequence[str | float] | None = ...,
-    seed: int | None = ...,
-    by: Literal['pixels', 'patches'] | None = ...,
-    min_distance: float | None = ...,
-    patches: int | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    cover: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def spectra(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    kind: Literal['mean', 'deviation', 'every'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def spp(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    ws: int | None = ...,
-    alpha: bool | PathLike = ...,
-    rho: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def svm_classify(
-    src: ArrayLike | PathLike,
-    model: Model | dict | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    probabilities: bool | PathLike = ...,
-    confidence: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def svm_train(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    C: float | Sequence[float] | None = ...,
-    gamma: float | Sequence[float] | None = ...,
-    cv: int | None = ...,
-    seed: int | None = ...,
-    probability: bool | None = ...,
-    class_weights: Literal['none', 'balanced'] | None = ...,
-    weight: str | float | Sequence[str | float] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    libsvm: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def unmix(
-    src: ArrayLike | PathLike,
-    library: Spectra | ArrayLike | PathLike,
-    *,
-    classes: Mapping | PathLike | None = ...,
-    uncertainty: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    method: Literal['ucls', 'nnls', 'scls', 'fcls'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    draws: int | None = ...,
-    per_class: int | None = ...,
-    seed: int | None = ...,
-    normalise: Literal['none', 'unit', 'brightness'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    rmse: bool | PathLike = ...,
-    deviation: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def vd(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['hfc', 'nwhfc', 'hysime'] | None = ...,
-    pf: float | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
+class _AccuracyOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    training: ArrayLike | PathLike | None
+    unclassified: Literal['ignore', 'error'] | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class AccuracyResult(Result, Generic[_V, _C]):
+    csv: str
+@overload
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+@overload
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[_A, _A]: ...
+@overload
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+@overload
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[Values, Classes]: ...
+class _AtdcaOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    original: ArrayLike | PathLike | None
+    reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    t: str | float | None
+    method: Literal['osp', 'gs'] | None
+    score: Literal['abs', 'signed'] | None
+    vd_method: Literal['hfc', 'nwhfc'] | None
+    pf: float | None
+    max_angle: float | None
+    score_kind: Literal['abundance', 'angle'] | None
+    spectrum: str | float | Sequence[str | float] | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class AtdcaResult(Result, Generic[_V, _C]):
+    dst: Points
+    spectra: Spectra
+    map: _C
+    scores: _V
+@overload
+def atdca(src: PathLike, *, spectra: Literal[False] = ..., map: Literal[False] = ..., scores: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AtdcaOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def atdca(src: PathLike, *, spectra: Literal[False] | PathLike = ..., map: Literal[False] | PathLike = ..., scores: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AtdcaOptions]) -> AtdcaResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def atdca(src: _A, *, spectra: Literal[False] = ..., map: Literal[False] = ..., scores: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AtdcaOptions]) -> Points: ...
+@overload
+def atdca(src: _A, *, spectra: bool = ..., map: bool = ..., scores: bool = ..., full: bool = ..., **options: Unpack[_AtdcaOptions]) -> AtdcaResult[_A, _A]: ...
+@overload
+def atdca(src: ArrayLike, *, spectra: Literal[False] = ..., map: Literal[False] = ..., scores: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AtdcaOptions]) -> Points: ...
+@overload
+def atdca(src: ArrayLike, *, spectra: bool = ..., map: bool = ..., scores: bool = ..., full: bool = ..., **options: Unpack[_AtdcaOptions]) -> AtdcaResult[Values, Classes]: ...
+class _ClusterOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    start: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    k: int | None
+    iterations: int | None
+    distance: Literal['euclidean', 'angle'] | None
+    spectrum: str | float | Sequence[str | float] | None
+    library_scale: float | None
+    any_scale: bool | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    seed: int | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class ClusterResult(Result, Generic[_V, _C]):
+    dst: _C
+    centres: Spectra
+class _ClusterLabelledPair(ClusterResult[_A, _A], tuple[_A, Spectra], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _ClusterPair(ClusterResult[Values, Classes], tuple[Classes, Spectra]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def cluster(src: PathLike, *, centres: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ClusterOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def cluster(src: PathLike, *, centres: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_ClusterOptions]) -> ClusterResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def cluster(src: _A, *, centres: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ClusterOptions]) -> _A: ...
+@overload
+def cluster(src: _A, *, centres: Literal[True], full: bool = ..., **options: Unpack[_ClusterOptions]) -> _ClusterLabelledPair[_A]: ...
+@overload
+def cluster(src: _A, *, centres: bool = ..., full: bool = ..., **options: Unpack[_ClusterOptions]) -> ClusterResult[_A, _A]: ...
+@overload
+def cluster(src: ArrayLike, *, centres: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ClusterOptions]) -> Classes: ...
+@overload
+def cluster(src: ArrayLike, *, centres: Literal[True], full: bool = ..., **options: Unpack[_ClusterOptions]) -> _ClusterPair: ...
+@overload
+def cluster(src: ArrayLike, *, centres: bool = ..., full: bool = ..., **options: Unpack[_ClusterOptions]) -> ClusterResult[Values, Classes]: ...
+class _CompareOptions(TypedDict, total=False):
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    metric: str | float | Sequence[str | float] | None
+    band: str | float | Sequence[str | float] | None
+    other_b: str | float | Sequence[str | float] | None
+    any_wavelengths: bool | None
+    mosaic: bool | None
+    max_nrmse: float | None
+    mean_nrmse: float | None
+    max_maxsde: float | None
+    mean_maxsde: float | None
+    max_sad: float | None
+    mean_sad: float | None
+    max_rmse: float | None
+    mean_rmse: float | None
+    max_maxabs: float | None
+    mean_maxabs: float | None
+    min_ssim: float | None
+    max_unmatched: int | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class CompareResult(Result, Generic[_V, _C]):
+    map: _V
+@overload
+def compare(src: PathLike, other: ArrayLike | PathLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_CompareOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def compare(src: PathLike, other: ArrayLike | PathLike, *, map: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_CompareOptions]) -> CompareResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def compare(src: _A, other: ArrayLike | PathLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_CompareOptions]) -> dict[str, object]: ...
+@overload
+def compare(src: _A, other: ArrayLike | PathLike, *, map: bool = ..., full: bool = ..., **options: Unpack[_CompareOptions]) -> CompareResult[_A, _A]: ...
+@overload
+def compare(src: ArrayLike, other: ArrayLike | PathLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_CompareOptions]) -> dict[str, object]: ...
+@overload
+def compare(src: ArrayLike, other: ArrayLike | PathLike, *, map: bool = ..., full: bool = ..., **options: Unpack[_CompareOptions]) -> CompareResult[Values, Classes]: ...
+class _DetectOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    target: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    background: ArrayLike | PathLike | None
+    background_by: ArrayLike | PathLike | None
+    statistics: Model | Mapping[str, object] | PathLike | None
+    features: Mapping[str, Sequence[object]] | PathLike | None
+    mnf_model: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    spectrum: str | float | Sequence[str | float] | None
+    target_pixel: Sequence[int] | Sequence[Sequence[int]] | None
+    method: Literal['sam', 'sid', 'mf', 'cem', 'ace', 'rx', 'sff', 'mtmf'] | None
+    columns_per_group: int | None
+    exclude_share: float | None
+    exclude_iterations: int | None
+    target_is_absorption: bool | None
+    window: Sequence[int] | None
+    threshold: str | float | None
+    false_alarms: float | None
+    nc: str | float | None
+    shrinkage: str | float | None
+    range: str | float | Sequence[str | float] | None
+    score: Literal['fit', 'depth', 'fd'] | None
+    any_wavelengths: bool | None
+    max_infeasibility: float | None
+    library_scale: float | None
+    any_scale: bool | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class DetectResult(Result, Generic[_V, _C]):
+    dst: _V
+    map: _C
+    depth: _V
+@overload
+def detect(src: PathLike, *, map: Literal[False] = ..., depth: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_DetectOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def detect(src: PathLike, *, map: Literal[False] | PathLike = ..., depth: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_DetectOptions]) -> DetectResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def detect(src: _A, *, map: Literal[False] = ..., depth: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_DetectOptions]) -> _A: ...
+@overload
+def detect(src: _A, *, map: bool = ..., depth: bool = ..., full: bool = ..., **options: Unpack[_DetectOptions]) -> DetectResult[_A, _A]: ...
+@overload
+def detect(src: ArrayLike, *, map: Literal[False] = ..., depth: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_DetectOptions]) -> Values: ...
+@overload
+def detect(src: ArrayLike, *, map: bool = ..., depth: bool = ..., full: bool = ..., **options: Unpack[_DetectOptions]) -> DetectResult[Values, Classes]: ...
+class _EadpOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    statistics: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    nc: int | None
+    no_pca: bool | None
+    c: int | None
+    ts: float | None
+    times: str | float | None
+    sigma: float | None
+    g: Literal['g1', 'g2', 'g3'] | None
+    percentile: float | None
+    k: float | None
+    cycles: int | None
+    evolution: Literal['independent', 'cascade', 'incremental'] | None
+    scheme: Literal['fed', 'exact'] | None
+    tolerance: float | None
+    precision: Literal['single', 'double'] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class EadpResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def eadp(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_EadpOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def eadp(src: PathLike, *, full: bool = ..., **options: Unpack[_EadpOptions]) -> EadpResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def eadp(src: _A, *, full: Literal[False] = ..., **options: Unpack[_EadpOptions]) -> _A: ...
+@overload
+def eadp(src: _A, *, full: bool = ..., **options: Unpack[_EadpOptions]) -> EadpResult[_A, _A]: ...
+@overload
+def eadp(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_EadpOptions]) -> Values: ...
+@overload
+def eadp(src: ArrayLike, *, full: bool = ..., **options: Unpack[_EadpOptions]) -> EadpResult[Values, Classes]: ...
+class _EndmembersOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    t: str | float | None
+    method: Literal['nfindr', 'vca', 'atdca'] | None
+    seed: int | None
+    residual: bool | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class EndmembersResult(Result, Generic[_V, _C]):
+    dst: Points
+    spectra: Spectra
+    plot: str
+@overload
+def endmembers(src: PathLike, *, spectra: Literal[False] = ..., plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_EndmembersOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def endmembers(src: PathLike, *, spectra: Literal[False] | PathLike = ..., plot: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_EndmembersOptions]) -> EndmembersResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def endmembers(src: _A, *, spectra: Literal[False] = ..., plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_EndmembersOptions]) -> Points: ...
+@overload
+def endmembers(src: _A, *, spectra: bool = ..., plot: bool = ..., full: bool = ..., **options: Unpack[_EndmembersOptions]) -> EndmembersResult[_A, _A]: ...
+@overload
+def endmembers(src: ArrayLike, *, spectra: Literal[False] = ..., plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_EndmembersOptions]) -> Points: ...
+@overload
+def endmembers(src: ArrayLike, *, spectra: bool = ..., plot: bool = ..., full: bool = ..., **options: Unpack[_EndmembersOptions]) -> EndmembersResult[Values, Classes]: ...
+class _FeaturesOptions(TypedDict, total=False):
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    range: str | float | Sequence[str | float] | None
+    output: Literal['features', 'removed'] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class FeaturesResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def features(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_FeaturesOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def features(src: PathLike, *, full: bool = ..., **options: Unpack[_FeaturesOptions]) -> FeaturesResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def features(src: _A, *, full: Literal[False] = ..., **options: Unpack[_FeaturesOptions]) -> _A: ...
+@overload
+def features(src: _A, *, full: bool = ..., **options: Unpack[_FeaturesOptions]) -> FeaturesResult[_A, _A]: ...
+@overload
+def features(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_FeaturesOptions]) -> Values: ...
+@overload
+def features(src: ArrayLike, *, full: bool = ..., **options: Unpack[_FeaturesOptions]) -> FeaturesResult[Values, Classes]: ...
+class _IndexOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    mask_output: bool | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    name: str | float | Sequence[str | float] | None
+    expr: str | float | Sequence[str | float] | None
+    choice: Literal['nearest', 'linear', 'average', 'response'] | None
+    tolerance: float | None
+    width: float | None
+    scale: float | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class IndexResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def index(src: PathLike | None = ..., *, full: Literal[False] = ..., **options: Unpack[_IndexOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def index(src: PathLike | None = ..., *, full: bool = ..., **options: Unpack[_IndexOptions]) -> IndexResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def index(src: _A | None = ..., *, full: Literal[False] = ..., **options: Unpack[_IndexOptions]) -> _A: ...
+@overload
+def index(src: _A | None = ..., *, full: bool = ..., **options: Unpack[_IndexOptions]) -> IndexResult[_A, _A]: ...
+@overload
+def index(src: ArrayLike | None = ..., *, full: Literal[False] = ..., **options: Unpack[_IndexOptions]) -> Values: ...
+@overload
+def index(src: ArrayLike | None = ..., *, full: bool = ..., **options: Unpack[_IndexOptions]) -> IndexResult[Values, Classes]: ...
+class _MnfOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    apply: Model | Mapping[str, object] | PathLike | None
+    statistics: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    nc: int | None
+    inverse: bool | None
+    any_wavelengths: bool | None
+    any_scale: bool | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class MnfResult(Result, Generic[_V, _C]):
+    dst: _V
+    model: Model
+class _MnfLabelledPair(MnfResult[_A, _A], tuple[_A, Model], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _MnfPair(MnfResult[Values, Classes], tuple[Values, Model]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def mnf(src: PathLike, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_MnfOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def mnf(src: PathLike, *, model: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_MnfOptions]) -> MnfResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def mnf(src: _A, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_MnfOptions]) -> _A: ...
+@overload
+def mnf(src: _A, *, model: Literal[True], full: bool = ..., **options: Unpack[_MnfOptions]) -> _MnfLabelledPair[_A]: ...
+@overload
+def mnf(src: _A, *, model: bool = ..., full: bool = ..., **options: Unpack[_MnfOptions]) -> MnfResult[_A, _A]: ...
+@overload
+def mnf(src: ArrayLike, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_MnfOptions]) -> Values: ...
+@overload
+def mnf(src: ArrayLike, *, model: Literal[True], full: bool = ..., **options: Unpack[_MnfOptions]) -> _MnfPair: ...
+@overload
+def mnf(src: ArrayLike, *, model: bool = ..., full: bool = ..., **options: Unpack[_MnfOptions]) -> MnfResult[Values, Classes]: ...
+class _PcaOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    apply: Model | Mapping[str, object] | PathLike | None
+    statistics: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    nc: int | None
+    scale: bool | None
+    whiten: bool | None
+    inverse: bool | None
+    any_wavelengths: bool | None
+    any_scale: bool | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class PcaResult(Result, Generic[_V, _C]):
+    dst: _V
+    model: Model
+class _PcaLabelledPair(PcaResult[_A, _A], tuple[_A, Model], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _PcaPair(PcaResult[Values, Classes], tuple[Values, Model]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def pca(src: PathLike, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_PcaOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def pca(src: PathLike, *, model: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_PcaOptions]) -> PcaResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def pca(src: _A, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_PcaOptions]) -> _A: ...
+@overload
+def pca(src: _A, *, model: Literal[True], full: bool = ..., **options: Unpack[_PcaOptions]) -> _PcaLabelledPair[_A]: ...
+@overload
+def pca(src: _A, *, model: bool = ..., full: bool = ..., **options: Unpack[_PcaOptions]) -> PcaResult[_A, _A]: ...
+@overload
+def pca(src: ArrayLike, *, model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_PcaOptions]) -> Values: ...
+@overload
+def pca(src: ArrayLike, *, model: Literal[True], full: bool = ..., **options: Unpack[_PcaOptions]) -> _PcaPair: ...
+@overload
+def pca(src: ArrayLike, *, model: bool = ..., full: bool = ..., **options: Unpack[_PcaOptions]) -> PcaResult[Values, Classes]: ...
+class _ProfileOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    kind: Literal['emp', 'eap', 'eep', 'emap', 'emep'] | None
+    nc: int | None
+    no_pca: bool | None
+    attribute: str | float | None
+    thresholds: str | float | Sequence[str | float] | None
+    connectivity: Literal['4', '8'] | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class ProfileResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def profile(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_ProfileOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def profile(src: PathLike, *, full: bool = ..., **options: Unpack[_ProfileOptions]) -> ProfileResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def profile(src: _A, *, full: Literal[False] = ..., **options: Unpack[_ProfileOptions]) -> _A: ...
+@overload
+def profile(src: _A, *, full: bool = ..., **options: Unpack[_ProfileOptions]) -> ProfileResult[_A, _A]: ...
+@overload
+def profile(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_ProfileOptions]) -> Values: ...
+@overload
+def profile(src: ArrayLike, *, full: bool = ..., **options: Unpack[_ProfileOptions]) -> ProfileResult[Values, Classes]: ...
+class _RegularizeOptions(TypedDict, total=False):
+    scene: ArrayLike | PathLike | None
+    labels: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    lambda_: float | None
+    mu: float | None
+    iterations: int | None
+    tv: Literal['isotropic', 'anisotropic'] | None
+    boundary: Literal['reflect', 'periodic'] | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class RegularizeResult(Result, Generic[_V, _C]):
+    dst: _V
+    map: _C
+class _RegularizeLabelledPair(RegularizeResult[_A, _A], tuple[_A, _A], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _RegularizePair(RegularizeResult[Values, Classes], tuple[Values, Classes]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def regularize(src: PathLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegularizeOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regularize(src: PathLike, *, map: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegularizeOptions]) -> RegularizeResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regularize(src: _A, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegularizeOptions]) -> _A: ...
+@overload
+def regularize(src: _A, *, map: Literal[True], full: bool = ..., **options: Unpack[_RegularizeOptions]) -> _RegularizeLabelledPair[_A]: ...
+@overload
+def regularize(src: _A, *, map: bool = ..., full: bool = ..., **options: Unpack[_RegularizeOptions]) -> RegularizeResult[_A, _A]: ...
+@overload
+def regularize(src: ArrayLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegularizeOptions]) -> Values: ...
+@overload
+def regularize(src: ArrayLike, *, map: Literal[True], full: bool = ..., **options: Unpack[_RegularizeOptions]) -> _RegularizePair: ...
+@overload
+def regularize(src: ArrayLike, *, map: bool = ..., full: bool = ..., **options: Unpack[_RegularizeOptions]) -> RegularizeResult[Values, Classes]: ...
+class _ResampleOptions(TypedDict, total=False):
+    like: ArrayLike | PathLike | None
+    bands: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    resample: Literal['response', 'linear'] | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class ResampleResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def resample(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_ResampleOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def resample(src: PathLike, *, full: bool = ..., **options: Unpack[_ResampleOptions]) -> ResampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def resample(src: _A, *, full: Literal[False] = ..., **options: Unpack[_ResampleOptions]) -> _A: ...
+@overload
+def resample(src: _A, *, full: bool = ..., **options: Unpack[_ResampleOptions]) -> ResampleResult[_A, _A]: ...
+@overload
+def resample(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_ResampleOptions]) -> Values: ...
+@overload
+def resample(src: ArrayLike, *, full: bool = ..., **options: Unpack[_ResampleOptions]) -> ResampleResult[Values, Classes]: ...
+class _SahicOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    apply: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    delta: float | None
+    lambda_c: float | None
+    beta: float | None
+    beta_growth: float | None
+    lorsal_solver: Literal['paper', 'optimum'] | None
+    lambda_: float | None
+    mu: float | None
+    iterations: int | None
+    tv: Literal['isotropic', 'anisotropic'] | None
+    boundary: Literal['reflect', 'periodic'] | None
+    no_spatial: bool | None
+    any_wavelengths: bool | None
+    any_scale: bool | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SahicResult(Result, Generic[_V, _C]):
+    dst: _C
+    probabilities: _V
+    confidence: _V
+    model: Model
+@overload
+def sahic(src: PathLike, labels: ArrayLike | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SahicOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def sahic(src: PathLike, labels: ArrayLike | PathLike, *, probabilities: Literal[False] | PathLike = ..., confidence: Literal[False] | PathLike = ..., model: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SahicOptions]) -> SahicResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def sahic(src: _A, labels: ArrayLike | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SahicOptions]) -> _A: ...
+@overload
+def sahic(src: _A, labels: ArrayLike | PathLike, *, probabilities: bool = ..., confidence: bool = ..., model: bool = ..., full: bool = ..., **options: Unpack[_SahicOptions]) -> SahicResult[_A, _A]: ...
+@overload
+def sahic(src: ArrayLike, labels: ArrayLike | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SahicOptions]) -> Classes: ...
+@overload
+def sahic(src: ArrayLike, labels: ArrayLike | PathLike, *, probabilities: bool = ..., confidence: bool = ..., model: bool = ..., full: bool = ..., **options: Unpack[_SahicOptions]) -> SahicResult[Values, Classes]: ...
+class _SampleOptions(TypedDict, total=False):
+    like: ArrayLike | PathLike | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    n: str | float | Sequence[str | float] | None
+    fraction: str | float | Sequence[str | float] | None
+    seed: int | None
+    by: Literal['pixels', 'patches'] | None
+    min_distance: float | None
+    patches: int | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SampleResult(Result, Generic[_V, _C]):
+    dst: _C
+    dst_test: _C
+    cover: _V
+@overload
+def sample(labels: PathLike, *, cover: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def sample(labels: PathLike, *, cover: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def sample(labels: _A, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[_A, _A]: ...
+@overload
+def sample(labels: ArrayLike, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[Values, Classes]: ...
+class _SpectraOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    kind: Literal['mean', 'deviation', 'every'] | None
+    spectrum: str | float | Sequence[str | float] | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SpectraResult(Result, Generic[_V, _C]):
+    out: Spectra
+@overload
+def spectra(src: PathLike, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def spectra(src: PathLike, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def spectra(src: _A, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+@overload
+def spectra(src: _A, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[_A, _A]: ...
+@overload
+def spectra(src: ArrayLike, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+@overload
+def spectra(src: ArrayLike, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[Values, Classes]: ...
+class _SppOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    ws: int | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SppResult(Result, Generic[_V, _C]):
+    dst: _V
+    alpha: _V
+    rho: _V
+@overload
+def spp(src: PathLike, *, alpha: Literal[False] = ..., rho: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SppOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def spp(src: PathLike, *, alpha: Literal[False] | PathLike = ..., rho: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SppOptions]) -> SppResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def spp(src: _A, *, alpha: Literal[False] = ..., rho: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SppOptions]) -> _A: ...
+@overload
+def spp(src: _A, *, alpha: bool = ..., rho: bool = ..., full: bool = ..., **options: Unpack[_SppOptions]) -> SppResult[_A, _A]: ...
+@overload
+def spp(src: ArrayLike, *, alpha: Literal[False] = ..., rho: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SppOptions]) -> Values: ...
+@overload
+def spp(src: ArrayLike, *, alpha: bool = ..., rho: bool = ..., full: bool = ..., **options: Unpack[_SppOptions]) -> SppResult[Values, Classes]: ...
+class _SvmClassifyOptions(TypedDict, total=False):
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    any_wavelengths: bool | None
+    any_scale: bool | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SvmClassifyResult(Result, Generic[_V, _C]):
+    dst: _C
+    probabilities: _V
+    confidence: _V
+@overload
+def svm_classify(src: PathLike, model: Model | Mapping[str, object] | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmClassifyOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def svm_classify(src: PathLike, model: Model | Mapping[str, object] | PathLike, *, probabilities: Literal[False] | PathLike = ..., confidence: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SvmClassifyOptions]) -> SvmClassifyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def svm_classify(src: _A, model: Model | Mapping[str, object] | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmClassifyOptions]) -> _A: ...
+@overload
+def svm_classify(src: _A, model: Model | Mapping[str, object] | PathLike, *, probabilities: bool = ..., confidence: bool = ..., full: bool = ..., **options: Unpack[_SvmClassifyOptions]) -> SvmClassifyResult[_A, _A]: ...
+@overload
+def svm_classify(src: ArrayLike, model: Model | Mapping[str, object] | PathLike, *, probabilities: Literal[False] = ..., confidence: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmClassifyOptions]) -> Classes: ...
+@overload
+def svm_classify(src: ArrayLike, model: Model | Mapping[str, object] | PathLike, *, probabilities: bool = ..., confidence: bool = ..., full: bool = ..., **options: Unpack[_SvmClassifyOptions]) -> SvmClassifyResult[Values, Classes]: ...
+class _SvmTrainOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    C: float | Sequence[float] | None
+    gamma: float | Sequence[float] | None
+    cv: int | None
+    seed: int | None
+    probability: bool | None
+    class_weights: Literal['none', 'balanced'] | None
+    weight: str | float | Sequence[str | float] | None
+    zero: Literal['auto', 'class', 'none'] | None
+    leave_out: str | float | Sequence[str | float] | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SvmTrainResult(Result, Generic[_V, _C]):
+    model: Model
+    libsvm: str
+class _SvmTrainLabelledPair(SvmTrainResult[_A, _A], tuple[Model, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _SvmTrainPair(SvmTrainResult[Values, Classes], tuple[Model, str]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def svm_train(src: PathLike, labels: ArrayLike | PathLike, *, libsvm: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmTrainOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def svm_train(src: PathLike, labels: ArrayLike | PathLike, *, libsvm: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SvmTrainOptions]) -> SvmTrainResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def svm_train(src: _A, labels: ArrayLike | PathLike, *, libsvm: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmTrainOptions]) -> Model: ...
+@overload
+def svm_train(src: _A, labels: ArrayLike | PathLike, *, libsvm: Literal[True], full: bool = ..., **options: Unpack[_SvmTrainOptions]) -> _SvmTrainLabelledPair[_A]: ...
+@overload
+def svm_train(src: _A, labels: ArrayLike | PathLike, *, libsvm: bool = ..., full: bool = ..., **options: Unpack[_SvmTrainOptions]) -> SvmTrainResult[_A, _A]: ...
+@overload
+def svm_train(src: ArrayLike, labels: ArrayLike | PathLike, *, libsvm: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SvmTrainOptions]) -> Model: ...
+@overload
+def svm_train(src: ArrayLike, labels: ArrayLike | PathLike, *, libsvm: Literal[True], full: bool = ..., **options: Unpack[_SvmTrainOptions]) -> _SvmTrainPair: ...
+@overload
+def svm_train(src: ArrayLike, labels: ArrayLike | PathLike, *, libsvm: bool = ..., full: bool = ..., **options: Unpack[_SvmTrainOptions]) -> SvmTrainResult[Values, Classes]: ...
+class _UnmixOptions(TypedDict, total=False):
+    classes: Mapping[str, Sequence[object]] | PathLike | None
+    uncertainty: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    method: Literal['ucls', 'nnls', 'scls', 'fcls'] | None
+    spectrum: str | float | Sequence[str | float] | None
+    library_scale: float | None
+    any_scale: bool | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    draws: int | None
+    per_class: int | None
+    seed: int | None
+    normalise: Literal['none', 'unit', 'brightness'] | None
+    device: str | float | None
+    memory: str | float | None
+    device_memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class UnmixResult(Result, Generic[_V, _C]):
+    dst: _V
+    rmse: _V
+    deviation: _V
+@overload
+def unmix(src: PathLike, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: Literal[False] = ..., deviation: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_UnmixOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def unmix(src: PathLike, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: Literal[False] | PathLike = ..., deviation: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_UnmixOptions]) -> UnmixResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def unmix(src: _A, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: Literal[False] = ..., deviation: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_UnmixOptions]) -> _A: ...
+@overload
+def unmix(src: _A, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: bool = ..., deviation: bool = ..., full: bool = ..., **options: Unpack[_UnmixOptions]) -> UnmixResult[_A, _A]: ...
+@overload
+def unmix(src: ArrayLike, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: Literal[False] = ..., deviation: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_UnmixOptions]) -> Values: ...
+@overload
+def unmix(src: ArrayLike, library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike, *, rmse: bool = ..., deviation: bool = ..., full: bool = ..., **options: Unpack[_UnmixOptions]) -> UnmixResult[Values, Classes]: ...
+class _VdOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    statistics: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    method: Literal['hfc', 'nwhfc', 'hysime'] | None
+    pf: float | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+def vd(src: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_VdOptions]) -> dict[str, object]: ...

@@ -116,7 +116,7 @@ def type_text(argument, of_output=False):
     if of_output:
         return "bool | PathLike"
     if argument["role"] in ("source", "input"):
-        return {"model": "Model | dict | PathLike", "spectra": "Spectra | ArrayLike | PathLike", "text": "Mapping | PathLike"}.get(content, "ArrayLike | PathLike")
+        return {"model": "Model | Mapping[str, object] | PathLike", "spectra": "Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike", "text": "Mapping[str, Sequence[object]] | PathLike"}.get(content, "ArrayLike | PathLike")
     base = {"flag": "bool", "integer": "int", "number": "float", "text": "str"}[argument["type"]]
     if argument.get("choices"):
         base = "Literal[%s]" % ", ".join(repr(c["name"]) for c in argument["choices"])
@@ -195,9 +195,11 @@ STUB_HEAD = '''# SPDX-License-Identifier: MIT
 # Made by scripts/update_docs from the definitions of the tools.
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Union
+from typing import Generic, Literal, Protocol, TypedDict, TypeVar, Union, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Unpack
 
 from ._arrays import Model as Model
 from ._errors import Cancelled as Cancelled
@@ -217,31 +219,113 @@ from ._functions import Result as Result
 from ._spectra import Spectra as Spectra
 
 PathLike = Union[str, os.PathLike[str]]
+Values = NDArray[np.float32]
+Classes = NDArray[Union[np.uint8, np.uint16]]
+Points = NDArray[np.void]
+
+class _Labelled(Protocol):
+    # xarray.DataArray: results are DataArrays
+    @property
+    def dims(self) -> tuple[object, ...]: ...
+    @property
+    def coords(self) -> object: ...
+
+class _Tensor(Protocol):
+    # torch.Tensor, cupy.ndarray: results are of the same kind, on the same device
+    def __dlpack_device__(self) -> tuple[object, int]: ...
+    @property
+    def device(self) -> object: ...
+
+_A = TypeVar("_A", bound=Union[_Labelled, _Tensor])
+_V = TypeVar("_V")
+_C = TypeVar("_C")
+
 __version__: str
 
 def algorithms() -> list[str]: ...
 '''
 
 FURTHER_TYPES = {"band_axis": "int", "nodata": "float | None", "wavelengths": "ArrayLike | None", "fwhm": "ArrayLike | None",
-                 "names": "Sequence[str] | None", "out": "Any", "full": "bool",
+                 "names": "Sequence[str] | None", "out": "NDArray[np.generic] | PathLike | Sequence[PathLike] | None", "full": "bool",
                  "progress": "bool | Callable[[float], object] | None"}
+
+# Outputs that are numbers of classes; the other rasters are Float32, unless -ot says otherwise.
+CLASS_MAPS = {("atdca", "map"), ("cluster", "dst"), ("detect", "map"), ("regularize", "map"), ("sahic", "dst"), ("sample", "dst"),
+              ("sample", "dst_test"), ("svm_classify", "dst")}
+
+
+def result_type(signature, argument, values, classes):
+    """The type of a result of a call on arrays; values and classes: what rasters are."""
+    content = argument.get("content")
+    if content == "raster":
+        return classes if (signature.name, argument["name"]) in CLASS_MAPS else values
+    return {"vector": "Points", "spectra": "Spectra", "model": "Model"}.get(content, "str")
+
+
+def _parameter(signature, name, argument):
+    """The type of a keyword."""
+    if argument is None:
+        return FURTHER_TYPES[name]
+    return type_text(argument) + " | None"
 
 
 def stub(signature):
-    """The function in a stub file."""
-    rows, keyword_only = [], False
-    for name, argument, required in signature.parameters():
-        if argument is None:
-            kind, default = FURTHER_TYPES[name], " = ..."
-        else:
-            wanted = argument in signature.wanted
-            kind = type_text(argument, wanted)
-            kind, default = (kind, "") if required else (kind if wanted else kind + " | None", " = ...")
-        if not keyword_only and not (argument is not None and argument["positional"]):
-            rows.append("*")
-            keyword_only = True
-        rows.append(f"{name}: {kind}{default}")
-    return "def %s(\n    %s,\n) -> Any: ...\n" % (signature.name, ",\n    ".join(rows))
+    """The function in a stub file: its keywords, its results, and an overload for each set of results."""
+    name, title = signature.name, "".join(part.capitalize() for part in signature.name.split("_"))
+    rows = signature.parameters()
+    wanted = [python_name(a["name"]) for a in signature.wanted]
+    positional = [(n, a, needed) for n, a, needed in rows if a is not None and a["positional"]]
+    lines = [f"class _{title}Options(TypedDict, total=False):"]
+    lines += [f"    {n}: {_parameter(signature, n, a)}" for n, a, _ in rows
+              if n not in wanted and n != "full" and not (a is not None and a["positional"])]
+    outputs = [(python_name(a["name"]), a) for a in signature.made + signature.wanted]
+    if outputs:
+        told = [(n, result_type(signature, a, "_V", "_C")) for n, a in outputs]
+        lines += [f"class {title}Result(Result, Generic[_V, _C]):"] + [f"    {n}: {kind}" for n, kind in told]
+
+    def first(values, path=False):
+        """The positional parameters; values: the type of the scene."""
+        words = []
+        for k, (n, a, needed) in enumerate(positional):
+            kind = values if k == 0 and a.get("content") in ("raster", "labels") else type_text(a)
+            words.append(f"{n}: {kind}" + ("" if needed else " | None = ..."))
+        return words
+
+    def overload(scene, chosen, result, full="bool = ..."):
+        words = first(scene) + ["*"] + [f"{one}: {kind}" for one, kind in chosen] + [f"full: {full}", f"**options: Unpack[_{title}Options]"]
+        over = "  # type: ignore[overload-overlap, unused-ignore]" if scene == "PathLike" else ""  # a str is an ArrayLike, too
+        return [f"def {name}({', '.join(words)}) -> {result}: ...{over}"]
+
+    none, false = [(one, "Literal[False] = ...") for one in wanted], "Literal[False] = ..."
+    any_of = [(one, "bool = ...") for one in wanted]
+    all_rows = []
+    if not outputs:
+        all_rows += overload("ArrayLike | PathLike", [], "dict[str, object]", "bool = ...")
+    else:
+        kinds = [("PathLike", "PathLike", "PathLike"), ("_A", "_A", "_A"), ("ArrayLike", "Values", "Classes")]
+        if not (positional and positional[0][1].get("content") in ("raster", "labels")):
+            kinds = kinds[2:]
+        for scene, values, classes in kinds:
+            path = scene == "PathLike"
+            given = [result_type(signature, a, values, classes) for a in signature.made]
+            whole = f"{title}Result[{values}, {classes}]"
+            if path:
+                given = ["PathLike"] * len(given)
+                all_rows += overload(scene, none, given[0] if len(given) == 1 else "dict[str, object]" if not given else whole, false)
+                all_rows += overload(scene, [(one, "Literal[False] | PathLike = ...") for one in wanted], whole)
+                continue
+            if len(given) <= 1:
+                all_rows += overload(scene, none, given[0] if given else "dict[str, object]", false)
+            if len(given) == 1 and len(wanted) == 1:
+                further = result_type(signature, signature.wanted[0], values, classes)
+                lines.append(f"class _{title}{'Labelled' if scene == '_A' else ''}Pair({whole}, tuple[{given[0]}, {further}]):  # type: ignore[misc, unused-ignore]\n    ..." if scene != "_A" else
+                             f"class _{title}LabelledPair({title}Result[_A, _A], tuple[{given[0]}, {further}], Generic[_A]):  # type: ignore[misc, unused-ignore]\n    ...")
+                pair = f"_{title}Pair" if scene != "_A" else f"_{title}LabelledPair[_A]"
+                all_rows += overload(scene, [(wanted[0], "Literal[True]")], pair)
+            all_rows += overload(scene, any_of, whole)
+    if len(all_rows) > 1:
+        all_rows = [line for row in all_rows for line in ("@overload", row)]
+    return "\n".join(lines + all_rows) + "\n"
 
 
 def stubs(definitions):

@@ -17,7 +17,7 @@ import pytest
 from conftest import ROOT, cube
 
 import gdal_hsi as hsi
-from gdal_hsi import _arrays
+from gdal_hsi import _spectra
 
 X = cube(24, 20, 8)
 LABELS = np.repeat(np.array([1, 0, 2, 0], np.uint8), 5)[:, None] * np.ones(24, np.uint8)
@@ -375,10 +375,14 @@ def test_arrays_by_dlpack(monkeypatch):
 def test_stubs_are_the_functions():
     import ast
     text = (ROOT / "python" / "gdal_hsi" / "__init__.pyi").read_text()
-    found = {node.name: node.args for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    body = ast.parse(text).body
+    options = {node.name: [one.target.id for one in node.body] for node in body if isinstance(node, ast.ClassDef) and node.name.endswith("Options")}
     for name in hsi.algorithms():
-        arguments = found[name]
-        assert [a.arg for a in arguments.args + arguments.kwonlyargs] == list(inspect.signature(getattr(hsi, name)).parameters)
+        overloads = [node.args for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
+        assert overloads
+        for arguments in overloads:
+            told = options[arguments.kwarg.annotation.slice.id]
+            assert {a.arg for a in arguments.args + arguments.kwonlyargs} | set(told) == set(inspect.signature(getattr(hsi, name)).parameters)
 
 
 def test_class_numbers_that_a_type_does_not_hold():
@@ -618,7 +622,7 @@ def test_spectra_from_their_text():
         for text in (json.dumps(whole), json.dumps(whole, indent=2), json.dumps(whole, separators=(",", ":"), ensure_ascii=False),
                      " " + json.dumps(dict(reversed(list(whole.items())))) + "\n"):
             if number == 0:
-                assert _arrays._members(text, "spectra") == whole
+                assert _spectra._members(text, "spectra") == whole
                 continue
             made = hsi.Spectra.from_text(text)
             expected = np.array([[np.nan if v is None else v for v in row] for row in json.loads(text)["spectra"]])

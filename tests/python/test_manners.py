@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a user of Python expects of a package: where warnings point, of which type errors are, what objects print, what is taken as spectra."""
+import pathlib
+import shutil
 import subprocess
 import sys
 import warnings
@@ -211,3 +213,21 @@ def test_results_as_a_dataset():
     scene = xr.DataArray(X, dims=("band", "y", "x"), coords={"y": np.arange(8) * 30.0})
     dataset = scene.hsi.unmix(RNG.random((2, 12)), rmse=True).to_xarray()
     assert set(dataset) == {"dst", "rmse"} and dataset["rmse"].dims[-2:] == ("y", "x")
+
+
+def test_the_types_of_a_users_script(tmp_path):
+    """mypy --strict on a script that uses each kind of result; a wrong name of an option and a wrong use of a result are found."""
+    api = pytest.importorskip("mypy.api")
+    if tuple(map(int, __import__("mypy.version").version.__version__.split(".")[:2])) < (1, 10):
+        pytest.skip("mypy before 1.10 does not know keywords by TypedDict")
+    example = pathlib.Path(__file__).with_name("typed_example.py")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("import numpy as np\nimport gdal_hsi as hsi\nx = np.zeros((3, 4, 5), np.float32)\nhsi.spp(x, wsx=3)\nhsi.pca(x).model\n")
+    package = tmp_path / "site" / "gdal_hsi"
+    shutil.copytree(pathlib.Path(hsi.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYPYPATH", str(package.parent))
+        said = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(example)])[0]
+        assert str(example) not in said and "typed_example" not in said, said
+        said = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(wrong)])[0]
+    assert "wrong.py:4: error" in said and "wrong.py:5: error" in said, said
