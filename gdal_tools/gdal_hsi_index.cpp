@@ -54,18 +54,14 @@ struct Settings {
 // The indices that are asked for
 // ----------------------------------------------------------------------------------------------------------
 
-bool begins_like(const std::string& name, const std::string& start) {
-    return name.size() >= start.size() && equal_names(name.substr(0, start.size()), start);
-}
-
 [[noreturn]] void refuse_name(const std::string& word) {
     std::vector<std::string> names, alike;
     for (const auto& one : indices::catalogue()) {
         names.push_back(one.name);
-        if (begins_like(one.name, word)) alike.push_back(one.name);
+        if (begins_like_any(one.name, {word})) alike.push_back(one.name);
     }
     if (std::any_of(alike.begin(), alike.end(),
-                    [&](const auto& one) { return begins_like(one, word + "_"); }))
+                    [&](const auto& one) { return begins_like_any(one, {word + "_"}); }))
         throw UsageError("-name: several indices are called '" + word + "'",
                          "Choose " + joined(alike, " or ") + ".");
     const std::string near =

@@ -163,6 +163,11 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
                        [&](std::string_view one) { return text.substr(0, one.size()) == one; });
 }
 
+bool begins_like_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](std::string_view one) { return equal_names(text.substr(0, one.size()), one); });
+}
+
 bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& names) {

@@ -34,6 +34,9 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 /// True if the text begins with one of the beginnings. Case matters.
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings);
 
+/// As begins_with_any(), whatever the case of ASCII letters.
+bool begins_like_any(std::string_view text, std::initializer_list<std::string_view> beginnings);
+
 /// True when the two are equal but for the case of ASCII letters.
 bool equal_names(std::string_view a, std::string_view b);
 

@@ -554,6 +554,15 @@ TEST(Utf8, LettersComposedInTwoWaysAreOne) {
     EXPECT_FALSE(same("\xe9", "e\xcc\x81")); // no UTF-8
 }
 
+TEST(Names, BeginWithOneOfSeveral) {
+    EXPECT_TRUE(begins_with_any("GDAL_DATA", {"OGR_", "GDAL_"}));
+    EXPECT_FALSE(begins_with_any("gdal_data", {"OGR_", "GDAL_"}));
+    EXPECT_TRUE(begins_like_any("gdal_data", {"OGR_", "GDAL_"}));
+    EXPECT_TRUE(begins_like_any("GDAL_", {"gdal_"}));
+    EXPECT_FALSE(begins_like_any("gdal", {"GDAL_"}));
+    EXPECT_FALSE(begins_like_any("gdal", {}));
+}
+
 TEST(Names, Lists) {
     using Words = std::vector<std::string>;
     EXPECT_EQ(listed_words("5,Soil"), (Words{"5", "Soil"}));

@@ -71,49 +71,44 @@ bool reads_hdf5(const std::string& driver) {
 
 namespace {
 
-bool begins_in_any_case(const std::string& name, std::initializer_list<const char*> beginnings) {
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](const char* beginning) { return STARTS_WITH_CI(name.c_str(), beginning); });
-}
-
 /// GDAL keeps no list of its settings, and any may stand in the environment: by the families' beginnings.
 bool is_setting(const std::string& name) {
-    return begins_in_any_case(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
-                                     "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
-                                     "HDF4_", "HDF5_",   "ZARR_",   "JPEG_", "OPJ_",  "PNG_",
-                                     "WEBP_", "NITF_",   "PCIDSK_", "HFA_",  "MRF_",  "SHAPE_",
-                                     "DBF_",  "SQLITE_", "GPKG_",   "USE_",  "BSB_",  "RASTERLITE_"});
+    return begins_like_any(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
+                                  "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
+                                  "HDF4_", "HDF5_",   "ZARR_",   "JPEG_", "OPJ_",  "PNG_",
+                                  "WEBP_", "NITF_",   "PCIDSK_", "HFA_",  "MRF_",  "SHAPE_",
+                                  "DBF_",  "SQLITE_", "GPKG_",   "USE_",  "BSB_",  "RASTERLITE_"});
 }
 
 /// Of access (which changes from day to day), speed, or messages.
 bool changes_no_result(const std::string& name) {
-    return begins_in_any_case(name, {"GDAL_HTTP_",
-                                     "CPL_VSIL_",
-                                     "CPL_CURL_",
-                                     "CPL_AWS_",
-                                     "CPL_GS_",
-                                     "CPL_AZURE_",
-                                     "CPL_DEBUG",
-                                     "CPL_LOG",
-                                     "CPL_TIME",
-                                     "CPL_TMP",
-                                     "CPL_ERROR",
-                                     "CPL_MAX_ERROR",
-                                     "CPL_CPU",
-                                     "AWS_",
-                                     "GS_",
-                                     "AZURE_",
-                                     "OSS_",
-                                     "SWIFT_",
-                                     "VSI_CACHE",
-                                     "GDAL_CACHEMAX",
-                                     "GDAL_NUM_",
-                                     "PROJ_DEBUG",
-                                     "GDAL_MAX_DATASET_POOL",
-                                     "GDAL_CONFIG_FILE",
-                                     "GDAL_SWATH_SIZE",
-                                     "GDAL_DISABLE_CPLLOCALEC",
-                                     "GDAL_HSI_SERVERS"});
+    return begins_like_any(name, {"GDAL_HTTP_",
+                                  "CPL_VSIL_",
+                                  "CPL_CURL_",
+                                  "CPL_AWS_",
+                                  "CPL_GS_",
+                                  "CPL_AZURE_",
+                                  "CPL_DEBUG",
+                                  "CPL_LOG",
+                                  "CPL_TIME",
+                                  "CPL_TMP",
+                                  "CPL_ERROR",
+                                  "CPL_MAX_ERROR",
+                                  "CPL_CPU",
+                                  "AWS_",
+                                  "GS_",
+                                  "AZURE_",
+                                  "OSS_",
+                                  "SWIFT_",
+                                  "VSI_CACHE",
+                                  "GDAL_CACHEMAX",
+                                  "GDAL_NUM_",
+                                  "PROJ_DEBUG",
+                                  "GDAL_MAX_DATASET_POOL",
+                                  "GDAL_CONFIG_FILE",
+                                  "GDAL_SWATH_SIZE",
+                                  "GDAL_DISABLE_CPLLOCALEC",
+                                  "GDAL_HSI_SERVERS"});
 }
 
 } // namespace
