@@ -380,8 +380,63 @@ TEST(HeaderScene, GapsInEsriRastersAreRefused) {
                    "BYTEORDER = I behind its line 50");
 }
 
-// Nodata of six digits
+TEST(HeaderScene, LabelsInEsriRastersAreCheckedLikeScenes) {
+    const TempFolder folder;
+    const auto open_labels = [&](const std::string& header, int64_t bytes) {
+        write_text(folder / "l.bil", std::string(static_cast<size_t>(bytes), '\1'));
+        write_text(folder / "l.hdr", "NROWS 2\nNCOLS 3\nNBANDS 1\nNBITS 16\n" + header);
+        raster::LabelOptions options;
+        options.path = folder / "l.bil";
+        const raster::Grid grid = raster::grid_of(*envi_scene(folder, ""));
+        return raster::LabelSource::open(options, &grid)->notes();
+    };
+    EXPECT_TRUE(open_labels("LAYOUT BIL\nBYTEORDER I\n", 12).empty());
+    const auto notes = open_labels("LAYOUT BIL\n", 12);
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_NE(notes[0].find("l.bil': its header has no BYTEORDER"), std::string::npos) << notes[0];
+    EXPECT_THROW(open_labels("LAYOUT BIL\nBYTEORDER I\nTOTALROWBYTES 8\n", 16), Error);
+}
+
+// Lists in a dataset's items
 // -----------------------------------------------------------------------------------------------------------------
+
+TEST(HeaderScene, ItemsOfADatasetHaveAValuePerBandOrAWarning) {
+    struct Case {
+        const char *key, *text, *told;
+        double width; ///< of all bands; 0: unknown
+    };
+    for (const Case& c :
+         {Case{"fwhm", "10", "", 10},
+          {"fwhm", "10, 10, 10, 10", "", 10},
+          {"fwhm", "{ 10 10 10 10 }", "", 10},
+          {"fwhm", "{ 10, 11 }", "the item 'fwhm' is ignored: it has 2 values for 4 bands", 0},
+          {"fwhm", "{10}", "", 10},
+          {"fwhm", "10, 11", "the item 'fwhm' is ignored: it has 2 values for 4 bands", 0},
+          {"fwhm", "about 10 nm", "", 0},
+          {"bbl", "0", "the item 'bbl' is ignored: it has 1 value for 4 bands", 0},
+          {"bbl", "{1, 1, 0}", "the item 'bbl' is ignored: it has 3 values for 4 bands", 0},
+          {"wavelengths", "400 500", "the item 'wavelengths' is ignored: it has 2 values for 4 bands", 0}}) {
+        const TempFolder folder;
+        {
+            const Dataset made = create_gdal("GTiff", folder / "i.tif", samples, lines, bands, GDT_Float32);
+            if (std::string(c.key) != "wavelengths") {
+                made->SetMetadataItem("wavelength", "{400, 500, 600, 700}");
+                made->SetMetadataItem("wavelength_units", "nm");
+            }
+            made->SetMetadataItem(c.key, c.text);
+        }
+        const auto source = open_source(folder / "i.tif");
+        expect_note(*source, c.told, std::string(c.key) + " = " + c.text);
+        const auto& facts = source->facts().bands;
+        EXPECT_TRUE(facts.bad.empty());
+        for (size_t b = 0; b < facts.fwhm_nm.size(); ++b)
+            EXPECT_TRUE(c.width > 0 ? facts.fwhm_nm[b] == c.width : std::isnan(facts.fwhm_nm[b])) << c.text;
+        EXPECT_TRUE(c.width == 0 || facts.fwhm_nm.size() == size_t{bands});
+    }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// Nodata of six digits
 
 TEST(HeaderScene, NodataOfSixDigitsMasksWhatGdalMasks) {
     GDALAllRegister();

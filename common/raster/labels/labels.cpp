@@ -8,6 +8,7 @@
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/point_table.h"
 #include "raster/metadata/envi_file.h"
+#include "raster/metadata/esri_header.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/product.h"
@@ -146,6 +147,8 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
             throw Error("'" + options.path + "' is a raster: it has no features",
                         "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
                             std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
+        for (const std::string& note : read_esri_header(*dataset).notes)
+            notes.push_back("'" + options.path + "': " + note);
         return make_raster_labels(std::move(dataset), options, grid, notes);
     }
     if (dataset->GetLayerCount() == 0)

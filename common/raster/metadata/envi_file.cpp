@@ -9,7 +9,6 @@
 #include "raster/io/whole_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/envi_map_info.h"
-#include "raster/metadata/esri_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/regular_file.h"
 
@@ -259,7 +258,6 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
     };
     const std::string whole = whole_name(path);
     DatasetHandle dataset = opened(whole);
-    if (dataset) check_esri_header(*dataset);
     // Of these nothing is lost without an error, and what they show has names of its own.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
     if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;

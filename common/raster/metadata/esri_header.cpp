@@ -33,10 +33,9 @@ std::string header_text(GDALDataset& dataset) {
 
 class EsriHeader {
   public:
-    explicit EsriHeader(GDALDataset& dataset) {
+    explicit EsriHeader(const std::string& file) {
         constexpr int lines_of_gdal = 50;
-        const CPLStringList lines(
-            CSLTokenizeString2(header_text(dataset).c_str(), "\n", CSLT_ALLOWEMPTYTOKENS));
+        const CPLStringList lines(CSLTokenizeString2(file.c_str(), "\n", CSLT_ALLOWEMPTYTOKENS));
         for (int i = 0; i < lines.size(); ++i) {
             const CPLStringList words(CSLTokenizeString2(lines[i], " \t\r", CSLT_HONOURSTRINGS));
             if (words.size() < 2) continue;
@@ -90,7 +89,7 @@ struct Layout {
     Gap gap;
     bool packed = false; ///< the file has exactly the size of samples without gaps
 
-    explicit Layout(GDALDataset& dataset) : header(dataset), name(upper(header.text("LAYOUT"))) {
+    Layout(GDALDataset& dataset, const std::string& text) : header(text), name(upper(header.text("LAYOUT"))) {
         if (name.empty()) name = "BIL";
         GDALRasterBand& band = *dataset.GetRasterBand(1);
         const int64_t bytes = GDALGetDataTypeSizeBytes(band.GetRasterDataType());
@@ -106,21 +105,16 @@ struct Layout {
     }
 };
 
-} // namespace
-
-std::vector<std::string> esri_wavelengths(GDALDataset& dataset) {
+std::vector<std::string> wavelengths_in(const std::string& text) {
     std::vector<std::string> out;
-    if (!is_esri(dataset)) return out;
-    const CPLStringList words(CSLTokenizeString2(header_text(dataset).c_str(), " \t\r\n,", 0));
+    const CPLStringList words(CSLTokenizeString2(text.c_str(), " \t\r\n,", 0));
     int at = words.FindString("WAVELENGTHS");
     for (; at >= 0 && ++at < words.size() && envi_number(words[at]);)
         out.emplace_back(words[at]);
     return out;
 }
 
-void check_esri_header(GDALDataset& dataset) {
-    if (!is_esri(dataset)) return;
-    const Layout layout(dataset);
+void check_layout(const Layout& layout, GDALDataset& dataset) {
     const std::string name = std::string("cannot read '") + dataset.GetDescription() + "': its header has ";
     for (const char* key :
          {"NBANDS", "NBITS", "PIXELTYPE", "LAYOUT", "SKIPBYTES", "BYTEORDER", "NODATA", "NODATA_VALUE",
@@ -140,17 +134,25 @@ void check_esri_header(GDALDataset& dataset) {
                     "A VRT of raw bands (VRTRawRasterBand) describes such a file for GDAL.");
 }
 
-std::vector<std::string> esri_header_notes(GDALDataset& dataset) {
+std::vector<std::string> notes_of(const Layout& layout) {
     std::vector<std::string> notes;
-    if (!is_esri(dataset)) return notes;
-    const Layout layout(dataset);
-    const std::string name = std::string("the header of '") + dataset.GetDescription() + "' has ";
+    const std::string name = "its header has ";
     if (layout.several_bytes && layout.header.text("BYTEORDER").empty())
         notes.push_back(name + "no BYTEORDER: the most significant byte first is assumed");
     if (layout.gap.key != nullptr && layout.packed)
         notes.push_back(name + layout.header.entry(layout.gap.key) +
                         ", which is ignored: the file has no room for gaps");
     return notes;
+}
+
+} // namespace
+
+EsriFacts read_esri_header(GDALDataset& dataset) {
+    if (!is_esri(dataset)) return {};
+    const std::string text = header_text(dataset);
+    const Layout layout(dataset, text);
+    check_layout(layout, dataset);
+    return {wavelengths_in(text), notes_of(layout)};
 }
 
 } // namespace hsi::raster

@@ -10,14 +10,14 @@
 
 namespace hsi::raster {
 
-/// The numbers between WAVELENGTHS and WAVELENGTHS_END, as cameras write them; empty: none.
-std::vector<std::string> esri_wavelengths(GDALDataset& dataset);
+struct EsriFacts {
+    std::vector<std::string> wavelengths; ///< the numbers after WAVELENGTHS, as cameras write them
+    std::vector<std::string> notes; ///< without the file's name: what is assumed for keys that are missing or
+                                    ///< contradict the size
+};
 
-/// Does nothing for datasets of other drivers. \throws Error naming the key, where the driver reads other
-/// samples than the header describes.
-void check_esri_header(GDALDataset& dataset);
-
-/// What is assumed for keys that are missing, or contradict the file's size.
-std::vector<std::string> esri_header_notes(GDALDataset& dataset);
+/// Returns what the header has that the driver does not read; empty for datasets of other drivers. \throws
+/// Error naming the key, where the driver reads other samples than the header describes.
+EsriFacts read_esri_header(GDALDataset& dataset);
 
 } // namespace hsi::raster

@@ -203,8 +203,9 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
         if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
     scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
-    if (const auto esri = esri_wavelengths(dataset); !esri.empty())
-        scene.envi.set("wavelength", envi_list_text(esri));
+    EsriFacts esri = read_esri_header(dataset);
+    if (!esri.wavelengths.empty()) scene.envi.set("wavelength", envi_list_text(esri.wavelengths));
+    scene.notes = std::move(esri.notes);
     scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));

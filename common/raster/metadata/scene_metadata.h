@@ -67,6 +67,7 @@ struct SceneMetadata {
     EnviHeader envi;                 ///< all fields of the ENVI header or domain
     std::vector<BandMetadata> bands; ///< the kept ones, in order
     bool masked = false;             ///< the source has a mask beside nodata values
+    std::vector<std::string> notes;  ///< what was assumed of the file, without its name
     bool told_nanometres = false;    ///< of wavelengths in micrometres, whose unit is right in `bands`
 
     /// The geotransform of the window; false when there is none.

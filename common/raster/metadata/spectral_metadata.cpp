@@ -55,6 +55,7 @@ std::string comma_list(std::string text) {
             out += c;
         else if (!out.empty() && out.back() != ',')
             out += ',';
+    if (!out.empty() && out.back() == ',') out.pop_back();
     return out;
 }
 
@@ -76,12 +77,15 @@ struct BandLists {
     std::string units;
 };
 
-/// A list in the manner of ENVI, or one without braces, which only its length shows to be one.
+/// A list in the manner of ENVI. Blanks count as commas, and braces may be missing, where that gives one
+/// element a band.
 std::vector<std::string> list_of(const std::string& text, int bands) {
-    if (is_envi_list(text)) return envi_list(text);
-    for (const std::string& braced : {"{" + text + "}", "{" + comma_list(text) + "}"})
-        if (auto list = envi_list(braced); static_cast<int>(list.size()) == bands) return list;
-    return {};
+    const bool braced = is_envi_list(text);
+    const size_t begin = braced ? text.find('{') + 1 : 0;
+    const std::string inside = braced ? text.substr(begin, text.rfind('}') - begin) : text;
+    for (const std::string& each : {"{" + inside + "}", "{" + comma_list(inside) + "}"})
+        if (auto list = envi_list(each); static_cast<int>(list.size()) == bands) return list;
+    return braced ? envi_list(text) : std::vector<std::string>();
 }
 
 /// ISIS breaks long lines with a hyphen, which GDAL keeps at the beginning of a value: "-\n  0.65" -> "0.65".
@@ -133,6 +137,10 @@ BandLists band_lists(const SceneMetadata& scene) {
     if (lists.wavelength.empty()) lists.wavelength = item("wavelength");
     if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
     if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
+    // One number in the items is the width of all bands, as in ENVI headers.
+    if (const auto width = list_of(value_of(scene.domains, "", "fwhm"), 1);
+        lists.fwhm.size() < 2 && width.size() == 1 && envi_number(width.front()))
+        lists.fwhm.assign(static_cast<size_t>(scene.file_bands), width.front());
     if (lists.bbl.empty()) lists.bbl = item("bbl");
     for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})
         if (lists.units.empty()) lists.units = value_of(scene.domains, "", key);
@@ -341,6 +349,29 @@ std::vector<int> told_band_numbers(const SceneMetadata& scene) {
     return numbers;
 }
 
+namespace {
+
+/// Lists in the dataset's items that do not have one number a band, where nothing else tells.
+void note_wrong_items(SceneMetadata& scene) {
+    const auto note = [&](const char* key, std::string BandMetadata::*of_band) {
+        const std::string text = value_of(scene.domains, "", key);
+        const auto list = is_envi_list(text) ? envi_list(text) : envi_list("{" + comma_list(text) + "}");
+        const auto told = [&](const BandMetadata& b) { return !(b.*of_band).empty(); };
+        if (list.empty() || list.size() == static_cast<size_t>(scene.file_bands) ||
+            !std::all_of(list.begin(), list.end(), [](const auto& entry) { return envi_number(entry); }) ||
+            std::any_of(scene.bands.begin(), scene.bands.end(), told))
+            return;
+        scene.notes.push_back("the item '" + std::string(key) + "' is ignored: it has " +
+                              counted(list.size(), "value") + " for " + counted(scene.file_bands, "band"));
+    };
+    note("wavelength", &BandMetadata::wavelength);
+    note("wavelengths", &BandMetadata::wavelength);
+    note("fwhm", &BandMetadata::fwhm);
+    note("bbl", &BandMetadata::bbl);
+}
+
+} // namespace
+
 void read_spectral(SceneMetadata& scene) {
     read_source_bands(scene);
     drop_items_of_wrong_lists(scene);
@@ -356,6 +387,7 @@ void read_spectral(SceneMetadata& scene) {
         b.fwhm = plain_number(b.fwhm);
         largest = std::max(largest, number_in(b.wavelength));
     }
+    note_wrong_items(scene);
     for (BandMetadata& b : scene.bands) {
         if (are_micrometres(largest, b.wavelength_units)) {
             b.wavelength_units = "Micrometers";

@@ -4,6 +4,7 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/metadata/esri_header.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 #include "raster/scene/locations.h"
@@ -135,6 +136,7 @@ void take_raster(Table& table) {
         if (!GDALDataTypeIsInteger(type) || GDALDataTypeIsComplex(type))
             refuse("its bands are " + std::string(GDALGetDataTypeName(type)));
     }
+    read_esri_header(*dataset); // which refuses what GDAL reads in another way
     if (dataset->GetGeoTransform(table.geotransform.data()) != CE_None) refuse("it has no geotransform");
     table.samples = dataset->GetRasterXSize();
     table.lines = dataset->GetRasterYSize();

@@ -17,7 +17,6 @@
 #include "raster/hdf5/netcdf_classic.h"
 #include "raster/io/block_store.h"
 #include "raster/metadata/envi_file.h"
-#include "raster/metadata/esri_header.h"
 #include "raster/metadata/planetary_label.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
@@ -221,6 +220,8 @@ void match_nodata(SourceState& s) {
 /// Scene, window, bands and types; the rest hangs on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
+    for (const std::string& note : s.scene.notes)
+        s.notes.push_back(s.name() + ": " + note);
     s.scales.own = has_own_scales(s.scene);
     s.file.samples = s.scene.window.w;
     s.file.lines = s.scene.window.h;
@@ -234,11 +235,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     exclude_bands(s);
     keep_bands(s);
     check_types(s, dataset);
-    if (dataset != nullptr) {
-        check_planetary_label(*dataset);
-        const auto notes = esri_header_notes(*dataset);
-        s.notes.insert(s.notes.end(), notes.begin(), notes.end());
-    }
+    if (dataset != nullptr) check_planetary_label(*dataset);
     match_nodata(s);
 }
 
