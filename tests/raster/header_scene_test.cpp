@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "raster/labels.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/run_files.h"
 
 #include <ogr_spatialref.h>
 
@@ -435,8 +436,8 @@ TEST(HeaderScene, ItemsOfADatasetHaveAValuePerBandOrAWarning) {
     }
 }
 
-// -----------------------------------------------------------------------------------------------------------------
 // Nodata of six digits
+// -----------------------------------------------------------------------------------------------------------------
 
 TEST(HeaderScene, NodataOfSixDigitsMasksWhatGdalMasks) {
     GDALAllRegister();
@@ -530,6 +531,34 @@ TEST(HeaderScene, AnSrsThatAnEnviHeaderCannotHoldIsRefusedAtOnce) {
         }
     }
     EXPECT_EQ(folder.files().front(), "r.tif");
+}
+
+TEST(HeaderScene, AShiftThatAnEnviHeaderDoesNotKeepIsToldAtOnce) {
+    OGRSpatialReference shifted;
+    ASSERT_EQ(shifted.importFromProj4("+proj=utm +zone=32 +ellps=bessel +towgs84=598.1,73.7,418.2 +units=m"),
+              OGRERR_NONE);
+    const TempFolder folder;
+    {
+        const Dataset made = create_gdal("GTiff", folder / "r.tif", samples, lines, bands, GDT_Float32);
+        double gt[6] = {500000, 20, 0, 5500000, 0, -20};
+        made->SetGeoTransform(gt);
+        ASSERT_EQ(made->SetSpatialRef(&shifted), CE_None);
+    }
+    const auto source = open_source(folder / "r.tif");
+    OutputSpec spec;
+    spec.shape = source->shape();
+    spec.same_bands = true;
+    for (const char* name : {"o.dat", "o.tif"}) {
+        std::string told;
+        const auto run = std::make_shared<raster::RunFiles>();
+        run->set_listeners([&](const std::string& text) { told += text; }, {});
+        OutputOptions options;
+        options.path = folder / name;
+        options.run = run;
+        RasterSink::check(options, spec, *source);
+        const bool envi = std::string(name) == "o.dat";
+        EXPECT_EQ(told.find("ENVI does not keep where its pixels lie") != std::string::npos, envi) << told;
+    }
 }
 
 } // namespace

@@ -304,12 +304,20 @@ void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
                       " means no data: pixels without a value may be numbers in it");
 }
 
-void PendingOutput::warn_of_lost_place(const WrittenRaster& written) const {
-    if (!scene || !options.run) return;
-    const std::string lost = written.lost_place(*scene);
-    if (!lost.empty())
+namespace {
+
+void warn_of_lost(const std::string& place, const OutputOptions& options, const Target& target) {
+    if (options.run)
         options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
-                          " does not keep " + lost);
+                          " does not keep " + place);
+}
+
+} // namespace
+
+void PendingOutput::warn_of_lost_place(const WrittenRaster& written) const {
+    if (!scene) return;
+    if (const std::string lost = written.lost_place(*scene); !lost.empty())
+        warn_of_lost(lost, options, target);
 }
 
 DatasetHandle PendingOutput::described() const {
@@ -547,22 +555,30 @@ const char* wkt_for(const Target& target) {
                                        : nullptr;
 }
 
-/// What the format cannot hold of the scene's position is refused before anything is computed.
-void check_position(const Target& target, const RasterSource& like) {
+/// What the format cannot hold of the scene's position is refused before anything is computed; a warning says
+/// what it does not keep.
+void check_position(const Target& target, const OutputOptions& options, const RasterSource& like) {
     const std::string name = "'" + like.path() + "'";
     double gt[6];
-    if (is(target.driver, "ENVI") && like.facts().copy_geotransform(gt)) check_envi_geotransform(gt, name);
+    const bool placed = is(target.driver, "ENVI") && like.facts().copy_geotransform(gt);
+    if (placed) check_envi_geotransform(gt, name);
     const auto& srs = metadata_of(like).srs;
     const char* const format[] = {wkt_for(target), nullptr};
     if (!srs || format[0] == nullptr) return;
     const GdalErrors errors;
     char* wkt = nullptr;
     const bool good = srs->exportToWkt(&wkt, format) == OGRERR_NONE && !errors.any();
+    OGRSpatialReference kept; // a shift to WGS 84, for one, is not
+    kept.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    const bool read = good && kept.importFromWkt(wkt) == OGRERR_NONE;
     CPLFree(wkt);
     if (!good)
         throw Error(std::string(target.driver->GetDescription()) + " cannot hold the SRS of " + name + " ('" +
                         like.facts().srs->name() + "')",
                     "Write a GTiff (-of GTiff), or warp the source first.");
+    const auto shape = like.shape();
+    if (placed && read && !same_place(gt, gt, shape.samples, shape.lines, srs.get(), &kept))
+        warn_of_lost("where its pixels lie", options, target);
 }
 
 } // namespace
@@ -575,7 +591,7 @@ void check_output(const OutputOptions& options, const OutputSpec& spec) {
 
 void check_output(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like) {
     const Target target = check_all(options, spec);
-    check_position(target, like);
+    check_position(target, options, like);
     check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, &metadata_of(like), target.type));
 }
 
@@ -648,7 +664,7 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
                        : spec.spectral ? std::optional<SceneMetadata>(metadata_of(spec, metadata_of(*like)))
                                        : std::optional<SceneMetadata>(metadata_of(*like));
     const SceneMetadata nowhere;
-    if (like != nullptr) check_position(choose_target(options, spec, false), *like);
+    if (like != nullptr) check_position(choose_target(options, spec, false), options, *like);
     impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
     impl->options = options;
     impl->spec = spec;

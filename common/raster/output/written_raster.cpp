@@ -25,11 +25,7 @@
 
 namespace hsi::raster {
 
-namespace {
-
-/// True when the corners of a file lie within a tenth of a pixel of where they should. An SRS may come back
-/// under other names and with another false easting; without one the numbers count. `srs` null: only they do.
-bool same_place(const double (&wanted)[6], const double (&found)[6], GDALDataset& file,
+bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t samples, int64_t lines,
                 const OGRSpatialReference* srs, const OGRSpatialReference* found_srs) {
     constexpr double tolerance = 0.1;
     double to_pixels[6];
@@ -56,7 +52,8 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], GDALDataset
     }
     for (const double right : {0.0, 1.0})
         for (const double down : {0.0, 1.0}) {
-            const double sample = right * file.GetRasterXSize(), line = down * file.GetRasterYSize();
+            const double sample = right * static_cast<double>(samples),
+                         line = down * static_cast<double>(lines);
             double x = 0, y = 0, back_x = 0, back_y = 0;
             GDALApplyGeoTransform(const_cast<double*>(found), sample, line, &x, &y);
             if (there ? !there->Transform(1, &x, &y) || !back->Transform(1, &x, &y)
@@ -69,8 +66,6 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], GDALDataset
         }
     return true;
 }
-
-} // namespace
 
 WrittenRaster::WrittenRaster(const std::string& path) {
     const GdalErrors errors;
@@ -188,7 +183,8 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
     const OGRSpatialReference* const srs = file.GetSpatialRef();
     const bool unknown = scene.srs && (srs == nullptr || srs->IsEmpty());
     if (!placed) return unknown || !scene.srs ? "the georeference" : "the geotransform";
-    if (!same_place(wanted, found, file, unknown ? nullptr : scene.srs.get(), srs))
+    if (!same_place(wanted, found, file.GetRasterXSize(), file.GetRasterYSize(),
+                    unknown ? nullptr : scene.srs.get(), srs))
         return unknown ? "the georeference" : "where its pixels lie";
     return unknown ? "the SRS" : "";
 }

@@ -9,10 +9,17 @@
 
 #include <gdal_priv.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace hsi::raster {
+
+/// Returns true when the corners of a file lie within a tenth of a pixel of where they should. An SRS may
+/// come back under other names and with another false easting; without one the numbers count. `srs` null:
+/// only they do.
+bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t samples, int64_t lines,
+                const OGRSpatialReference* srs, const OGRSpatialReference* found_srs);
 
 /// The bands of a raster that has been written, as readers find them: those of the dataset or, where the
 /// format makes an array of each band, those of its subdatasets.
