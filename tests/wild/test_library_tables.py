@@ -276,6 +276,8 @@ ABOVE = {
     "units, angstrom": "Wavelength,meadow\nA,reflectance\n" + one_column(x=NM * 10),
     "title and units": "My library\nWavelength,meadow\n(um),\n" + one_column(x=MICROMETRES),
     "percent": "Wavelength,meadow\nnm,%\n" + one_column(y=100 * SPECTRA[0]),
+    "percent in the name": "Wavelength (nm),meadow (%)\n" + one_column(y=100 * SPECTRA[0]),
+    "percent in the name, brackets": "nm,meadow [%],\n" + one_column(y=100 * SPECTRA[0]).replace("\n", ",\n"),
     "cells in percent": "Wavelength,meadow\n" + "".join(f"{w},{100 * v:.5f} %\n" for w, v in zip(NM, SPECTRA[0])),
     "Fortran": "Wavelength,meadow\n" + one_column(x=[1] * BANDS).replace("1.000000", "%s") % tuple(f"{w:.8E}".replace("E", "D") for w in NM),
     "ENVI's plots": "ENVI ASCII Plot File [Mon Jan 1 10:00:00 2018]\nColumn 1: Wavelength\nColumn 2: meadow~~2##255,0,0\n" +

@@ -29,7 +29,7 @@ struct Columns {
     std::string unit;              ///< of the wavelengths; empty: they are unknown
     std::optional<size_t> axis;    ///< the column of the wavelengths
     std::optional<size_t> numbers; ///< the column of numbers of bands
-    const std::vector<bool>& percent; ///< columns that a line of units has in percent; as long, or empty
+    const std::vector<bool>& percent; ///< columns in percent; as long, or empty
 
     const std::string& head(size_t c) const { return table.head[c]; }
     std::string named(size_t c) const {
@@ -454,6 +454,18 @@ std::vector<bool> take_line_of_units(TextTable& table) {
     return percent;
 }
 
+/// Takes "(%)" and "[%]" off the end of names, and adds their columns to those in percent.
+void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
+    constexpr size_t length = 3;
+    for (size_t c = 0; c < table.head.size(); ++c) {
+        std::string& name = table.head[c];
+        if (name.size() <= length || !(name.ends_with("(%)") || name.ends_with("[%]"))) continue;
+        name.erase(name.find_last_not_of(" _", name.size() - length - 1) + 1);
+        percent.resize(table.head.size());
+        percent[c] = true;
+    }
+}
+
 /// A table of numbers alone may have the wavelengths in its first line: then that is the head.
 bool find_head_of_numbers(TextTable& table) {
     if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return false;
@@ -498,12 +510,14 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
     // OPUS writes data point tables in wavenumbers.
     if (table.unit.empty() && table.head.empty() && EQUAL(CPLGetExtension(path.c_str()), "dpt"))
         table.unit = "cm-1";
-    const std::vector<bool> percent = take_line_of_units(table);
+    std::vector<bool> percent = take_line_of_units(table);
+    take_percent_of_names(table, percent);
     const bool known = find_head_of_numbers(table);
     if (auto library = library_of_rows(path, table, known)) return std::move(*library);
     SpectralLibrary library = library_of_columns(path, table, percent, bands_alone);
     if (std::find(percent.begin(), percent.end(), true) != percent.end())
-        note(library, path, "has spectra in percent by its line of units: they are read as fractions");
+        note(library, path,
+             "has spectra in percent by their names or a line of units: they are read as fractions");
     return library;
 }
 
