@@ -326,6 +326,17 @@ def test_attributes_that_cannot_be_are_told(tmp_path, format, attributes, told):
     assert told in succeed(run("gdal_hsi_info", path)).err
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_other_names_of_fill_values(tmp_path, format):
+    for name in ("FillValue", "fill_value", "nodata", "NoDataValue", "Data_Ignore_Value"):
+        for value in (I2(-99), np.float64(-99), "-99.0"):
+            folder = tmp_path / f"{name}{type(value).__name__}"
+            folder.mkdir()
+            values, want = VALUES.copy(), VALUES.astype("f8")
+            values[:, 2, 3], want[:, 2, 3] = -99, np.nan
+            check(scene("lsb", values, {name: value}).write(folder, format), folder, want)
+
+
 @pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"])
 @pytest.mark.parametrize("kind", ["i2", "i4", "f4", "f8"])
 def test_fill_values_that_nobody_writes_down(tmp_path, format, kind):
@@ -404,6 +415,18 @@ def test_lists_in_attributes(tmp_path):
         f["cube"].attrs.update({"center_wavelengths": NM, "fwhm": [5.] * 4, "bad_band_list": [1, 0, 1, 1]})
     told = json.loads(succeed(run("gdal_hsi_info", "-json", "-bbl", "use", tmp_path / "a.h5")).out)
     assert told["bad_bands"] == [2] and told["wavelengths_nm"] == [450, 650, 850] and told["fwhm_nm"][0] == 5, told
+
+
+@pytest.mark.parametrize("of", ["lines", "samples"])
+@pytest.mark.parametrize("order", ["bls", "lsb"])
+def test_one_line_or_sample_has_no_size_of_pixels(tmp_path, of, order):
+    few = {"lines": dict(values=VALUES[:, :1], y=Y[:1]), "samples": dict(values=VALUES[:, :, :1], x=X[:1])}[of]
+    axis, unit = {"lines": "y", "samples": "x"}[of], {"units": "m"}
+    path = scene(order, **few, of_x=unit, of_y=unit).write(tmp_path, "NETCDF4")
+    check(path, tmp_path, few["values"], None)
+    assert f"the only coordinate of {axis} gives no size of pixels" in succeed(run("gdal_hsi_info", path)).err
+    told = {**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}
+    check(scene(order, **few, of_x=unit, of_y=unit, mapping=told).write(tmp_path, "NETCDF4"), tmp_path, few["values"])
 
 
 POSITIONS = {
@@ -502,6 +525,19 @@ def test_names_of_classes(tmp_path, format, meanings, values, names):
     with open(tmp_path / "m.csv") as f:
         assert f.readline().strip().split(",")[-3:] == (names or ["Class 1", "Class 2", "Class 3"])
     assert ("flag_meanings is ignored: it has 2 names for 3 values" in said.err) == (names is None), said.err
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ["o.tif", "o.dat", "o.img"])
+def test_names_of_classes_are_copied(tmp_path, format, name):
+    truth = np.arange(LINES * SAMPLES, dtype="i2").reshape(LINES, SAMPLES) // 5 % 3 + 1
+    path = File([("y", Y, {}), ("x", X, {})], {"labels": (("y", "x"), truth, {
+        "flag_values": np.array([1, 2, 3], "i2"), "flag_meanings": "oak dry_grass soil"})}).write(tmp_path, format)
+    of = {"o.tif": "", "o.dat": "-of ENVI", "o.img": "-of HFA"}[name]
+    succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{tmp_path}/{name}' {of}"))
+    dataset = gdal.Open(str(tmp_path / name))
+    dataset.GetRasterBand(1).GetMetadata()  # GDAL 3.6 reads a GeoTIFF's side file by then
+    assert dataset.GetRasterBand(1).GetCategoryNames()[:4] == ["", "oak", "dry_grass", "soil"]
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -88,6 +88,52 @@ def test_hico(tmp_path, out, spelling):
     assert dataset.GetMetadata("GEOLOCATION")["X_DATASET"].endswith("navigation/longitudes")
 
 
+def check_marked(path, folder, values, marked):
+    """Pixels that an array marks have no value, in no band; all others have theirs."""
+    out = folder / "seen.tif"
+    succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{out}' -ot Float32 -dstnodata nan"))
+    want = values.astype("f4")
+    want[:, marked] = np.nan
+    np.testing.assert_array_equal(read(out), want)
+
+
+MARKS = [  # attributes of an array, a sample that they mark
+    ({"_FillValue": 77}, 77), ({"_FillValue": 77, "missing_value": 78}, 78), ({"valid_max": 20000}, 20001),
+    ({"valid_min": 1}, 0), ({"valid_range": [1, 20000]}, 20001)]
+
+
+@pytest.mark.parametrize("attributes, sample", MARKS, ids=str)
+@pytest.mark.parametrize("product, array", [("pace", "geophysical_data/rhos"), ("hico", "products/Lt")])
+def test_marked_pixels_of_pace_and_hico(tmp_path, product, array, attributes, sample):
+    values = 100 + np.arange(9 * 10 * 12).reshape(9, 10, 12)
+    values[:, 4, 5] = sample
+    path = getattr(files, product)(tmp_path, values)
+    with h5py.File(path, "a") as f:
+        f[array].attrs.update({name: np.array(told, f[array].dtype) for name, told in attributes.items()})
+    marked = np.zeros((10, 12), bool)
+    marked[4, 5] = True
+    check_marked(path, tmp_path, values, marked)
+
+
+@pytest.mark.parametrize("attributes, sample", MARKS, ids=str)
+def test_each_array_of_pace_level_1b_marks_its_own_pixels(tmp_path, attributes, sample):
+    """The same number is a value in the arrays that do not mark it."""
+    nm = np.concatenate([np.linspace(314, 605, 3), np.linspace(597, 894, 3), np.linspace(940, 2258, 3)])
+    for k, marking in enumerate(["blue", "red", "SWIR"]):
+        folder = tmp_path / marking
+        folder.mkdir()
+        values = 100. + np.arange(9 * 10 * 12).reshape(9, 10, 12)
+        marked = np.zeros((10, 12), bool)
+        for of_array in range(3):
+            values[3 * of_array + 1, 4, of_array] = sample
+        marked[4, k] = True
+        path = files.pace_l1b(folder, values, 3, 3)
+        with h5py.File(path, "a") as f:
+            f["observation_data/rhot_" + marking].attrs.update(
+                {name: np.array(told, "f4") for name, told in attributes.items()})
+        check_marked(path, folder, values[np.argsort(nm, kind="stable")], marked)
+
+
 def test_enmap_l1b_is_one_scene_of_both_detectors(tmp_path, out):
     listed = [800, 900, 985, 905, 1000, 1100, 1200]
     images = files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], listed)

@@ -42,9 +42,9 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
                     static_cast<GPtrDiff_t>(all));
     std::vector<float> marks(all);
     to_floats(samples.data(), size, sample_type(part.type), false,
-              product.nodata ? match_in_type(*product.nodata, sample_type(part.type)) : NodataMatch{},
-              marks.data(), all);
-    blank_invalid(product.invalid, samples.data(), size, sample_type(part.type), false, marks.data(), all);
+              part.nodata ? match_in_type(*part.nodata, sample_type(part.type)) : NodataMatch{}, marks.data(),
+              all);
+    blank_invalid(part.invalid, samples.data(), size, sample_type(part.type), false, marks.data(), all);
     const ProductBand& band = product.bands.front();
     for (size_t i = 0; i < all; ++i)
         values[i] = marks[i] != marks[i] ? no_library_value

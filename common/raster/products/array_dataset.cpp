@@ -25,20 +25,20 @@ class ArrayBand final : public GDALRasterBand {
     ArrayBand(ArrayDataset* dataset, int number);
 
     double GetNoDataValue(int* has) override {
-        if (has != nullptr) *has = m_product.nodata ? TRUE : FALSE;
-        return m_product.nodata ? m_product.nodata->as_double() : 0;
+        if (has != nullptr) *has = m_part.nodata ? TRUE : FALSE;
+        return m_part.nodata ? m_part.nodata->as_double() : 0;
     }
     int64_t GetNoDataValueAsInt64(int* has) override {
-        if (has != nullptr) *has = m_product.nodata ? TRUE : FALSE;
-        if (!m_product.nodata) return 0;
-        return m_product.nodata->kind == SampleType::int64 ? m_product.nodata->whole
-                                                           : static_cast<int64_t>(m_product.nodata->real);
+        if (has != nullptr) *has = m_part.nodata ? TRUE : FALSE;
+        if (!m_part.nodata) return 0;
+        return m_part.nodata->kind == SampleType::int64 ? m_part.nodata->whole
+                                                        : static_cast<int64_t>(m_part.nodata->real);
     }
     uint64_t GetNoDataValueAsUInt64(int* has) override {
-        if (has != nullptr) *has = m_product.nodata ? TRUE : FALSE;
-        if (!m_product.nodata) return 0;
-        return m_product.nodata->kind == SampleType::uint64 ? m_product.nodata->natural
-                                                            : static_cast<uint64_t>(m_product.nodata->real);
+        if (has != nullptr) *has = m_part.nodata ? TRUE : FALSE;
+        if (!m_part.nodata) return 0;
+        return m_part.nodata->kind == SampleType::uint64 ? m_part.nodata->natural
+                                                         : static_cast<uint64_t>(m_part.nodata->real);
     }
 
     char** GetCategoryNames() override { return m_names.List(); }
@@ -52,6 +52,7 @@ class ArrayBand final : public GDALRasterBand {
 
     ArrayDataset& m_dataset;
     const Product& m_product;
+    const CubePart& m_part;
     CPLStringList m_names; ///< of classes
 };
 
@@ -92,39 +93,38 @@ class ArrayDataset final : public GDALDataset {
     std::vector<std::shared_ptr<GDALMDArray>> m_arrays;
 };
 
-ArrayBand::ArrayBand(ArrayDataset* dataset, int number) : m_dataset(*dataset), m_product(dataset->product()) {
+ArrayBand::ArrayBand(ArrayDataset* dataset, int number)
+    : m_dataset(*dataset), m_product(dataset->product()),
+      m_part(m_product.part_of(static_cast<size_t>(number - 1))) {
     constexpr int64_t usual_bytes = int64_t{1} << 20;
     poDS = dataset;
     nBand = number;
     for (const std::string& name : m_product.class_names)
         m_names.AddString(name.c_str());
-    const ProductBand& band = m_product.bands[static_cast<size_t>(number - 1)];
-    const CubePart& part = m_product.parts[static_cast<size_t>(band.part)];
-    eDataType = part.type;
+    eDataType = m_part.type;
     nRasterXSize = nBlockXSize = dataset->GetRasterXSize();
     nRasterYSize = dataset->GetRasterYSize();
     const int64_t line = m_product.samples * GDALGetDataTypeSizeBytes(eDataType),
-                  lines = std::max<int64_t>(part.chunk_lines(), usual_bytes / line);
+                  lines = std::max<int64_t>(m_part.chunk_lines(), usual_bytes / line);
     nBlockYSize = static_cast<int>(std::clamp<int64_t>(lines, 1, m_product.lines));
 }
 
 CPLErr ArrayBand::IReadBlock(int /*x*/, int y, void* values) {
     const ProductBand& band = m_product.bands[static_cast<size_t>(nBand - 1)];
-    const CubePart& part = m_product.parts[static_cast<size_t>(band.part)];
     const int64_t first = int64_t{y} * nBlockYSize,
                   count = std::min<int64_t>(nBlockYSize, m_product.lines - first);
     const int64_t samples = m_product.samples, size = GDALGetDataTypeSizeBytes(eDataType);
     GUInt64 start[3] = {0, 0, 0};
     size_t counts[3] = {1, 1, 1};
-    start[part.band_axis] = static_cast<GUInt64>(band.index);
-    start[part.line_axis] =
+    start[m_part.band_axis] = static_cast<GUInt64>(band.index);
+    start[m_part.line_axis] =
         static_cast<GUInt64>(m_product.lines_rise ? m_product.lines - first - count : first);
-    counts[part.line_axis] = static_cast<size_t>(count);
-    counts[part.sample_axis] = static_cast<size_t>(samples);
+    counts[m_part.line_axis] = static_cast<size_t>(count);
+    counts[m_part.sample_axis] = static_cast<size_t>(samples);
     std::vector<char> read(static_cast<size_t>(count * samples * size));
-    if (!read_samples(m_dataset.array(band.part), part, start, counts, read.data())) return CE_Failure;
+    if (!read_samples(m_dataset.array(band.part), m_part, start, counts, read.data())) return CE_Failure;
     blank_samples(read.data(), static_cast<size_t>(count * samples));
-    const bool by_lines = part.line_axis < part.sample_axis;
+    const bool by_lines = m_part.line_axis < m_part.sample_axis;
     const int64_t of_line = by_lines ? samples : 1, of_sample = by_lines ? 1 : count;
     auto* to = static_cast<char*>(values);
     for (int64_t line = 0; line < count; ++line)
@@ -137,15 +137,15 @@ CPLErr ArrayBand::IReadBlock(int /*x*/, int y, void* values) {
 }
 
 void ArrayBand::blank_samples(char* samples, size_t count) const {
-    if (!m_product.invalid.any()) return;
+    if (!m_part.invalid.any()) return;
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(eDataType));
     NodataValue none;
     none.real = std::numeric_limits<double>::quiet_NaN();
-    NodataMatch nodata = match_in_type(m_product.nodata.value_or(none), sample_type(eDataType));
+    NodataMatch nodata = match_in_type(m_part.nodata.value_or(none), sample_type(eDataType));
     if (!nodata.active) // of floats alone
         GDALCopyWords64(&none.real, GDT_Float64, 0, nodata.bytes, eDataType, 0, 1);
     std::vector<float> marks(count, 0);
-    blank_invalid(m_product.invalid, samples, static_cast<ptrdiff_t>(size), sample_type(eDataType), false,
+    blank_invalid(m_part.invalid, samples, static_cast<ptrdiff_t>(size), sample_type(eDataType), false,
                   marks.data(), count);
     for (size_t i = 0; i < count; ++i)
         if (marks[i] != marks[i]) std::memcpy(samples + i * size, nodata.bytes, size);

@@ -54,7 +54,7 @@ Numbers unpacked_list(const ArrayFile& file, const Array& list);
 /// GeoTransform.
 void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout);
 
-/// Sets the type of `part`, and product.nodata and product.invalid by _FillValue, missing_value, valid_min,
+/// Sets the type of `part`, its nodata and its invalid samples by _FillValue, missing_value, valid_min,
 /// valid_max, valid_range and _Unsigned, else by the fill value of the format.
 void take_values(Product& product, const ArrayFile& file, const Array& array, CubePart& part);
 

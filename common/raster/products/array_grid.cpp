@@ -49,6 +49,7 @@ struct Centres {
     std::vector<double> at; ///< empty: unknown
     std::string name, unit, standard;
     bool even = false;
+    bool single = false; ///< a place of one pixel, without a step to the next one
     bool rising() const { return at.size() > 1 && at.front() < at.back(); }
     double step() const { return (at.back() - at.front()) / static_cast<double>(at.size() - 1); }
 };
@@ -69,11 +70,13 @@ Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_
     const Array list = coordinate_of(file, array, *axis);
     if (!list) return centres;
     Numbers numbers = unpacked_list(file, list);
-    if (numbers.size() < 2) return centres;
+    if (numbers.size() == 0) return centres;
     centres.unit = lower(unit_of(list));
     centres.standard = lower(attribute_text(list, "standard_name"));
     const bool plain = (centres.unit.empty() || centres.unit == "1") && centres.standard.empty();
     if (plain && counts_pixels(centres.name, numbers.values)) return centres;
+    centres.single = numbers.size() == 1;
+    if (centres.single) return centres;
     centres.at = std::move(numbers.values);
     constexpr double metres = 1000;
     if (centres.unit == "km" || starts_with(centres.unit, "kilomet"))
@@ -309,7 +312,11 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     if (!x.at.empty() && !y.at.empty() && (!x.even || !y.even))
         return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
     if (x.at.empty() || y.at.empty()) {
-        if (!told || !x.at.empty() || !y.at.empty()) return;
+        const bool single = x.single || y.single;
+        if (!told && single)
+            note("the only coordinate of " + (x.single ? x.name : y.name) +
+                 " gives no size of pixels: the scene has no position");
+        if (!told || (!single && (!x.at.empty() || !y.at.empty()))) return;
         product.geotransform = *told;
     } else {
         product.geotransform = grid_of(x, y);

@@ -102,20 +102,22 @@ class Values {
 
     void take() {
         take_type();
-        take_fill();
+        if (m_has_fill) take_fill();
+        take_other_names();
+        if (!m_has_fill) take_unwritten_fill();
         for (const double value : numbers("missing_value"))
             add_told(of_number(value), "missing_value");
         take_range();
-        if (m_values.empty() && m_product.invalid.any() && !is_floating(m_part.type)) {
+        if (m_values.empty() && m_part.invalid.any() && !is_floating(m_part.type)) {
             // Results need a number for pixels without a value: one that no valid pixel has.
             const auto [least, most] = ends_of(m_part.type);
-            add(of_number(m_product.invalid.least > least ? least : most));
+            add(of_number(m_part.invalid.least > least ? least : most));
         }
         for (const NodataValue& value : m_values)
-            if (!m_product.nodata)
-                m_product.nodata = value; // further parts of a product may have others
-            else if (value.as_double() != m_product.nodata->as_double())
-                m_product.invalid.values.push_back(value.as_double());
+            if (!m_part.nodata)
+                m_part.nodata = value;
+            else
+                m_part.invalid.values.push_back(value.as_double());
     }
 
   private:
@@ -173,21 +175,40 @@ class Values {
     }
 
     void take_fill() {
-        if (m_has_fill) {
-            NodataValue fill;
-            bool told = false;
+        NodataValue fill;
+        bool told = false;
+        const GdalErrors quiet;
+        fill.kind = m_part.type == GDT_Int64 || m_part.type == GDT_UInt64 ? sample_type(m_part.type)
+                                                                          : SampleType::float64;
+        const bool text = attribute_class() == GEDTC_STRING;
+        if (fill.kind == SampleType::int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
+        if (fill.kind == SampleType::uint64 && !text) fill.natural = m_array->GetNoDataValueAsUInt64(&told);
+        if (told) return add(fill);
+        for (const double value : numbers("_FillValue"))
+            add_told(of_number(value), "_FillValue");
+    }
+
+    /// FillValue, NoDataValue, Data_Ignore_Value and their like, which no convention has.
+    void take_other_names() {
+        std::vector<std::string> names;
+        {
             const GdalErrors quiet;
-            fill.kind = m_part.type == GDT_Int64 || m_part.type == GDT_UInt64 ? sample_type(m_part.type)
-                                                                              : SampleType::float64;
-            const bool text = attribute_class() == GEDTC_STRING;
-            if (fill.kind == SampleType::int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
-            if (fill.kind == SampleType::uint64 && !text)
-                fill.natural = m_array->GetNoDataValueAsUInt64(&told);
-            if (told) return add(fill);
-            for (const double value : numbers("_FillValue"))
-                add_told(of_number(value), "_FillValue");
-            return;
+            for (const auto& attribute : m_array->GetAttributes())
+                names.push_back(attribute->GetName());
         }
+        for (const std::string& name : names) {
+            std::string letters = lower(name);
+            std::erase_if(letters, [](char c) { return c == '_' || c == ' ' || c == '-'; });
+            if (name == "_FillValue" || (letters != "fillvalue" && letters != "nodata" &&
+                                         letters != "nodatavalue" && letters != "dataignorevalue"))
+                continue;
+            for (const double value : numbers(name.c_str()))
+                add_told(of_number(value), name.c_str());
+        }
+    }
+
+    /// That of the format, where no attribute states one.
+    void take_unwritten_fill() {
         if (m_file.driver() == "Zarr") return take_fill_of_zarr();
         if (m_storage.known ? m_storage.fill.has_value() : m_file.driver() != "netCDF") {
             if (m_storage.fill) take_property(*m_storage.fill);
@@ -267,13 +288,8 @@ class Values {
             if (bounds[0] <= least) bounds[0] = -no_end;
             if (bounds[1] >= most) bounds[1] = no_end;
         }
-        // The parts of a product share one range: that of all of them.
-        const bool first = m_product.parts.empty();
-        InvalidSamples& invalid = m_product.invalid;
-        if (!first && (invalid.least != bounds[0] || invalid.most != bounds[1]))
-            note("the valid ranges of its arrays differ: values outside of all of them are left out");
-        invalid.least = first ? bounds[0] : std::min(invalid.least, bounds[0]);
-        invalid.most = first ? bounds[1] : std::max(invalid.most, bounds[1]);
+        m_part.invalid.least = bounds[0];
+        m_part.invalid.most = bounds[1];
     }
 
     GDALDataType type_of(const char* name) const {

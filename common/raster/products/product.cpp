@@ -138,9 +138,9 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     if (from.scale) band.scale = from.scale;
     if (from.offset) band.offset = from.offset;
     if (!product.unit.empty()) band.unit = product.unit;
-    if (product.nodata && !band.nodata) {
-        band.nodata = product.nodata;
-    }
+    if (!band.nodata)
+        band.nodata =
+            product.parts.empty() ? product.nodata : product.parts[static_cast<size_t>(from.part)].nodata;
     const auto nm = [&](const std::string& text) {
         return text.empty() ? nan : to_nanometres(CPLAtof(text.c_str()), product.wavelength_units, largest);
     };
@@ -290,6 +290,7 @@ SceneMetadata scene_of(const Product& product) {
         band.type = product.parts[static_cast<size_t>(product.bands[b].part)].type;
         scene.bands.push_back(std::move(band));
     }
+    if (scene.bands.size() == 1) scene.bands.front().categories = product.class_names;
     complete_scene(product, scene);
     return scene;
 }

@@ -27,6 +27,8 @@ struct CubePart {
     GDALDataType type = GDT_Unknown;
     /// As GDAL reads the samples, where their bits stand for others (_Unsigned); else GDT_Unknown.
     GDALDataType stored = GDT_Unknown;
+    std::optional<NodataValue> nodata;
+    InvalidSamples invalid; ///< what else has no value
     int line_axis = 0, sample_axis = 1, band_axis = 2;
     std::array<int64_t, 3> chunk{}; ///< along the array's axes; all 0: stored in one piece
     uint64_t chunk_bytes() const;   ///< decoded
@@ -66,8 +68,7 @@ struct Product {
     std::string unit;                    ///< of the values
     std::vector<std::string> attributes; ///< of the file: "NC_GLOBAL#title=...", as GDAL's drivers have them
     std::string time_start, time_end;    ///< of the acquisition, as the file has them; empty: unknown
-    std::optional<NodataValue> nodata;
-    InvalidSamples invalid; ///< what else stands for no value
+    std::optional<NodataValue> nodata;   ///< without parts
     /// The array's first line is the scene's last one; its first sample likewise.
     bool lines_rise = false, samples_fall = false;
     bool of_agency = true; ///< false: an array of no known product
@@ -77,6 +78,9 @@ struct Product {
     std::optional<LookupArrays> lookup;
     std::vector<std::string> class_names; ///< of labels, by their values; empty where a value has no name
     std::vector<std::string> notes;       ///< what the file tells and cannot be
+
+    /// With parts: the one that holds a band of the scene, from 0 on.
+    const CubePart& part_of(size_t band) const { return parts[static_cast<size_t>(bands[band].part)]; }
 };
 
 /// What a user's name for a scene leads to.

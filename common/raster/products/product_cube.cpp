@@ -127,7 +127,7 @@ bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Pro
                                            : part.band_axis == 0 && part.line_axis == 1;
     if (!ordered) return false;
     if (CPLGetConfigOption("GDAL_NETCDF_BOTTOMUP", nullptr) != nullptr) return true;
-    return !product.invalid.any() && product.class_names.empty() &&
+    return !product.parts.front().invalid.any() && product.class_names.empty() &&
            !attribute_text(file.group("/"), "GDAL").empty();
 }
 

@@ -101,11 +101,6 @@ std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Num
     return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
 }
 
-void set_nodata(Product& product, std::optional<double> value) {
-    product.nodata.reset();
-    if (value) product.nodata.emplace().real = *value;
-}
-
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
                     const std::string& latitude) {
     for (const std::string& name : {longitude, latitude}) {
@@ -407,10 +402,6 @@ std::optional<Product> read_neon(const ArrayFile& file) {
             if (const auto factor = number_told(product, array, "Scale_Factor"); factor && *factor > 0)
                 for (ProductBand& band : product.bands)
                     band.scale = 1 / *factor;
-            if (const auto ignored = number_told(product, array, "Data_Ignore_Value")) {
-                if (product.nodata) product.invalid.values.push_back(product.nodata->as_double());
-                set_nodata(product, ignored);
-            }
             const std::string place = base + "/Metadata/Coordinate_System/";
             const CPLStringList map(
                 CSLTokenizeString2(file.text(place + "Map_Info").c_str(), ",", CSLT_STRIPLEADSPACES));

@@ -55,7 +55,6 @@ std::optional<double> number_told(Product& product, const std::shared_ptr<Holder
 void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
 /// By wavelength, after check_product(); those without one last.
 void sort_bands(Product& product);
-void set_nodata(Product& product, std::optional<double> value);
 /// Arrays of places on WGS 84, when both are there. Throws Error when they are not as large as the scene.
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
                     const std::string& latitude);

@@ -233,7 +233,7 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
     if (level.empty()) level = value_of_element(tree.get(), "processingLevel");
     product.name = std::string(enmap ? "EnMAP" : "DESIS") + (level.empty() ? "" : " " + level);
     if (const std::string text = value_of_element(tree.get(), "backgroundValue"); !text.empty())
-        set_nodata(product, CPLAtof(text.c_str()));
+        product.nodata.emplace().real = CPLAtof(text.c_str());
     if (CPLXMLNode* const time = find(tree.get(), "temporalCoverage")) {
         product.time_start = value_of_element(time->psChild, "startTime");
         product.time_end = value_of_element(time->psChild, "stopTime");

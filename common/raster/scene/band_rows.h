@@ -34,7 +34,7 @@ class BandRows {
 
     /// True where turning all `bands` around pays, of which so many are wanted.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
-        return m_source.parts.empty() && !m_source.invalid && exact_in_float(sample_type(type)) &&
+        return m_source.parts.empty() && !m_source.more_invalid && exact_in_float(sample_type(type)) &&
                wanted * 4 >= bands;
     }
 

@@ -594,7 +594,10 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         s->backing = ProductArrays();
         s->file.lines_rise = s->product->lines_rise;
         s->file.samples_fall = s->product->samples_fall;
-        if (s->product->invalid.any() && !s->options.nodata) s->invalid = s->product->invalid;
+        const auto& parts = s->product->parts;
+        s->more_invalid = !s->options.nodata && std::any_of(parts.begin(), parts.end(), [](const auto& part) {
+            return part.invalid.any();
+        });
         choose_scene(*s, scene_of(*s->product));
         choose_parts(*s, nullptr);
         check_band_lists(*s);

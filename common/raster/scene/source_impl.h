@@ -9,6 +9,7 @@
 #include "raster/io/remote_file.h"
 #include "raster/io/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/products/product.h"
 #include "raster/raster_source.h"
 #include "raster/sample_convert.h"
 #include "stream/pixel_mask.h"
@@ -123,10 +124,10 @@ struct SourceState {
     SceneMetadata scene;        ///< its bands are the kept ones
     std::vector<int> bands;     ///< file bands behind them
     std::vector<int> bad;
-    std::vector<std::string> notes;        ///< what the user should know
-    GDALDataType type = GDT_Unknown;       ///< that holds the values of all kept bands
-    std::vector<NodataMatch> nodata;       ///< a kept band each, in that band's own type
-    std::optional<InvalidSamples> invalid; ///< of all bands; with a value: nodata is not all
+    std::vector<std::string> notes;  ///< what the user should know
+    GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
+    std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    bool more_invalid = false;       ///< the product's parts have invalid samples besides nodata
     Scales scales;
     std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
     Masking masking;
@@ -189,7 +190,9 @@ struct SourceState {
                  size_t count) const {
         to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, sample_type(stored), swapped,
                 nodata[k], sample_type(type), dst, count);
-        if (invalid) blank_invalid(*invalid, src, stride, sample_type(stored), swapped, dst, count);
+        if (more_invalid)
+            blank_invalid(product->part_of(static_cast<size_t>(bands[k]) - 1).invalid, src, stride,
+                          sample_type(stored), swapped, dst, count);
     }
     /// With GDAL: what a reader and its handle hold.
     uint64_t reader_bytes() const;
