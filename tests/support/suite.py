@@ -37,6 +37,37 @@ Result = collections.namedtuple("Result", "code out err")
 PATIENCE = 900  # seconds: no bound, only the end of a test that hangs; whatever ends takes less on the busiest machine
 
 
+quick_set = False
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="run the tests with the mark quick, and the first one of a tool's file without marks")
+
+
+def pytest_configure(config):
+    global quick_set
+    quick_set = config.getoption("--quick")
+    config.addinivalue_line("markers", "quick: a part of what scripts/test runs without --all")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keeps the quick set, if that is asked for. A file test_NAME.py of the tool gdal_hsi_NAME that marks no test gives its first one."""
+    if not config.getoption("--quick"):
+        return
+    files = collections.defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    kept, others = [], []
+    for path, tests in files.items():
+        chosen = {test for test in tests if test.get_closest_marker("quick")}
+        if not chosen and (ROOT / "gdal_tools" / f"gdal_hsi_{path.stem.removeprefix('test_')}.cpp").exists():
+            chosen = {test for test in tests if test.originalname == tests[0].originalname}
+        for test in tests:
+            (kept if test in chosen else others).append(test)
+    config.hook.pytest_deselected(items=others)
+    items[:] = kept
+
+
 def start(tool, *args, limits=None, nice=0, **kwargs):
     """Starts a tool and returns the process; limits: {resource.RLIMIT_X: value}. nice: so that a test which wants to meet
     it at its work gets a processor before it, however busy the machine is."""
@@ -255,7 +286,9 @@ def sizes_below(folder, name="*"):
 
 
 def real_scene(name):
-    """The path of a real scene, or a skip that says what is missing."""
+    """The path of a real scene, or a skip that says what is missing. The quick set makes all of its scenes."""
+    if quick_set:
+        pytest.skip("real scenes are in scripts/test --all")
     path = DATA / name
     if not path.exists():
         pytest.skip(f"the real scene {name} is absent (HSI_TEST_DATA is {DATA})")

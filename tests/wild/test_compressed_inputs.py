@@ -65,15 +65,17 @@ def copied(path, *options):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("codec", CODECS)
 def test_values(tmp_path, codec, layout):
-    for dtype, predictors in TYPES.items():
+    """Every codec meets every layout, and each of them half of the types; so each type meets all codecs and layouts."""
+    turn = CODECS.index(codec) + list(LAYOUTS).index(layout)
+    for dtype, predictors in list(TYPES.items())[turn % 2::2]:
         data = values(dtype)
         if "LERC" in codec:
             predictors = "" if dtype == "i8" else "1"
-        for predictor in predictors:
+        for k, predictor in enumerate(predictors):
             path = write(tmp_path / "scene.tif", data, codec, f"PREDICTOR={predictor}", *LAYOUTS[layout])
-            for way in (["-threads", 1], ["-threads", 3, "-tile", 17, 11]):
-                got = copied(path, *way)
-                assert got.dtype == data.dtype and got.tobytes() == data.tobytes(), (dtype, predictor, way)
+            way = (["-threads", 3, "-tile", 17, 11], ["-threads", 1])[k % 2]
+            got = copied(path, *way)
+            assert got.dtype == data.dtype and got.tobytes() == data.tobytes(), (dtype, predictor, way)
 
 
 @pytest.mark.parametrize("layout", ["band tiles", "pixel strips"])
@@ -90,6 +92,7 @@ def test_values_in_the_other_byte_order(tmp_path, codec, layout):
             assert copied(path, "-threads", 2).tobytes() == values(dtype).tobytes(), (dtype, predictor)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_predictor_of_floats(tmp_path, dtype, order):
@@ -129,7 +132,7 @@ def test_checksums_of_deflate(tmp_path, order, predictor):
     dataset = None
     good = path.read_bytes()
     refused = 0
-    for back in range(1, 25):
+    for back in range(1, 25, 2):
         damaged = bytearray(good)
         damaged[at + size - back] ^= 64
         path.write_bytes(damaged)
@@ -141,7 +144,7 @@ def test_checksums_of_deflate(tmp_path, order, predictor):
         else:
             assert result.code == 1 and "does not decode" in first_error(result), back
             refused += 1
-    assert refused >= 22
+    assert refused >= 11
 
 
 @pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips"])
@@ -151,10 +154,10 @@ def test_same_results_by_all_ways(tmp_path, codec, layout):
     plain = write(tmp_path / "plain.tif", data)
     packed = write(tmp_path / "packed.tif", data, codec, *LAYOUTS[layout])
     results = set()
-    for source in (plain, packed):
-        for words in (["-threads", 1], ["-threads", 8], ["-threads", 3, "-tile", 20, 9], ["-threads", 2, "-memory", "64MB"]):
-            succeed(spp("-q", "-overwrite", "-of", "ENVI", "-ws", 5, *words, source, tmp_path / "out.img"))
-            results.add((tmp_path / "out.img").read_bytes())
+    for source, words in ((plain, ["-threads", 1]), (packed, ["-threads", 8]), (packed, ["-threads", 3, "-tile", 20, 9]),
+                          (packed, ["-threads", 2, "-memory", "64MB"])):
+        succeed(spp("-q", "-overwrite", "-of", "ENVI", "-ws", 5, *words, source, tmp_path / "out.img"))
+        results.add((tmp_path / "out.img").read_bytes())
     assert len(results) == 1
 
 
@@ -230,7 +233,7 @@ def test_bits_the_other_way_round(tmp_path, codec):
 def test_lerc_without_values(tmp_path, codec, layout):
     """NaN of all bands, of some, of a whole block, of none; libtiff 4.5 writes the second with the bands of a pixel
     together, as the least number, and cannot read it again."""
-    for dtype in "f4", "f8":
+    for dtype in {"LERC": ("f4", "f8"), "LERC_DEFLATE": ("f4",), "LERC_ZSTD": ("f8",)}[codec]:
         for holes in ([(slice(None), 3, 4)], [(2, 7, 8), (slice(None), 9, 9)], [(slice(None), slice(0, 48), slice(0, 40))], []):
             data = values(dtype)
             for hole in holes:
