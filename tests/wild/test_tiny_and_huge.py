@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import first_error, gdal, read, run, succeed, write_scene
 
-EXPONENTS = [-141, -133, -128, -126, -110, -60, 60, 100, 124]
+EXPONENTS = [-141, -133, -126, -60, 60, 124]  # subnormal numbers, the smallest normal ones, and those whose squares are lost
 SCORES = {"rx": ("-method", "rx"), "local": ("-method", "rx", "-window", 3, 9), "ace": ("-method", "ace", "-target-pixel", 7, 9),
           "mf": ("-method", "mf", "-target-pixel", 7, 9), "cem": ("-method", "cem", "-target-pixel", 7, 9),
           "sam": ("-method", "sam", "-target-pixel", 7, 9), "sid": ("-method", "sid", "-target-pixel", 7, 9)}
