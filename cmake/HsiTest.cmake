@@ -15,7 +15,7 @@ function(hsi_test path)
   hsi_optimise_lightly(${name})
   hsi_precompile(${name})
   # What knows no GDAL can be built with another C++ standard library than GDAL's (the preset libcxx).
-  if(NOT ARG_LABELS AND NOT "${ARG_DEPENDS}" MATCHES "GDAL::GDAL|hsi_(raster|tool|host|catalogue|gdal_plugin)")
+  if(NOT ARG_LABELS AND NOT "${ARG_DEPENDS}" MATCHES "GDAL::GDAL|hsi_(raster|tool|terminal|catalogue|gdal_plugin)")
     set_property(GLOBAL APPEND PROPERTY HSI_TESTS_WITHOUT_GDAL ${name})
     set(ARG_LABELS without-gdal)
   endif()

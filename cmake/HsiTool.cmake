@@ -23,19 +23,19 @@ function(hsi_tools)
     set_source_files_properties(gdal_hsi_${name}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  # The catalogue is an object library: other hosts take it, too.
+  # The catalogue is an object library: other front ends take it, too.
   # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
   add_library(hsi_catalogue STATIC ${shared} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})
   target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   # All rooms: what no tool uses the linker leaves out.
   get_property(rooms GLOBAL PROPERTY HSI_ROOMS)
   list(TRANSFORM rooms PREPEND hsi_)
-  list(REMOVE_ITEM rooms hsi_host)
+  list(REMOVE_ITEM rooms hsi_terminal)
   target_link_libraries(hsi_catalogue PUBLIC hsi_tool PRIVATE hsi_warnings ${rooms})
   hsi_optimise_lightly(hsi_catalogue)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)
-  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue hsi_links)
+  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_terminal hsi_catalogue hsi_links)
   # Loaded at run time, so no linker asks for it.
   if(TARGET hsi_mpi)
     add_dependencies(gdal_hsi hsi_mpi)

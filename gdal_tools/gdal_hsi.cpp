@@ -2,10 +2,10 @@
 // One executable for all tools: called as gdal_hsi_spp (a link) it is that tool, called as gdal_hsi the
 // suite.
 #include "catalogue.h"
-#include "host/terminal.h"
 #include "links/links.h"
+#include "terminal/terminal.h"
 
 int main(int argc, char** argv) {
     hsi::links::register_links();
-    return hsi::host::run_suite(hsi::tools::catalogue(), argc, argv);
+    return hsi::terminal::run_suite(hsi::tools::catalogue(), argc, argv);
 }

@@ -31,7 +31,7 @@ enum class Content {
     text,    ///< JSON, CSV or plain text for other programs
 };
 
-/// Names that only GDAL knows all of; a host completes and corrects them.
+/// Names that only GDAL knows all of; a front end completes and corrects them.
 enum class Vocabulary { none, raster_drivers, vector_drivers, pixel_types };
 
 const char* name_of(Type type);       ///< "flag", "integer", "number", "text"

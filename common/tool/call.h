@@ -18,7 +18,7 @@ struct Given {
     int count = 0;                  ///< how many times
 };
 
-/// Made by a host, used once. Calls know nothing of one another: several may run in one process.
+/// Made by a front end, used once. Calls know nothing of one another: several may run in one process.
 class Call {
   public:
     explicit Call(const Definition& definition) : m_declaration(definition) {}
@@ -40,7 +40,7 @@ class Call {
 
     /// All arguments are given: converts and checks them, fills options(). \throws UsageError.
     void finish();
-    /// The shared options; complete after finish(). The host adds history, cancellation and register.
+    /// The shared options; complete after finish(). The front end adds history, cancellation and register.
     CommonOptions& options() { return *m_declaration.m_options; }
     const CommonOptions& options() const { return *m_declaration.m_options; }
     void run_checks() const;

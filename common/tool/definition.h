@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A tool as a value. Everything that a user sees of it (options, help, man page, completion, forms, commands
-// of GDAL) comes from its Definition. declare() builds a Declaration; a host fills a Call of it and hands
-// that to execute().
+// of GDAL) comes from its Definition. declare() builds a Declaration; a front end fills a Call of it and
+// hands that to execute().
 //
 //   void declare(tool::Builder& args) {
 //       auto& s = args.settings<Settings>();

@@ -96,46 +96,46 @@ bool take_part(Call& call) {
     return true;
 }
 
-struct HostEnding {
-    Host* host = nullptr;
-    ~HostEnding() {
-        if (host != nullptr) host->end();
+struct FrontEndEnding {
+    FrontEnd* front_end = nullptr;
+    ~FrontEndEnding() {
+        if (front_end != nullptr) front_end->end();
     }
 };
 
 } // namespace
 
-void Host::give_words(Call& call, const std::vector<std::string>&) {
-    throw Error(std::string("internal: this host understands no words of a step (") + call.definition().name +
-                ")");
+void FrontEnd::give_words(Call& call, const std::vector<std::string>&) {
+    throw Error(std::string("internal: this front end understands no words of a step (") +
+                call.definition().name + ")");
 }
 
-const std::vector<const Definition*>& Host::tools() const {
+const std::vector<const Definition*>& FrontEnd::tools() const {
     static const std::vector<const Definition*> unknown;
     return unknown;
 }
 
 namespace {
 
-/// The host of a run, as one of its steps has it.
-class StepHost final : public Host {
+/// The front end of a run, as one of its steps has it.
+class StepFrontEnd final : public FrontEnd {
   public:
-    StepHost(RunAccess::State& run, std::string title, double share)
+    StepFrontEnd(RunAccess::State& run, std::string title, double share)
         : m_run(run), m_title(std::move(title)), m_from(run.bar.share_done),
           m_share(std::min(share, 1 - m_from)) {
         run.bar.share_done += m_share;
     }
     void begin(const CommonOptions&, Warn) override {}
     void progress(double done) override { m_run.progress(m_from + m_share * done); }
-    void note(const std::string& text) override { m_run.host.note(m_title + ": " + text); }
+    void note(const std::string& text) override { m_run.front_end.note(m_title + ": " + text); }
     void warn(const std::string& text) override { m_run.warn(m_title + ": " + text); }
-    void print(const std::string& text) override { m_run.host.print(text); }
-    void check_printed() override { m_run.host.check_printed(); }
-    CancelFlag& cancel() override { return m_run.host.cancel(); }
-    void limit_cache(uint64_t bytes) override { m_run.host.limit_cache(bytes); }
+    void print(const std::string& text) override { m_run.front_end.print(text); }
+    void check_printed() override { m_run.front_end.check_printed(); }
+    CancelFlag& cancel() override { return m_run.front_end.cancel(); }
+    void limit_cache(uint64_t bytes) override { m_run.front_end.limit_cache(bytes); }
     std::vector<std::string> library_failures() const override { return {}; } // those of the run
     void committed() override {}
-    const std::vector<const Definition*>& tools() const override { return m_run.host.tools(); }
+    const std::vector<const Definition*>& tools() const override { return m_run.front_end.tools(); }
     void end() override {}
 
   private:
@@ -170,12 +170,12 @@ void take_shared_options(const CommonOptions& whole, Call& call) {
 } // namespace
 
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words) {
-    RunAccess::state(const_cast<Run&>(run)).host.give_words(call, words);
+    RunAccess::state(const_cast<Run&>(run)).front_end.give_words(call, words);
 }
 
 bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share) {
     RunAccess::State& whole = RunAccess::state(run);
-    StepHost host(whole, title, share);
+    StepFrontEnd front_end(whole, title, share);
     take_shared_options(run.options(), call);
     CommonOptions& options = call.options();
     raster::OutputOptions& to = options.destination;
@@ -183,11 +183,11 @@ bool run_step(Run& run, Call& call, const std::string& title, const std::string&
     to.stac.version = project_version();
     to.memory = quarter(options.memory);
     to.threads = options.threads;
-    to.cancel = &host.cancel();
+    to.cancel = &front_end.cancel();
     const bool own_name = !to.document && !to.at_once;
     if (own_name) to.run = whole.files;
 
-    auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
+    auto made = std::make_unique<RunAccess::State>(front_end, call.definition().executable(), command);
     RunAccess::State& state = *made;
     state.files = whole.files;
     state.agreed = whole.agreed;
@@ -251,9 +251,10 @@ void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& fi
 
 } // namespace
 
-Outcome execute(Call& call, Host& host, const std::string& command, const std::vector<std::string>& read) {
+Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
+                const std::vector<std::string>& read) {
     std::unique_ptr<Run> run;
-    HostEnding ending; // before the run, which the host may still speak to
+    FrontEndEnding ending; // before the run, which the front end may still speak to
     bool report_possible = false;
     try {
         if (call.given("if-needed") && !call.given("overwrite") && !call.excluded("overwrite"))
@@ -267,9 +268,9 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         options.destination.memory = quarter(options.memory);
         options.destination.threads = options.threads;
         options.destination.run = files;
-        options.destination.cancel = options.source.cancel = &host.cancel();
+        options.destination.cancel = options.source.cancel = &front_end.cancel();
 
-        auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
+        auto made = std::make_unique<RunAccess::State>(front_end, call.definition().executable(), command);
         RunAccess::State& state = *made;
         state.files = files;
         state.overwrite = call.given("overwrite");
@@ -278,8 +279,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         run = RunAccess::make(std::move(made));
         files->set_listeners([&run](const std::string& text) { run->warn(text); },
                              [&run](const std::string& text) { run->note(text); });
-        host.begin(options, [&state](const std::string& text) { state.warn(text); });
-        ending.host = &host;
+        front_end.begin(options, [&state](const std::string& text) { state.warn(text); });
+        ending.front_end = &front_end;
         state.start();
         for (const std::string& file : read)
             files->reads("--optfile", file, {});
@@ -315,19 +316,19 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.finish();
         state.agree_on_files();
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
-        for (const std::string& text : host.library_failures())
+        for (const std::string& text : front_end.library_failures())
             run->warn("GDAL: " + one_line(text));
         if (!parallel::ranks().root()) return done;
         parallel::ranks().await_others();
         if (made_record) made_record->look_at_inputs(*files);
         state.commit();
-        host.committed();
+        front_end.committed();
         if (made_record && !options.dry_run) write_record(*run, *made_record, *files);
         return done;
     } catch (ForcedUnwind&) {
         throw;
     } catch (...) {
-        Outcome failure = current_failure(host.cancel().requested());
+        Outcome failure = current_failure(front_end.cancel().requested());
         if (run) {
             failure.report = RunAccess::state(*run).entries.report;
             RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
@@ -341,7 +342,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         }
         // What others have seen growing goes now, however this process ends.
         call.options().destination.run.reset();
-        if (ending.host != nullptr) std::exchange(ending.host, nullptr)->end();
+        if (ending.front_end != nullptr) std::exchange(ending.front_end, nullptr)->end();
         run.reset();
         return failure;
     }

@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "parallel/ranks.h"
 #include "tool/definition.h"
-#include "tool/host.h"
+#include "tool/front_end.h"
 
 #include <memory>
 #include <optional>
@@ -23,25 +23,25 @@ struct Outcome {
     Json report = {};   ///< the tool's own entries, also of a run that failed
 };
 
-/// The exception that is being handled as an outcome. `cancelled`: the host's flag is set, so that whatever
-/// error follows is its echo.
+/// The exception that is being handled as an outcome. `cancelled`: the front end's flag is set, so that
+/// whatever error follows is its echo.
 Outcome current_failure(bool cancelled);
 
 /// Checks the arguments (given to `call` already), runs the tool's checks and its body, gives all outputs and
 /// the report their names together. `command` is the command line for the record, `read` are further files
 /// that it was read from. Never throws.
-Outcome execute(Call& call, Host& host, const std::string& command,
+Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read = {});
 
-/// For the body of a tool that runs others: hands the words of a step to its call, as the host of the run
-/// understands them. \throws UsageError.
+/// For the body of a tool that runs others: hands the words of a step to its call, as the front end of the
+/// run understands them. \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
-/// Runs a call that is finished as a step of a run: with its host, cancellation and register, so that outputs
-/// appear with those of the run (a destination that is `at_once` or a document when it is complete), and with
-/// the run's -device, -memory, -threads and -tile where the call has none. Its record goes into the run's
-/// report under "steps"; progress covers the next `share` of the bar. `title` is what notes and warnings
-/// begin with. \return false with -dry-run: the step's output was planned, not made. \throws what the tool
-/// throws.
+/// Runs a call that is finished as a step of a run: with its front end, cancellation and register, so that
+/// outputs appear with those of the run (a destination that is `at_once` or a document when it is complete),
+/// and with the run's -device, -memory, -threads and -tile where the call has none. Its record goes into the
+/// run's report under "steps"; progress covers the next `share` of the bar. `title` is what notes and
+/// warnings begin with. \return false with -dry-run: the step's output was planned, not made. \throws what
+/// the tool throws.
 bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
 
 /// The project's version, "0.2.0".

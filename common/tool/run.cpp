@@ -224,14 +224,14 @@ void Run::Impl::start() {
     set_cache();
 }
 
-void Run::Impl::set_cache() { host.limit_cache(memory.cache()); }
+void Run::Impl::set_cache() { front_end.limit_cache(memory.cache()); }
 
 void Run::Impl::progress(double done) {
     if (options.quiet || options.dry_run) return;
     const std::lock_guard lock(mutex);
     bar.position =
         done > 1 - 1e-9 ? 1.0 : std::max(done, bar.position); // shares that were added up are rarely 1
-    host.progress(bar.position);
+    front_end.progress(bar.position);
 }
 
 void Run::Impl::warn(const std::string& words) {
@@ -242,7 +242,7 @@ void Run::Impl::warn(const std::string& words) {
         if (std::find(warnings.begin(), warnings.end(), text) != warnings.end()) return;
         warnings.push_back(text);
     }
-    host.warn(text);
+    front_end.warn(text);
 }
 
 void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
@@ -259,7 +259,7 @@ void Run::Impl::warn_of_overflow(bool together) {
         const bool met =
             together ? parallel::ranks().any("infinities", file->met_infinity()) : file->met_infinity();
         if (!parallel::ranks().root()) continue;
-        if (!met || host.cancel().requested()) continue;
+        if (!met || front_end.cancel().requested()) continue;
         try {
             const auto beyond = file->count_beyond_float();
             if (beyond.values == 0) continue; // infinities of the file
@@ -277,7 +277,7 @@ void Run::Impl::finish() {
         file->check_unchanged();
     warn_of_overflow(true);
     if (bar.position > 0 && bar.position < 1) progress(1.0);
-    host.check_printed();
+    front_end.check_printed();
 }
 
 Json Run::Impl::record(const Outcome* failure) {
@@ -383,17 +383,17 @@ void Run::Impl::commit_with_report(const std::shared_ptr<raster::RunFiles>& outp
     outputs->commit(cancel);
 }
 
-void Run::Impl::commit() { commit_with_report(files, nullptr, &host.cancel()); }
+void Run::Impl::commit() { commit_with_report(files, nullptr, &front_end.cancel()); }
 
 void Run::Impl::write_failure_report(const Outcome& failure) {
-    const CancelFlag* const cancel = host.cancel().requested() ? nullptr : &host.cancel();
+    const CancelFlag* const cancel = front_end.cancel().requested() ? nullptr : &front_end.cancel();
     if (outputs_are_good && cancel) return commit_with_report(files, &failure, cancel);
     if (options.report.empty()) return;
     // Outputs that were complete when the run failed wait in its register; the report goes alone.
     const auto alone = raster::make_run_files();
     alone->set_listeners([this](const std::string& text) { warn(text); },
                          [this](const std::string& text) {
-                             if (!options.quiet) host.note(text);
+                             if (!options.quiet) front_end.note(text);
                          });
     commit_with_report(alone, &failure, cancel);
 }
@@ -405,10 +405,10 @@ Run::Run(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 Run::~Run() = default;
 
 const std::string& Run::tool() const { return m->tool; }
-const std::vector<const Definition*>& Run::tools() const { return m->host.tools(); }
+const std::vector<const Definition*>& Run::tools() const { return m->front_end.tools(); }
 const CommonOptions& Run::options() const { return m->options; }
 Json& Run::report() { return m->assumes ? m->entries.assumed : m->entries.report; }
-const CancelFlag& Run::cancel() const { return m->host.cancel(); }
+const CancelFlag& Run::cancel() const { return m->front_end.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
 void Run::warn(const std::string& text) {
     if (!m->assumes) m->warn(text);
@@ -542,7 +542,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
                                    [&](const auto& other) { return other->path() == source->path(); });
     if (known) return;
     m->watched.push_back(source);
-    source->end_with(&m->host.cancel());
+    source->end_with(&m->front_end.cancel());
     const auto shape = source->shape();
     parallel::ranks().agree("scene",
                             std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + " pixels, " +
@@ -620,7 +620,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     set_device_memory(pass, m->options.device_memory);
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;
-    pass.cancel = &m->host.cancel();
+    pass.cancel = &m->front_end.cancel();
     if (m->options.dry_run)
         pass.ranks = m->options.ranks > 0 ? m->options.ranks : parallel::ranks().job_size();
     const double from = m->bar.share_done;
@@ -633,7 +633,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
 const std::shared_ptr<raster::RunFiles>& Run::files() const { return m->files; }
 
 void Run::keep_outputs() {
-    m->host.check_printed();
+    m->front_end.check_printed();
     m->outputs_are_good = true;
 }
 
@@ -671,12 +671,12 @@ void Run::only_print() { m->options.quiet = true; }
 void Run::note(const std::string& text) {
     if (m->options.quiet || m->assumes) return;
     m->files->check_unchanged();
-    m->host.note(text);
+    m->front_end.note(text);
 }
 
 void Run::print(const std::string& text) {
     m->files->check_unchanged();
-    m->host.print(text);
+    m->front_end.print(text);
 }
 
 } // namespace hsi::tool

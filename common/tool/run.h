@@ -62,7 +62,7 @@ class Run {
     ~Run();
     const CommonOptions& options() const;
     const std::string& tool() const; ///< "gdal_hsi_spp"
-    /// Host::tools()
+    /// FrontEnd::tools()
     const std::vector<const Definition*>& tools() const;
 
     /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().

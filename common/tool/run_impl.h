@@ -7,7 +7,7 @@
 #include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/execute.h"
-#include "tool/host.h"
+#include "tool/front_end.h"
 #include "tool/memory_plan.h"
 #include "tool/run.h"
 
@@ -20,10 +20,10 @@
 namespace hsi::tool {
 
 struct Run::Impl {
-    Impl(Host& h, std::string name, std::string line)
-        : host(h), tool(std::move(name)), command(std::move(line)) {}
+    Impl(FrontEnd& f, std::string name, std::string line)
+        : front_end(f), tool(std::move(name)), command(std::move(line)) {}
 
-    Host& host;
+    FrontEnd& front_end;
     std::string tool;
     std::string command; ///< shell-quoted, for the report
     CommonOptions options;

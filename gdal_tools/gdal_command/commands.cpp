@@ -7,11 +7,11 @@
 #include "catalogue.h"
 #include "core/error.h"
 #include "core/process_owner.h"
-#include "host/command_line.h"
-#include "host/terminal.h"
 #include "links/links.h"
 #include "math/simd_target.h"
 #include "raster/drivers.h"
+#include "terminal/command_line.h"
+#include "terminal/terminal.h"
 #include "tool/execute.h"
 #include "tool/words.h"
 
@@ -252,10 +252,10 @@ class PlainNumbers {
     locale_t m_plain, m_before = nullptr;
 };
 
-/// A program that has called GDAL, as a host. The run has a thread of its own; what it says is handed over to
-/// the thread that has called, which alone speaks with the program: error handlers belong to a thread, and a
-/// progress function may draw.
-class GdalHost final : public tool::Host {
+/// A program that has called GDAL, as a front end. The run has a thread of its own; what it says is handed
+/// over to the thread that has called, which alone speaks with the program: error handlers belong to a
+/// thread, and a progress function may draw.
+class GdalFrontEnd final : public tool::FrontEnd {
   public:
     void begin(const tool::CommonOptions&, Warn warn) override { m_warn = std::move(warn); }
     void progress(double done) override {
@@ -279,7 +279,7 @@ class GdalHost final : public tool::Host {
     std::vector<std::string> library_failures() const override { return m_failures; }
     void committed() override {}
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
-        host::give_words(call, words);
+        terminal::give_words(call, words);
     }
     const std::vector<const tool::Definition*>& tools() const override { return tools::catalogue(); }
     void end() override { m_warn = nullptr; }
@@ -292,7 +292,7 @@ class GdalHost final : public tool::Host {
         std::thread worker([&] {
             const PlainNumbers plain;
             CPLSetThreadLocalConfigOptions(options.List());
-            CPLPushErrorHandlerEx(&GdalHost::receive, this);
+            CPLPushErrorHandlerEx(&GdalFrontEnd::receive, this);
             CPLSetCurrentErrorHandlerCatchDebug(FALSE);
             outcome = tool::execute(call, *this, command);
             CPLPopErrorHandler();
@@ -328,7 +328,7 @@ class GdalHost final : public tool::Host {
     /// What GDAL says on the run's thread: a warning goes into the run's report and comes back as the run's
     /// own.
     static void CPL_STDCALL receive(CPLErr severity, CPLErrorNum number, const char* text) {
-        auto* const self = static_cast<GdalHost*>(CPLGetErrorHandlerUserData());
+        auto* const self = static_cast<GdalFrontEnd*>(CPLGetErrorHandlerUserData());
         constexpr size_t most = 100; // a damaged file can fail at every block
         auto& seen = severity == CE_Failure ? self->m_failures : self->m_gdal_warnings;
         if (severity != CE_Failure && severity != CE_Warning)
@@ -554,37 +554,38 @@ class Command final : public GDALAlgorithm {
 
     bool RunImpl(GDALProgressFunc progress, void* data) override {
         tool::Outcome outcome;
-        GdalHost host;
+        GdalFrontEnd front_end;
         try {
             // A .gdalg.json file is opened like any raster: that may write nothing.
             if (m_executionForStreamOutput)
                 throw UsageError("this command writes files, so it cannot stand in a .gdalg.json file");
             // What the record says can be repeated with the executable, whoever has called.
-            const std::string command = host::quote_command(m_call.definition().executable(), give_values());
+            const std::string command =
+                terminal::quote_command(m_call.definition().executable(), give_values());
             const auto on_warning = [&](const std::string& text) {
                 if (!quiet())
                     CPLError(CE_Warning, CPLE_AppDefined, "%s", in_words_of_gdal(m_call, text).c_str());
             };
-            outcome = host.run(m_call, command, progress, data, on_warning);
+            outcome = front_end.run(m_call, command, progress, data, on_warning);
         } catch (...) {
             outcome = tool::current_failure(false);
         }
-        m_printed = host.printed();
+        m_printed = front_end.printed();
         if (outcome.code == 0) return true;
-        report_failure(outcome, host);
+        report_failure(outcome, front_end);
         return false;
     }
 
-    void report_failure(const tool::Outcome& outcome, GdalHost& host) const {
-        for (const std::string& text : host.library_failures()) {
+    void report_failure(const tool::Outcome& outcome, GdalFrontEnd& front_end) const {
+        for (const std::string& text : front_end.library_failures()) {
             const std::string line = tool::one_line(text);
             if (outcome.what.find(line) == std::string::npos &&
                 outcome.advice.find(line) == std::string::npos)
                 CPLError(CE_Failure, CPLE_AppDefined, "%s", line.c_str());
         }
-        const CPLErrorNum number = host.cancel().requested() ? CPLE_UserInterrupt
-                                   : outcome.code == 2       ? CPLE_IllegalArg
-                                                             : CPLE_AppDefined;
+        const CPLErrorNum number = front_end.cancel().requested() ? CPLE_UserInterrupt
+                                   : outcome.code == 2            ? CPLE_IllegalArg
+                                                                  : CPLE_AppDefined;
         std::string text = outcome.what;
         if (!outcome.advice.empty()) text += (text.back() == '.' ? " " : ". ") + outcome.advice;
         CPLError(CE_Failure, number, "%s", in_words_of_gdal(m_call, text).c_str());

@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "tool/definition_json.h"
 #include "tool/execute.h"
-#include "tool/host.h"
+#include "tool/front_end.h"
 #include "tool/run.h"
 
 #include <cstring>
@@ -41,9 +41,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// Speaks to the hooks, and keeps what was said.
-class ArrayHost final : public tool::Host {
+class ArrayFrontEnd final : public tool::FrontEnd {
   public:
-    explicit ArrayHost(const hsi_hooks* hooks) : m_hooks(hooks) {}
+    explicit ArrayFrontEnd(const hsi_hooks* hooks) : m_hooks(hooks) {}
 
     void begin(const tool::CommonOptions&, Warn) override {}
     void progress(double done) override {
@@ -144,13 +144,13 @@ void choose_device(tool::Call& call, const Exchange& exchange) {
                          "Leave device out, or copy the array.");
 }
 
-std::string json_of(const Exchange& exchange, const ArrayHost& host, const Json& report) {
+std::string json_of(const Exchange& exchange, const ArrayFrontEnd& front_end, const Json& report) {
     OrderedJson json;
     json["outputs"] = exchange.descriptions();
     json["report"] = report;
-    json["printed"] = host.printed();
-    json["warnings"] = host.warnings();
-    json["notes"] = host.notes();
+    json["printed"] = front_end.printed();
+    json["warnings"] = front_end.warnings();
+    json["notes"] = front_end.notes();
     return with_roles(json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
@@ -176,12 +176,12 @@ void call_tool(hsi_result& result, bool plan, const char* algorithm, const char*
             throw UsageError(std::string(call.definition().name) + " has no plan");
         call.give("dry-run", {});
     }
-    ArrayHost host(hooks);
+    ArrayFrontEnd front_end(hooks);
     const Exchange::Scope scope(exchange);
-    const tool::Outcome outcome = tool::execute(call, host, call.definition().executable());
-    if (outcome.code != 0) fail(result, outcome, host.cancel().requested());
+    const tool::Outcome outcome = tool::execute(call, front_end, call.definition().executable());
+    if (outcome.code != 0) fail(result, outcome, front_end.cancel().requested());
     result.texts = exchange.texts();
-    result.json = json_of(exchange, host, outcome.report);
+    result.json = json_of(exchange, front_end, outcome.report);
 }
 
 int run(bool plan, const char* algorithm, const char* options, const hsi_input* inputs, size_t input_count,

@@ -6,14 +6,14 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster the rooms in their order (RASTER), whose headers are
+  core <- parallel, math, stream <- cuda, raster <- tool <- terminal, and within raster the rooms in their order (RASTER), whose headers are
   private: the public ones are in common/raster itself; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms, or b/room/room.h where b has rooms (ROOMS); gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
-  catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
+  catalogue, gdal_tools/gdal_command, is a front end beside the executable's and sees terminal, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
   with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
   plugins/arrays is the tools on arrays: it sees tool, and defines functions that headers of raster declare once more, but no members of
   their classes: those it derives from.
-  GDAL's headers: raster, host, plugins/gdal, gdal_tools/gdal_command and tests. CUDA's headers, and those of common/cuda: common/cuda
+  GDAL's headers: raster, terminal, plugins/gdal, gdal_tools/gdal_command and tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
   job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). What Linux has and POSIX has not is called in
   common/core/system.cpp alone. Every source starts with its licence; nothing is fetched while building. Every tool has a page
@@ -39,7 +39,7 @@ COMMON = {  # room -> the rooms whose headers it may include
     "stream": {"core", "parallel", "math", "stream"},
     "raster": {"core", "parallel", "math", "stream", "raster"},
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
-    "host": {"core", "parallel", "math", "raster", "tool", "host"},
+    "terminal": {"core", "parallel", "math", "raster", "tool", "terminal"},
 }
 # The rooms of common/raster: each includes its own headers and those of the rooms before it. A header in common/raster itself is
 # for everybody and belongs to the room of its .cpp; a header in a room is private to common/raster and to tests.
@@ -155,9 +155,9 @@ def check_include(root, path, kind, name):
     command = top == "gdal_tools" and room == "gdal_command"
 
     if GDAL.match(name):
-        allowed = (for_tests or (top == "common" and room in {"raster", "host"}) or (top == "plugins" and room == "gdal")
+        allowed = (for_tests or (top == "common" and room in {"raster", "terminal"}) or (top == "plugins" and room == "gdal")
                    or command)
-        return None if allowed else ("GDAL's %s belongs to common/raster, common/host, plugins/gdal, "
+        return None if allowed else ("GDAL's %s belongs to common/raster, common/terminal, plugins/gdal, "
                                      "gdal_tools/gdal_command and tests" % name)
     if kind == "<":
         if name == "mpi.h" and path.as_posix() != "common/parallel/mpi_transport.cpp":
@@ -202,7 +202,7 @@ def check_include(root, path, kind, name):
         if top == "gdal_tools":
             allowed |= {"raster", "tool"}
             if path.name == "gdal_hsi.cpp" or command:
-                allowed.add("host")
+                allowed.add("terminal")
         if top == "plugins" and room in {"gdal", "arrays"}:
             allowed |= {"raster"}
         if top == "plugins" and room == "arrays":
@@ -466,12 +466,12 @@ def self_test():
         "common/raster/raster_sink.h": "#pragma once\n",
         "common/raster/output/raster_sink.cpp": '#include "raster/output_set.h"\n',
         "common/tool/run.h": '#pragma once\n#include "raster/drivers.h"\n',
-        "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
+        "common/terminal/terminal.h": '#pragma once\n#include "tool/run.h"\n',
         "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n#include <algorithm>\n',
         "gdal_tools/catalogue.h": '#pragma once\n',
         "gdal_tools/shared/planes.h": '#pragma once\n#include "tool/run.h"\n',
         "gdal_tools/shared/planes.cpp": '#include "shared/planes.h"\n#include "spp/spp.h"\n',
-        "gdal_tools/gdal_command/commands.cpp": '#include "catalogue.h"\n#include "host/terminal.h"\n#include <gdalalgorithm.h>\n',
+        "gdal_tools/gdal_command/commands.cpp": '#include "catalogue.h"\n#include "terminal/terminal.h"\n#include <gdalalgorithm.h>\n',
         "plugins/spp/spp_simd.h": '#pragma once\n',
         "gdal_tools/gdal_hsi_pca.cpp": '#include "shared/planes.h"\n',
         "docs/gdal_hsi_pca.md": "\n",
@@ -501,8 +501,8 @@ def self_test():
         "raster has no such room": {"common/raster/writers/a.cpp": '#include "raster/drivers.h"\n'},
         "a tool sees a private header of raster": {"gdal_tools/shared/a.cpp": '#include "raster/io/raw_file.h"\n'},
         "raster sees tool": {"common/raster/output/a.cpp": '#include "tool/run.h"\n'},
-        "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},
-        "a tool sees host": {"gdal_tools/shared/a.cpp": '#include "host/terminal.h"\n'},
+        "tool sees the terminal": {"common/tool/a.cpp": '#include "terminal/terminal.h"\n'},
+        "a tool sees the terminal": {"gdal_tools/shared/a.cpp": '#include "terminal/terminal.h"\n'},
         "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/drivers.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
         "an algorithm sees private files of a room": {"plugins/pca/a.cpp": '#include "detect/pixel/rows.h"\n'},

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
 // A word a line: configuration taken out, options with their values told from arguments, and the command
 // quoted for the record.
-#include "host/command_line.h"
+#include "terminal/command_line.h"
 #include "fuzz/fuzz.h"
 
 #include <algorithm>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
-    const std::vector<host::KnownOption> known{{{"of"}, 1},        {{"b"}, 1},        {{"q", "quiet"}, 0},
-                                               {{"srcwin"}, 4},    {{"tile"}, 2},     {{"t", "targets"}, 1},
-                                               {{"overwrite"}, 0}, {{"dstnodata"}, 1}};
+    const std::vector<terminal::KnownOption> known{
+        {{"of"}, 1},           {{"b"}, 1},         {{"q", "quiet"}, 0}, {{"srcwin"}, 4}, {{"tile"}, 2},
+        {{"t", "targets"}, 1}, {{"overwrite"}, 0}, {{"dstnodata"}, 1}};
     auto words = fuzz::split(std::string(reinterpret_cast<const char*>(data), size), '\n');
     for (auto& word : words)
         if (word == "--optfile") word = "--other"; // a file's name: the disk is none of this
-    fuzz::expect(!host::quote_command("tool", words).empty(), "any command can be quoted");
+    fuzz::expect(!terminal::quote_command("tool", words).empty(), "any command can be quoted");
     try {
-        words = host::expand_option_files(words);
+        words = terminal::expand_option_files(words);
         const size_t before = words.size();
-        const auto configuration = host::take_configuration(words);
+        const auto configuration = terminal::take_configuration(words);
         fuzz::expect(words.size() + 3 * configuration.size() >= before && words.size() <= before,
                      "configuration takes its own words alone");
-        const auto line = host::parse_words(words, known);
+        const auto line = terminal::parse_words(words, known);
         size_t found = line.arguments.size();
         for (const auto& option : line.options) {
-            const auto named = [&](const host::KnownOption& one) {
+            const auto named = [&](const terminal::KnownOption& one) {
                 return std::find(one.names.begin(), one.names.end(), option.name) != one.names.end();
             };
             const auto one = std::find_if(known.begin(), known.end(), named);

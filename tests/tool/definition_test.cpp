@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "support/memory_cube.h"
-#include "support/recording_host.h"
+#include "support/recording_front_end.h"
 #include "tool/execute.h"
 
 #include <gtest/gtest.h>
@@ -169,33 +169,33 @@ TEST(Execute, RunsWithoutATerminal) {
     });
     Call call(definition);
     call.give("ws", {"9"});
-    test::RecordingHost host;
-    const Outcome outcome = execute(call, host, "bare -ws 9");
+    test::RecordingFrontEnd front_end;
+    const Outcome outcome = execute(call, front_end, "bare -ws 9");
     EXPECT_EQ(outcome.code, 0) << outcome.what;
-    EXPECT_EQ(host.notes, std::vector<std::string>{"half"});
-    EXPECT_EQ(host.warnings, std::vector<std::string>{"careful"});
-    EXPECT_EQ(host.printed, std::vector<std::string>{"42"});
-    EXPECT_EQ(host.bar, (std::vector<double>{0.5, 1})); // the bar ends with the run
-    EXPECT_EQ(host.begun, 1);
-    EXPECT_EQ(host.commits, 1);
-    EXPECT_EQ(host.ended, 1);
+    EXPECT_EQ(front_end.notes, std::vector<std::string>{"half"});
+    EXPECT_EQ(front_end.warnings, std::vector<std::string>{"careful"});
+    EXPECT_EQ(front_end.printed, std::vector<std::string>{"42"});
+    EXPECT_EQ(front_end.bar, (std::vector<double>{0.5, 1})); // the bar ends with the run
+    EXPECT_EQ(front_end.begun, 1);
+    EXPECT_EQ(front_end.commits, 1);
+    EXPECT_EQ(front_end.ended, 1);
 }
 
 TEST(Execute, EndsWithWhatWentWrong) {
     Settings* settings = nullptr;
     const Definition failing = bare(settings, [](ToolRun&) { throw Error("it\nbroke", "Mend it."); });
     Call call(failing);
-    test::RecordingHost host;
-    const Outcome outcome = execute(call, host, "bare");
+    test::RecordingFrontEnd front_end;
+    const Outcome outcome = execute(call, front_end, "bare");
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.what, "it broke");
     EXPECT_EQ(outcome.advice, "Mend it.");
-    EXPECT_EQ(host.commits, 0);
-    EXPECT_EQ(host.ended, 1);
+    EXPECT_EQ(front_end.commits, 0);
+    EXPECT_EQ(front_end.ended, 1);
 
     Call wrong(failing);
     wrong.give("ws", {"4000"});
-    test::RecordingHost unused;
+    test::RecordingFrontEnd unused;
     EXPECT_EQ(execute(wrong, unused, "bare").code, 2);
     EXPECT_EQ(unused.begun, 0); // nothing has begun, so nothing ends
     EXPECT_EQ(unused.ended, 0);
@@ -211,16 +211,16 @@ TEST(Execute, IsCancelledThroughTheHost) {
         }
     });
     Call call(definition);
-    test::RecordingHost host;
-    host.cancel_at = 0.5;
-    const Outcome outcome = execute(call, host, "bare");
+    test::RecordingFrontEnd front_end;
+    front_end.cancel_at = 0.5;
+    const Outcome outcome = execute(call, front_end, "bare");
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.what, "interrupted");
-    EXPECT_EQ(host.bar, (std::vector<double>{0.25, 0.5}));
+    EXPECT_EQ(front_end.bar, (std::vector<double>{0.25, 0.5}));
 }
 
 TEST(Execute, CallsInTwoThreadsKnowNothingOfOneAnother) {
-    const auto one = [](int window, Outcome& outcome, test::RecordingHost& host) {
+    const auto one = [](int window, Outcome& outcome, test::RecordingFrontEnd& front_end) {
         Settings* settings = nullptr;
         const Definition definition = bare(settings, [&](ToolRun& run) {
             for (int i = 0; i < 100; ++i)
@@ -228,10 +228,10 @@ TEST(Execute, CallsInTwoThreadsKnowNothingOfOneAnother) {
         });
         Call call(definition);
         call.give("ws", {std::to_string(window)});
-        outcome = execute(call, host, "bare");
+        outcome = execute(call, front_end, "bare");
     };
     Outcome first, second;
-    test::RecordingHost a, b;
+    test::RecordingFrontEnd a, b;
     std::thread other(one, 7, std::ref(first), std::ref(a));
     one(9, second, b);
     other.join();

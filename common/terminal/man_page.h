@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// A tool's page.
 std::string man_page(const tool::Declaration& declaration);
@@ -15,4 +15,4 @@ std::string man_page(const tool::Declaration& declaration);
 /// The page of gdal_hsi, which names all tools.
 std::string suite_man_page(const std::vector<const tool::Definition*>& tools);
 
-} // namespace hsi::host
+} // namespace hsi::terminal

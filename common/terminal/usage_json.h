@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// The number of the schema: raised when a program that reads the old one would go wrong.
 inline constexpr int usage_schema = 1;
@@ -15,4 +15,4 @@ inline constexpr int usage_schema = 1;
 /// One object and a line end.
 std::string usage_json(const tool::Declaration& declaration);
 
-} // namespace hsi::host
+} // namespace hsi::terminal

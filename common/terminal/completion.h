@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// Candidates for the last of `words` (the words behind the tool's name, the last one possibly empty), a line
 /// each; the one line "FILES" where a file is meant. Candidates begin with what was typed, whatever the case
@@ -16,4 +16,4 @@ namespace hsi::host {
 /// the scene's driver.
 std::string completions(const tool::Declaration& declaration, const std::vector<std::string>& words);
 
-} // namespace hsi::host
+} // namespace hsi::terminal

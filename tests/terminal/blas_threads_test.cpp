@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/process.h"
+#include "terminal/process.h"
 
 #include <gtest/gtest.h>
 
@@ -27,9 +27,9 @@ TEST(BlasThreads, AreGoneAndProductsAreStillMade) {
     const auto parallel = function_of<int (*)()>("openblas_get_parallel");
     const auto count = function_of<int (*)()>("openblas_get_num_threads");
     const int before = threads(), started = parallel && parallel() == 1 && count ? count() - 1 : 0;
-    host::end_idle_blas_threads();
+    terminal::end_idle_blas_threads();
     EXPECT_EQ(threads(), before - started);
-    host::end_idle_blas_threads(); // once more does no harm
+    terminal::end_idle_blas_threads(); // once more does no harm
     const auto multiply = function_of<void (*)(const char*, const char*, const int*, const int*, const int*,
                                                const double*, const double*, const int*, const double*,
                                                const int*, const double*, double*, const int*)>("dgemm_");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "host/usage_json.h"
+#include "terminal/usage_json.h"
 #include "core/json.h"
 
-#include "host/help.h"
+#include "terminal/help.h"
 #include "tool/definition_json.h"
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 std::string usage_json(const tool::Declaration& declaration) {
     OrderedJson json{{"schema", usage_schema}};
@@ -19,4 +19,4 @@ std::string usage_json(const tool::Declaration& declaration) {
     return json.dump(2) + "\n";
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -16,9 +16,9 @@ class Call;
 struct CommonOptions;
 struct Definition;
 
-class Host {
+class FrontEnd {
   public:
-    virtual ~Host() = default;
+    virtual ~FrontEnd() = default;
     using Warn = std::function<void(const std::string&)>;
     /// The options are known; nothing was opened yet. Until end(), what GDAL warns of goes to `warn`, which
     /// the run remembers for its report before it comes back to warn() below.
@@ -33,18 +33,18 @@ class Host {
     virtual void print(const std::string& text) = 0;
     /// \throws Error when something that was printed did not get there.
     virtual void check_printed() = 0;
-    /// Polled between tiles; the host sets it when the user has had enough.
+    /// Polled between tiles; the front end sets it when the user has had enough.
     virtual CancelFlag& cancel() = 0;
     /// What GDAL's block cache may take. A process that is not ours has its own setting.
     virtual void limit_cache(uint64_t bytes) = 0;
-    /// Failures that GDAL has reported so far, each text once, where the host keeps them.
+    /// Failures that GDAL has reported so far, each text once, where the front end keeps them.
     virtual std::vector<std::string> library_failures() const = 0;
     /// The outputs have their names: from now on nothing can be taken back.
     virtual void committed() = 0;
-    /// Hands `words`, as the host's users write them, to a call that is a step of the run. \throws
+    /// Hands `words`, as the front end's users write them, to a call that is a step of the run. \throws
     /// UsageError.
     virtual void give_words(Call& call, const std::vector<std::string>& words);
-    /// All tools that the host's users may call, where it knows them.
+    /// All tools that the front end's users may call, where it knows them.
     virtual const std::vector<const Definition*>& tools() const;
     /// The run is over, however it went; called once after begin().
     virtual void end() = 0;

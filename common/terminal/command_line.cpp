@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/command_line.h"
+#include "terminal/command_line.h"
 
 #include "core/counted.h"
 #include "core/error.h"
@@ -15,7 +15,7 @@
 #include <cctype>
 #include <sstream>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 std::string upper(std::string_view text) {
@@ -199,4 +199,4 @@ std::string quote_command(const std::string& tool, const std::vector<std::string
     return command;
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

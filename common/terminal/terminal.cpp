@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "host/terminal.h"
+#include "terminal/terminal.h"
 
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "host/command_line.h"
-#include "host/completion.h"
-#include "host/help.h"
-#include "host/man_page.h"
-#include "host/process.h"
-#include "host/usage_json.h"
 #include "math/simd_target.h"
+#include "terminal/command_line.h"
+#include "terminal/completion.h"
+#include "terminal/help.h"
+#include "terminal/man_page.h"
+#include "terminal/process.h"
+#include "terminal/usage_json.h"
 #include "tool/execute.h"
 #include "tool/words.h"
 
@@ -30,11 +30,11 @@
 #include <utility>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 namespace {
 
-class Terminal final : public tool::Host {
+class Terminal final : public tool::FrontEnd {
   public:
     explicit Terminal(const std::vector<const tool::Definition*>& tools) : m_tools(tools) {}
     void begin(const tool::CommonOptions& options, Warn warn) override {
@@ -79,7 +79,7 @@ class Terminal final : public tool::Host {
     std::vector<std::string> library_failures() const override { return m_messages.failures(); }
     void committed() override { m_signals->ignore_from_now_on(); }
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
-        host::give_words(call, words);
+        terminal::give_words(call, words);
     }
     const std::vector<const tool::Definition*>& tools() const override { return m_tools; }
     void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
@@ -465,4 +465,4 @@ int run_suite(const Tools& tools, int argc, char** argv) {
     return unknown(word, tools);
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A host that remembers what a run says, and lets it go on or not.
+// A front end that remembers what a run says, and lets it go on or not.
 #pragma once
 
-#include "tool/host.h"
+#include "tool/front_end.h"
 #include "tool/run.h"
 
 #include <mutex>
@@ -11,7 +11,7 @@
 
 namespace hsi::test {
 
-class RecordingHost final : public tool::Host {
+class RecordingFrontEnd final : public tool::FrontEnd {
   public:
     void begin(const tool::CommonOptions&, Warn warn) override {
         ++begun;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// Opens those of the descriptors 0 to 2 that are closed, so that no file of the run gets their numbers, and
 /// with them what is printed. Reading and writing them still fails, as it should.
@@ -80,4 +80,4 @@ void end_idle_blas_threads() noexcept;
 /// no way.
 void restart_without_stuck_blas_threads(char** argv) noexcept;
 
-} // namespace hsi::host
+} // namespace hsi::terminal

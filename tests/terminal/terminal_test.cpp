@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/json.h"
-#include "host/terminal.h"
+#include "terminal/terminal.h"
 
-#include "host/process.h"
+#include "terminal/process.h"
 
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -31,7 +31,7 @@
 #include <new>
 #include <thread>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 using tool::CommonOptions;
@@ -672,4 +672,4 @@ TEST(ParseBandList, KeepsTheOrder) {
 }
 
 } // namespace
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/command_line.h"
+#include "terminal/command_line.h"
 
 #include "core/error.h"
 
@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -126,4 +126,4 @@ TEST(QuoteCommand, HidesSecrets) {
 }
 
 } // namespace
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// An option of the tool: its spellings without dashes ("of", "b", "q", "quiet") and how many values follow
 /// it.
@@ -55,4 +55,4 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
 /// (PASSWORD, SECRET, TOKEN ...) are replaced by ***. `tool` takes the place of the executable's path.
 std::string quote_command(const std::string& tool, const std::vector<std::string>& words);
 
-} // namespace hsi::host
+} // namespace hsi::terminal

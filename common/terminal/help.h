@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// --help: usage, arguments, options by group, examples; lines of at most 100 letters.
 std::string help_text(const tool::Declaration& declaration);
@@ -45,4 +45,4 @@ std::vector<std::string> option_groups(const tool::Declaration& declaration);
 /// Options of every tool that belong to no definition, with what they do: --help, --version ...
 const std::vector<std::pair<std::string, std::string>>& general_options();
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "host/man_page.h"
+#include "terminal/man_page.h"
 
-#include "host/help.h"
+#include "terminal/help.h"
 #include "tool/execute.h"
 
 #include <algorithm>
 #include <cctype>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 /// Text that roff takes as it is: no dash is a hyphen, no line a request.
@@ -148,4 +148,4 @@ std::string suite_man_page(const std::vector<const tool::Definition*>& tools) {
     return page + ".SH SEE ALSO\n.BR gdalinfo (1),\n.BR gdal_translate (1)\n";
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Help, tables and manual pages say what the definition says.
-#include "host/help.h"
-#include "host/man_page.h"
+#include "terminal/help.h"
+#include "terminal/man_page.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 struct Settings {
@@ -112,4 +112,4 @@ TEST(ManPage, OfTheSuiteNamesTheTools) {
 }
 
 } // namespace
-} // namespace hsi::host
+} // namespace hsi::terminal

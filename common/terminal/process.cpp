@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/process.h"
+#include "terminal/process.h"
 
 #include "core/error.h"
 #include "core/process_limits.h"
@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 namespace {
 
@@ -230,4 +230,4 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     system::restart(argv);
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

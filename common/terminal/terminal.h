@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The terminal as a host: words to arguments, a progress bar, messages on stderr, signals, exit codes. Of one
-// tool, and of all tools behind one executable.
+// The terminal as a front end: words to arguments, a progress bar, messages on stderr, signals, exit codes.
+// Of one tool, and of all tools behind one executable.
 #pragma once
 
 #include "tool/definition.h"
 
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 
 /// The whole main() of a tool. Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit
 /// codes: 0 done, 1 the work failed, 2 the command line was wrong. Errors go to stderr: "ERROR: what is
@@ -28,4 +28,4 @@ void give_words(tool::Call& call, const std::vector<std::string>& words);
 ///   --complete WORDS                  what can stand next, for a shell
 int run_suite(const std::vector<const tool::Definition*>& tools, int argc, char** argv);
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What a shell is told that can stand next.
-#include "host/completion.h"
+#include "terminal/completion.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -160,4 +160,4 @@ TEST(Completion, OffersOpenOptionsOfTheDriverThatIsNamed) {
 }
 
 } // namespace
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/completion.h"
+#include "terminal/completion.h"
 
 #include "core/error.h"
 #include "core/text.h"
@@ -15,7 +15,7 @@
 #include <functional>
 #include <map>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 constexpr const char* files = "FILES\n";
@@ -238,4 +238,4 @@ std::string completions(const tool::Declaration& declaration, const std::vector<
     return files;
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/help.h"
+#include "terminal/help.h"
 
 #include "core/text.h"
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace hsi::host {
+namespace hsi::terminal {
 namespace {
 
 constexpr size_t text_width = 100, option_column = 34;
@@ -244,4 +244,4 @@ std::string shared_option_table() {
     return text;
 }
 
-} // namespace hsi::host
+} // namespace hsi::terminal
