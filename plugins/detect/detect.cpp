@@ -13,12 +13,11 @@ namespace hsi::detect {
 const char* simd_target() { return simd_kernels().target; }
 
 void Detection::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-    m_few = counts[2];
-    m_flat = counts[3];
+    CountingOperation::exchange(ranks);
+    std::vector<int64_t> counts{m_few, m_flat};
+    ranks.add_up("pixels without a ring", counts);
+    m_few = counts[0];
+    m_flat = counts[1];
 }
 
 float Decider::best(const double* scores, size_t count) const {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/host_device.h"
-#include "stream/operation.h"
+#include "stream/counting_operation.h"
 #include "stream/pixel_mask.h"
 
 #include <cmath>
@@ -57,12 +57,9 @@ struct ScoreCounts {
 };
 
 /// Counts of the pass; complete after it.
-class Detection : public stream::Operation {
+class Detection : public stream::CountingOperation {
   public:
-    bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; }
-    int64_t invalid() const { return m_invalid; }
     int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around
     int64_t without_variance() const { return m_flat; }  ///< local RX: valid, all pixels around are equal
     /// Of an operation of devices, which counts beside the scores, where these are: what this process has
@@ -70,7 +67,7 @@ class Detection : public stream::Operation {
     virtual const ScoreCounts* score_counts() const { return nullptr; }
 
   protected:
-    int64_t m_valid = 0, m_invalid = 0, m_few = 0, m_flat = 0;
+    int64_t m_few = 0, m_flat = 0;
 };
 
 /// What makes a room's operations; each room has one of its own (PixelBackend ...), which is the CPU's, and a

@@ -203,11 +203,8 @@ void check_ranges(int inputs, const std::vector<Range>& ranges, Output output) {
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 void Features::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid, m_open};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-    m_open = counts[2];
+    CountingOperation::exchange(ranks);
+    m_open = ranks.sum("pixels without a continuum", m_open);
 }
 
 std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output) {

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "core/cost.h"
-#include "stream/operation.h"
+#include "stream/counting_operation.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -49,17 +49,14 @@ enum class Output {
 };
 
 /// Counts of the pass; complete after it.
-class Features : public stream::Operation {
+class Features : public stream::CountingOperation {
   public:
-    bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; }
-    int64_t invalid() const { return m_invalid; }
     /// Valid pixels that have no continuum in some range, since an end of it is not above 0.
     int64_t without_continuum() const { return m_open; }
 
   protected:
-    int64_t m_valid = 0, m_invalid = 0, m_open = 0;
+    int64_t m_open = 0;
 };
 
 /// One output. A pixel is invalid, NaN throughout, when one of the `inputs` is not finite or all are zero;

@@ -350,11 +350,8 @@ Term term_of(const Operand& operand, const Bands& bands, const Choosing& choosin
 }
 
 void Indices::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid, m_outside};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-    m_outside = counts[2];
+    CountingOperation::exchange(ranks);
+    m_outside = ranks.sum("values outside of reflectance", m_outside);
 }
 
 Cost cost_of(int inputs, const std::vector<std::string>& expressions, const Bands& bands) {

@@ -14,7 +14,7 @@
 
 #include "core/cost.h"
 #include "indices/expression.h"
-#include "stream/operation.h"
+#include "stream/counting_operation.h"
 
 #include <cstdint>
 #include <memory>
@@ -62,17 +62,14 @@ Term term_of(const Operand& operand, const Bands& bands, const Choosing& choosin
 size_t least_bands(Operand::Of of);
 
 /// Counts of the pass; complete after it.
-class Indices : public stream::Operation {
+class Indices : public stream::CountingOperation {
   public:
-    bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; }
-    int64_t invalid() const { return m_invalid; }
     /// Values of valid pixels at watched bands that are no reflectance: outside of -0.5 to 1.5.
     int64_t outside() const { return m_outside; }
 
   protected:
-    int64_t m_valid = 0, m_invalid = 0, m_outside = 0;
+    int64_t m_outside = 0;
 };
 
 /// One output with a band for each expression, whose wavelengths are those of the nearest bands. A pixel is

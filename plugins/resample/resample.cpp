@@ -4,7 +4,6 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
-#include "parallel/group.h"
 #include "resample/resample_simd.h"
 
 #include <algorithm>
@@ -124,13 +123,6 @@ class CpuResampling final : public Resampling {
 };
 
 } // namespace
-
-void Resampling::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-}
 
 void check_weights(int inputs, const std::vector<math::ResampledBand>& bands) {
     for (const auto& band : bands)

@@ -8,7 +8,7 @@
 
 #include "core/cost.h"
 #include "math/resampling.h"
-#include "stream/operation.h"
+#include "stream/counting_operation.h"
 
 #include <cstdint>
 #include <memory>
@@ -22,16 +22,7 @@ inline constexpr Cost weight{1e-10, 3e-13}; ///< a pixel and a band of the scene
 } // namespace cost
 
 /// Counts of the pass; complete after it.
-class Resampling : public stream::Operation {
-  public:
-    bool divides() const override { return true; }
-    void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; }
-    int64_t invalid() const { return m_invalid; }
-
-  protected:
-    int64_t m_valid = 0, m_invalid = 0;
-};
+using Resampling = stream::CountingOperation;
 
 /// One output with a band for each of `bands`, whose sources are bands of the cube, of `inputs` (at least one
 /// of each). A pixel is invalid, NaN in all bands, when one of its inputs, with a weight or not, is not

@@ -4,7 +4,6 @@
 #include "core/cancel_scope.h"
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
-#include "parallel/group.h"
 #include "unmix/draws.h"
 #include "unmix/mixture.h"
 
@@ -125,13 +124,6 @@ std::vector<int> bands_of(int size, bool rmse) {
 }
 
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
-
-void Unmixing::exchange(parallel::Group& ranks) {
-    std::vector<int64_t> counts{m_valid, m_invalid};
-    ranks.add_up("pixels", counts);
-    m_valid = counts[0];
-    m_invalid = counts[1];
-}
 
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) {
     check_endmembers(endmembers, options.method);

@@ -17,7 +17,7 @@
 #include "core/cost.h"
 #include "core/cuda_module.h"
 #include "math/exact_sum.h"
-#include "stream/operation.h"
+#include "stream/counting_operation.h"
 
 #include <cstdint>
 #include <memory>
@@ -79,18 +79,13 @@ struct Options {
 };
 
 /// Counts of the pass; complete after it.
-class Unmixing : public stream::Operation {
+class Unmixing : public stream::CountingOperation {
   public:
-    bool divides() const override { return true; }
-    void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; }
-    int64_t invalid() const { return m_invalid; }
     /// Where they were asked for: over the valid pixels, of what abundances sum to and of the squares of the
     /// errors as they are written.
     const math::ExactSums& sums() const { return m_sums; }
 
   protected:
-    int64_t m_valid = 0, m_invalid = 0;
     math::ExactSums m_sums{2};
 };
 
