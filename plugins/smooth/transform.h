@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Transforms of single spectra, and as an operation on the pixels of a scene. Each value is computed in double
+// precision; a pixel depends on itself alone, so no tile or thread changes a bit.
+//
+// R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
+// near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.
+// Martens: Linearization and scatter-correction for near-infrared reflectance spectra of meat, Applied
+// Spectroscopy 39(3), 1985. A. A. Green, M. D. Craig: Analysis of aircraft spectrometer data with logarithmic
+// residuals, AIS workshop, JPL 85-41, 1985.
+#pragma once
+
+#include "core/cost.h"
+#include "smooth/smooth.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace hsi::smooth {
+
+/// x: a spectrum, m its mean, n its bands.
+enum class Method {
+    savgol,       ///< savitzky_golay() with window, degree and derivative
+    mean,         ///< moving_mean() with window
+    whittaker,    ///< Whittaker with lambda and order
+    absorbance,   ///< -log10(factor x)
+    snv,          ///< (x - m)/s, s the standard deviation, divided by n - 1
+    msc,          ///< (x - a)/b, of x = a + b reference by least squares; b > 0
+    detrend,      ///< x minus its polynomial of least squares of `degree` in wavelength, over all bands
+    normalise,    ///< x divided by `norm`, which is above 0
+    gain,         ///< gain x + offset, band by band
+    logarithm,    ///< ln x
+    log_residual, ///< exp(ln x - mean of ln x - reference + mean of reference); reference: mean ln of a scene
+};
+inline constexpr std::pair<const char*, Method> method_names[] = {
+    {"savgol", Method::savgol},         {"mean", Method::mean},
+    {"whittaker", Method::whittaker},   {"absorbance", Method::absorbance},
+    {"snv", Method::snv},               {"msc", Method::msc},
+    {"detrend", Method::detrend},       {"normalise", Method::normalise},
+    {"gain", Method::gain},             {"logarithm", Method::logarithm},
+    {"log-residual", Method::log_residual}};
+const char* name_of(Method method);
+
+/// What normalise divides by.
+enum class Norm { area, max, l2, mean };
+inline constexpr std::pair<const char*, Norm> norm_names[] = {
+    {"area", Norm::area}, {"max", Norm::max}, {"l2", Norm::l2}, {"mean", Norm::mean}};
+
+struct Transform {
+    Method method = Method::savgol;
+    /// nm, one a band: of savgol, mean, whittaker, detrend and the area, which is that of trapezoids within
+    /// segments.
+    std::vector<double> wavelengths;
+    double max_gap = 0; ///< nm, of segments_of()
+    int window = 9, degree = 2, derivative = 0;
+    double lambda = 10;
+    int order = 2;
+    Norm norm = Norm::area;
+    double factor = 1;
+    std::vector<double> reference;    ///< one a band, of msc and log_residual
+    std::vector<double> gain, offset; ///< one a band
+};
+
+/// True of the methods that use wavelengths.
+bool needs_wavelengths(const Transform& transform);
+/// True of savgol and mean, whose results are sums of bands.
+bool is_sum(Method method);
+/// The sums of these. \throws Error for other methods.
+Rows rows_of(const Transform& transform);
+
+/// A transform of spectra with so many bands.
+class Transformer {
+  public:
+    /// Lists of the transform have an entry for each band.
+    Transformer(size_t bands, Transform transform);
+    /// Bands of the result, at most those of a spectrum: savgol leaves out short segments.
+    size_t outputs() const { return is_sum(m_transform.method) ? m_rows.bands.size() : m_bands; }
+    /// The place among the spectrum's bands of each band of the result.
+    std::vector<size_t> kept() const;
+    /// values: a row of `pixels` (at most most_pixels) for each band, in place; the first outputs() rows are
+    /// then the results. Where a result does not exist (a logarithm, a quotient), some of the pixel's values
+    /// are not finite.
+    void apply(double* values, size_t pixels, std::vector<double>& scratch) const;
+    static constexpr size_t most_pixels = 64;
+
+  private:
+    void sum(double* values, size_t pixels, std::vector<double>& scratch) const;
+    void correct_scatter(double* values, size_t pixels) const;
+    void detrend(double* values, size_t pixels) const;
+    void normalise(double* values, size_t pixels) const;
+
+    size_t m_bands;
+    Transform m_transform;
+    Rows m_rows;
+    std::optional<Whittaker> m_whittaker;
+    std::vector<double> m_weights;            ///< of an area; msc: of b
+    std::vector<std::vector<double>> m_basis; ///< orthonormal, of polynomials
+    double m_mean = 0;                        ///< of the reference
+};
+
+/// The spectra, each by its finite values alone (which then make up its segments); NaN elsewhere and where
+/// the result does not exist. `transform` has lists for all bands.
+std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
+                                             const Transform& transform);
+
+namespace cost {
+inline constexpr Cost value{3e-10, 0}; ///< a pixel and a band
+} // namespace cost
+
+/// Counts of the pass; complete after it.
+class Transforming : public stream::Operation {
+  public:
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    int64_t valid() const { return m_valid; } ///< undefined pixels among them
+    int64_t invalid() const { return m_invalid; }
+    int64_t undefined() const { return m_undefined; } ///< valid pixels without a result
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0, m_undefined = 0;
+};
+
+/// One output with a band for each of Transformer::outputs(). A pixel is NaN throughout when it is invalid,
+/// and when one of its results does not exist or is beyond single precision.
+std::unique_ptr<Transforming> make_transform(int inputs, Transform transform);
+
+} // namespace hsi::smooth
