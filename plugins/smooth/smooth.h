@@ -1,70 +1,170 @@
 // SPDX-License-Identifier: MIT
-// Smoothing of spectra on real wavelengths, never across a gap.
+// Transforms of single spectra, and as an operation on the pixels of a scene. Each value is computed in
+// double precision; a pixel depends on itself alone, so no tile or thread changes a bit.
 //
-// A. Savitzky, M. J. E. Golay: Smoothing and differentiation of data by simplified least squares procedures,
-// Analytical Chemistry 36(8), 1964. P. A. Gorry: General least-squares smoothing and differentiation of
-// nonuniformly spaced data by the convolution method, Analytical Chemistry 63(5), 1991. P. H. C. Eilers: A
-// perfect smoother, Analytical Chemistry 75(14), 2003.
-//
-// Everything is a linear map of the bands of a segment. Lists are in file order.
+// R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
+// near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.
+// Martens: Linearization and scatter-correction for near-infrared reflectance spectra of meat, Applied
+// Spectroscopy 39(3), 1985. A. A. Green, M. D. Craig: Analysis of aircraft spectrometer data with logarithmic
+// residuals, AIS workshop, JPL 85-41, 1985.
 #pragma once
 
-#include "math/resampling.h"
+#include "core/cost.h"
+#include "smooth/linear.h"
+#include "stream/operation.h"
 
-#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::smooth {
 
-/// Neighbouring bands, from `begin` to before `end`.
-struct Segment {
-    size_t begin = 0, end = 0;
-    size_t size() const { return end - begin; }
+/// x: a spectrum, m its mean, n its bands.
+enum class Method {
+    savgol,       ///< savitzky_golay() with window, degree and derivative
+    mean,         ///< moving_mean() with window
+    whittaker,    ///< Whittaker with lambda and order
+    absorbance,   ///< -log10(factor x)
+    snv,          ///< (x - m)/s, s the standard deviation, divided by n - 1
+    msc,          ///< (x - a)/b, of x = a + b reference by least squares; b > 0
+    detrend,      ///< x minus its polynomial of least squares of `degree` in wavelength, over all bands
+    normalise,    ///< x divided by `norm`, which is above 0
+    gain,         ///< gain x + offset, band by band
+    logarithm,    ///< ln x
+    log_residual, ///< exp(ln x - mean of ln x - reference + mean of reference); reference: mean ln of a scene
+};
+inline constexpr std::pair<const char*, Method> method_names[] = {{"savgol", Method::savgol},
+                                                                  {"mean", Method::mean},
+                                                                  {"whittaker", Method::whittaker},
+                                                                  {"absorbance", Method::absorbance},
+                                                                  {"snv", Method::snv},
+                                                                  {"msc", Method::msc},
+                                                                  {"detrend", Method::detrend},
+                                                                  {"normalise", Method::normalise},
+                                                                  {"gain", Method::gain},
+                                                                  {"logarithm", Method::logarithm},
+                                                                  {"log-residual", Method::log_residual}};
+const char* name_of(Method method);
+
+/// What normalise divides by.
+enum class Norm { area, max, l2, mean };
+inline constexpr std::pair<const char*, Norm> norm_names[] = {
+    {"area", Norm::area}, {"max", Norm::max}, {"l2", Norm::l2}, {"mean", Norm::mean}};
+
+struct Transform {
+    Method method = Method::savgol;
+    /// nm, one a band: of savgol, mean, whittaker, detrend and the area, which is that of trapezoids within
+    /// segments.
+    std::vector<double> wavelengths;
+    double max_gap = 0; ///< nm, of segments_of()
+    int window = 9, degree = 2, derivative = 0;
+    double lambda = 10;
+    int order = 2;
+    Norm norm = Norm::area;
+    double factor = 1;
+    std::vector<double> reference;    ///< one a band, of msc and log_residual
+    std::vector<double> gain, offset; ///< one a band
 };
 
-/// The median of the steps to a larger wavelength (nm); 0 without one.
-double median_step(const std::vector<double>& wavelengths);
+/// True of the methods that use wavelengths.
+bool needs_wavelengths(const Transform& transform);
+/// True of savgol and mean, whose results are sums of bands.
+bool is_sum(Method method);
+/// The sums of these. \throws Error for other methods.
+Rows rows_of(const Transform& transform);
 
-/// A segment ends where the next wavelength is not larger (another detector) or further than `max_gap` nm.
-/// max_gap 0: 2.5 median steps, so that one lost band is bridged and a water band is not.
-std::vector<Segment> segments_of(const std::vector<double>& wavelengths, double max_gap = 0);
-
-/// Sums of bands that make the smoothed bands; weights have any sign.
-struct Rows {
-    std::vector<math::ResampledBand> bands;
-    std::vector<size_t> left_out; ///< bands of segments that are too short
+/// What documents and pixel functions say of a transform, whose name they say, too: the settings of its
+/// method, not of sums.
+struct Setting {
+    enum class Kind { word, number, list };
+    const char* name;
+    Kind kind;
+    std::string word;            ///< of a word
+    std::vector<double> numbers; ///< one, or of a list one for each band
 };
+std::vector<Setting> settings_of(const Transform& transform);
+/// From such settings: `word(name, names)` finds the value of a word in a table like norm_names,
+/// `number(name, least, most)` a number, `whole(name, least, most)` a whole one, `list(name)` the numbers of
+/// all bands.
+template <class Word, class Number, class Whole, class List>
+Transform transform_of(Method method, const Word& word, const Number& number, const Whole& whole,
+                       const List& list) {
+    Transform t;
+    t.method = method;
+    if (method == Method::normalise) t.norm = word("norm", norm_names);
+    if (needs_wavelengths(t)) t.wavelengths = list("wavelengths");
+    if (needs_wavelengths(t) && method != Method::detrend) t.max_gap = number("max_gap", 0, 1e9);
+    if (method == Method::whittaker) {
+        t.lambda = number("lambda", 1e-300, 1e300);
+        t.order = static_cast<int>(whole("order", 1, 3));
+    }
+    if (method == Method::detrend) t.degree = static_cast<int>(whole("degree", 0, 5));
+    if (method == Method::absorbance) t.factor = number("factor", 1e-300, 1e300);
+    if (method == Method::msc || method == Method::log_residual) t.reference = list("reference");
+    if (method == Method::gain) {
+        t.gain = list("gain");
+        t.offset = list("offset");
+    }
+    return t;
+}
 
-struct SavitzkyGolay {
-    int window = 9;     ///< bands, odd
-    int degree = 2;     ///< under window
-    int derivative = 0; ///< at most degree; per nm^derivative
-};
-/// The polynomial of least squares through the `window` bands around each band, which are moved inwards at
-/// the ends of a segment. A segment of m < window bands is its own window, of degree min(degree, m - 1); one
-/// of m
-/// <= derivative bands is left out.
-Rows savitzky_golay(const std::vector<double>& wavelengths, const std::vector<Segment>& segments,
-                    const SavitzkyGolay& options);
-
-/// The mean of the bands of the segment within (window - 1)/2 places.
-Rows moving_mean(const std::vector<Segment>& segments, int window);
-
-/// The z of least |y - z|^2 + lambda |D z|^2 in each segment. D: order! times the divided differences of
-/// order `order` over wavelengths in median steps, which on even steps are ordinary differences.
-class Whittaker {
+/// A transform of spectra with so many bands.
+class Transformer {
   public:
-    /// lambda > 0, order 1 to 3. Segments of at most `order` bands stay as they are.
-    Whittaker(const std::vector<double>& wavelengths, std::vector<Segment> segments, double lambda,
-              int order);
-    /// values: a row of `pixels` for each band, in place. Each pixel is computed by itself.
-    void smooth(double* values, size_t pixels) const;
+    /// Lists of the transform have an entry for each band.
+    Transformer(size_t bands, Transform transform);
+    /// Bands of the result, at most those of a spectrum: savgol leaves out short segments.
+    size_t outputs() const { return is_sum(m_transform.method) ? m_rows.bands.size() : m_bands; }
+    /// The place among the spectrum's bands of each band of the result.
+    std::vector<size_t> kept() const;
+    /// values: a row of `pixels` (at most most_pixels) for each band, in place; the first outputs() rows are
+    /// then the results. Where a result does not exist (a logarithm, a quotient), some of the pixel's values
+    /// are not finite.
+    void apply(double* values, size_t pixels, std::vector<double>& scratch) const;
+    static constexpr size_t most_pixels = 64;
 
   private:
-    std::vector<Segment> m_segments; ///< those that change
-    size_t m_order;
-    std::vector<double> m_diagonal; ///< a band each, of L D L^T = I + lambda D^T D
-    std::vector<double> m_lower;    ///< `order` a band: of L, left of the diagonal, the nearest first
+    void sum(double* values, size_t pixels, std::vector<double>& scratch) const;
+    void correct_scatter(double* values, size_t pixels) const;
+    void detrend(double* values, size_t pixels) const;
+    void normalise(double* values, size_t pixels) const;
+
+    size_t m_bands;
+    Transform m_transform;
+    Rows m_rows;
+    std::optional<Whittaker> m_whittaker;
+    std::vector<double> m_weights;            ///< of an area; msc: of b
+    std::vector<std::vector<double>> m_basis; ///< orthonormal, of polynomials
+    double m_mean = 0;                        ///< of the reference
 };
+
+/// The spectra, each by its finite values alone (which then make up its segments); NaN elsewhere and where
+/// the result does not exist. `transform` has lists for all bands.
+std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
+                                             const Transform& transform);
+
+namespace cost {
+inline constexpr Cost value{3e-10, 0}; ///< a pixel and a band
+} // namespace cost
+
+/// Counts of the pass; complete after it.
+class Transforming : public stream::Operation {
+  public:
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    int64_t valid() const { return m_valid; } ///< undefined pixels among them
+    int64_t invalid() const { return m_invalid; }
+    int64_t undefined() const { return m_undefined; } ///< valid pixels without a result
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0, m_undefined = 0;
+};
+
+/// One output with a band for each of Transformer::outputs(). A pixel is NaN throughout when it is invalid,
+/// and when one of its results does not exist or is beyond single precision.
+std::unique_ptr<Transforming> make_transform(int inputs, Transform transform);
 
 } // namespace hsi::smooth

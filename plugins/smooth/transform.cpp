@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "smooth/transform.h"
+#include "smooth/smooth.h"
 
 #include "core/cube_view.h"
 #include "core/error.h"
@@ -13,7 +13,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <string>
 
 namespace hsi::smooth {
 namespace {
@@ -115,16 +114,43 @@ Rows rows_of(const Transform& t) {
                : savitzky_golay(t.wavelengths, segments, {t.window, t.degree, t.derivative});
 }
 
+std::vector<Setting> settings_of(const Transform& t) {
+    std::vector<Setting> all;
+    const auto number = [&](const char* name, double value) {
+        all.push_back({name, Setting::Kind::number, "", {value}});
+    };
+    const auto list = [&](const char* name, const std::vector<double>& values) {
+        all.push_back({name, Setting::Kind::list, "", values});
+    };
+    if (t.method == Method::normalise)
+        for (const auto& [name, norm] : norm_names)
+            if (norm == t.norm) all.push_back({"norm", Setting::Kind::word, name, {}});
+    if (needs_wavelengths(t)) list("wavelengths", t.wavelengths);
+    if (needs_wavelengths(t) && t.method != Method::detrend) number("max_gap", t.max_gap);
+    if (t.method == Method::whittaker) {
+        number("lambda", t.lambda);
+        number("order", t.order);
+    }
+    if (t.method == Method::detrend) number("degree", t.degree);
+    if (t.method == Method::absorbance) number("factor", t.factor);
+    if (t.method == Method::msc || t.method == Method::log_residual) list("reference", t.reference);
+    if (t.method == Method::gain) {
+        list("gain", t.gain);
+        list("offset", t.offset);
+    }
+    return all;
+}
+
 // One spectrum, or several
 // ----------------------------------------------------------------------------------------------------------
 
 Transformer::Transformer(size_t bands, Transform transform)
     : m_bands(bands), m_transform(std::move(transform)) {
     const Transform& t = m_transform;
-    const bool lists = (!needs_wavelengths(t) || t.wavelengths.size() == bands) &&
-                       ((t.method != Method::msc && t.method != Method::log_residual) ||
-                        t.reference.size() == bands) &&
-                       (t.method != Method::gain || (t.gain.size() == bands && t.offset.size() == bands));
+    const bool lists =
+        (!needs_wavelengths(t) || t.wavelengths.size() == bands) &&
+        ((t.method != Method::msc && t.method != Method::log_residual) || t.reference.size() == bands) &&
+        (t.method != Method::gain || (t.gain.size() == bands && t.offset.size() == bands));
     if (!lists || bands == 0) throw Error("internal: a transform of other bands");
     if (is_sum(t.method)) m_rows = rows_of(t);
     if (t.method == Method::whittaker)

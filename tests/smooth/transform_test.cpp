@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each transform against its definition in long double, and the pass: the same bits for every tiling and
 // thread count, and no result where none exists.
-#include "smooth/transform.h"
+#include "smooth/smooth.h"
 
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -188,7 +188,8 @@ TEST(Transform, LeavesOutHolesOfSpectra) {
         holes[0] = holes[7] = unknown;
         auto fewer = holes;
         Transform of_fewer = t;
-        for (auto* list : {&fewer, &of_fewer.wavelengths, &of_fewer.reference, &of_fewer.gain, &of_fewer.offset})
+        for (auto* list :
+             {&fewer, &of_fewer.wavelengths, &of_fewer.reference, &of_fewer.gain, &of_fewer.offset})
             for (const ptrdiff_t b : {7, 0})
                 list->erase(list->begin() + b);
         auto got = smooth::transformed({holes}, t).front();
@@ -243,8 +244,8 @@ TEST(Transform, PassHasTheSameBitsForEveryTiling) {
         const auto whole = made(1, 150, 9);
         for (const auto& [lanes, samples, lines] : {std::tuple(1, 7, 3), std::tuple(3, 65, 1)}) {
             const auto tiled = made(lanes, samples, lines);
-            EXPECT_EQ(0, std::memcmp(whole.values.data(), tiled.values.data(),
-                                     whole.values.size() * sizeof(float)))
+            EXPECT_EQ(
+                0, std::memcmp(whole.values.data(), tiled.values.data(), whole.values.size() * sizeof(float)))
                 << name_of(t.method);
         }
         std::vector<double> one;

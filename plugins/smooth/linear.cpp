@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "smooth/smooth.h"
+#include "smooth/linear.h"
 
 #include <algorithm>
 #include <cmath>

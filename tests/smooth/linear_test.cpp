@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Segments, Savitzky-Golay on uneven steps and Whittaker, against closed forms, published weights and a dense
 // solution.
-#include "smooth/smooth.h"
+#include "smooth/linear.h"
 
 #include <gtest/gtest.h>
 
