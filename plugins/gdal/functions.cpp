@@ -15,6 +15,7 @@
 #include "raster/packed_text.h"
 #include "raster/spectral_library.h"
 #include "sahic/sahic.h"
+#include "smooth/smooth.h"
 #include "spp/spp.h"
 #include "svm/svm.h"
 #include "unmix/unmix.h"
@@ -298,6 +299,37 @@ auto named(const Names& names, const std::string& name) {
     for (const auto& one : names)
         if (name == one.first) return one.second;
     throw Error("internal: no method '" + name + "'");
+}
+
+/// The value of an argument that is one of a table's names.
+template <class Names>
+auto choice_of(const Arguments& a, const char* name, const Names& names) {
+    std::vector<const char*> words;
+    for (const auto& one : names)
+        words.push_back(one.first);
+    return named(names, a.choice(name, words));
+}
+
+/// A band of gdal_hsi_smooth or gdal_hsi_reflect that is not a sum of bands.
+Function parse_transform(const Arguments& a, int bands) {
+    const auto number = [&](const char* name, double least, double most) {
+        const double v = a.number(name);
+        if (!(v >= least && v <= most)) a.refuse("the argument '" + std::string(name) + "' is out of range");
+        return v;
+    };
+    a.text("method");
+    const auto method = choice_of(a, "method", smooth::method_names);
+    if (smooth::is_sum(method)) a.refuse("the argument 'method' is a sum of bands", "Use hsi_resample.");
+    Function f;
+    f.band = a.whole("band", 1, bands) - 1;
+    f.operation = smooth::make_transform(
+        bands, smooth::transform_of(
+                   method, [&](const char* name, const auto& names) { return choice_of(a, name, names); },
+                   number, [&](const char* name, int least, int most) { return a.whole(name, least, most); },
+                   [&](const char* name) { return source_numbers(a, name, bands); }));
+    f.pixel_cost = 8.0 * bands;
+    f.bytes = static_cast<size_t>(bands) * 3 * sizeof(double);
+    return f;
 }
 
 /// "1", "2" ...: spectra in a VRT have no names.
@@ -596,6 +628,22 @@ const std::vector<Definition>& definitions() {
                           HSI_ARGUMENT("scale", "a factor a source; 1 by default")
                               HSI_ARGUMENT("offset", "added behind the factor; 0 by default") HSI_FRAME),
          parse_index},
+        {"hsi_transform", "a band of the spectrum after a transform: absorbance, SNV, MSC, norms, gains",
+         HSI_LIST(
+             HSI_ARGUMENT("method", "whittaker, absorbance, snv, msc, detrend, normalise, gain, logarithm or "
+                                    "log-residual") HSI_ARGUMENT("band", "the source, from 1")
+                 HSI_ARGUMENT("wavelengths",
+                              "whittaker, detrend, normalise by area: of the sources, in nanometres")
+                     HSI_ARGUMENT("max_gap", "nanometres between bands of a segment; 0: 2.5 median steps")
+                         HSI_ARGUMENT("lambda", "whittaker: weight of the roughness")
+                             HSI_ARGUMENT("order", "whittaker: of the differences, 1 to 3")
+                                 HSI_ARGUMENT("degree", "detrend: of the polynomial, 0 to 5") HSI_ARGUMENT(
+                                     "factor", "absorbance: makes reflectance of the values")
+                                     HSI_ARGUMENT("norm", "normalise: area, max, l2 or mean") HSI_ARGUMENT(
+                                         "reference", "msc: the spectrum; log-residual: mean logarithms")
+                                         HSI_ARGUMENT("gain", "gain: a factor a source")
+                                             HSI_ARGUMENT("offset", "gain: added behind it") HSI_FRAME),
+         parse_transform},
         {"hsi_unmix", "abundance of one of several endmembers, or the error of all",
          HSI_LIST(HSI_ARGUMENT("endmembers", "spectra, a value a source, separated by semicolons")
                       HSI_LIBRARY HSI_ARGUMENT("method", "fcls, ucls, nnls or scls") HSI_ARGUMENT(

@@ -352,12 +352,12 @@ Make read_nearest(const Settings& s) {
 Make read_resampling(const Settings& s) {
     s.same_bands("inputs");
     std::vector<math::ResampledBand> bands;
-    constexpr Span weights{0, 1 + 1e-6}; // they sum to 1, to rounding
+    // Resampling has positive weights; smoothing and derivatives have any.
     s.pairs("bands", most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
         math::ResampledBand band;
         band.target = bands.size();
         band.sources = s.places<size_t>(from, "sources", 1, true);
-        band.weights = s.numbers<double>(by, "weights", band.sources.size(), weights);
+        band.weights = s.numbers<double>(by, "weights", band.sources.size(), {});
         bands.push_back(std::move(band));
     });
     return [inputs = s.scene.bands, bands] {
@@ -413,6 +413,24 @@ Make read_indices(const Settings& s) {
     };
 }
 
+Make read_spectra(const Settings& s) {
+    s.same_bands("inputs");
+    const auto transform = smooth::transform_of(
+        s.choice("method", smooth::method_names),
+        [&](const char* key, const auto& names) { return s.choice(key, names); },
+        [&](const char* key, double least, double most) {
+            return s.number(key, {least, most});
+        },
+        [&](const char* key, int64_t least, int64_t most) { return s.whole(key, least, most); },
+        [&](const char* key) { return s.band_numbers(key); });
+    if (smooth::is_sum(transform.method)) s.fail("'method' is a sum, and so another operation");
+    return [inputs = s.scene.bands, transform] {
+        Made work(smooth::make_transform(inputs, transform));
+        work.per_pixel = smooth::cost::value * inputs;
+        return work;
+    };
+}
+
 struct Kind {
     const char* name;
     Make (*read)(const Settings& settings);
@@ -422,7 +440,8 @@ constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transf
                           {"unmix", read_unmixing},    {"detect", read_detection},
                           {"svm", read_svm},           {"mlr", read_mlr},
                           {"nearest", read_nearest},   {"resample", read_resampling},
-                          {"features", read_features}, {"index", read_indices}};
+                          {"features", read_features}, {"index", read_indices},
+                          {"spectra", read_spectra}};
 
 } // namespace
 
@@ -510,6 +529,15 @@ Link index_bands(int inputs, const std::vector<std::string>& expressions, const 
              {"wavelengths", nm},
              {"scale", scale},
              {"offset", offset}}};
+}
+
+Link transformed_spectra(int inputs, const smooth::Transform& transform) {
+    Link link{"spectra", {{"inputs", inputs}, {"method", smooth::name_of(transform.method)}}, 0};
+    for (const auto& one : smooth::settings_of(transform))
+        link.settings[one.name] = one.kind == smooth::Setting::Kind::word     ? Json(one.word)
+                                  : one.kind == smooth::Setting::Kind::number ? Json(one.numbers.front())
+                                                                              : Json(one.numbers);
+    return link;
 }
 
 } // namespace hsi::links

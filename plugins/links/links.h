@@ -11,6 +11,7 @@
 #include "pca/pca.h"
 #include "resample/resample.h"
 #include "sahic/sahic.h"
+#include "smooth/smooth.h"
 #include "spp/spp.h"
 #include "stream/computed_source.h"
 #include "svm/svm.h"
@@ -47,5 +48,7 @@ stream::Link feature_bands(int inputs, const std::vector<features::Range>& range
 /// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
+/// smooth::make_transform(), of a method that is not a sum.
+stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 
 } // namespace hsi::links

@@ -427,6 +427,12 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_index", {"expr": "b13"}, ["'b13' has not enough bands"]),
     ("hsi_index", {"expr": "r800"}, ["'r800' has not enough bands"]),
     ("hsi_index", {"expr": "b1", "scale": "1 2"}, ["'scale'", "2 values", "12 sources"]),
+    ("hsi_transform", {"band": "1"}, ["'method'", "missing"]),
+    ("hsi_transform", {"method": "snv"}, ["'band'", "missing"]),
+    ("hsi_transform", {"method": "savgol", "band": "1"}, ["'method'", "sum", "hsi_resample"]),
+    ("hsi_transform", {"method": "snv", "band": "1", "lambda": "1"}, ["'lambda'"]),
+    ("hsi_transform", {"method": "msc", "band": "1", "reference": "1 2"}, ["'reference'", "2 values", "12 sources"]),
+    ("hsi_transform", {"method": "absorbance", "band": "1", "factor": "-1"}, ["'factor'", "out of range"]),
     ("hsi_unmix", {}, ["'endmembers'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE}, ["'band'", "missing"]),
     ("hsi_unmix", {"endmembers": ONE, "band": "3"}, ["'band'", "2"]),
@@ -625,6 +631,10 @@ def expected(name, folder):
         return x[1] / hull
     if name == "hsi_index":
         return (x[3] - x[0]) / (x[3] + x[:3].mean(0))
+    if name == "hsi_transform":
+        r = np.array([5, 3, 4, 6]) - 4.5
+        b = np.tensordot(r, x - x.mean(0), 1) / (r ** 2).sum()
+        return np.where(b > 0, (x[1] - x.mean(0)) / np.where(b > 0, b, 1) + 4.5, np.nan)
     if name == "hsi_resample":
         return np.tensordot([0, 0.25, 0.75, 0], x, 1)
     if name == "hsi_unmix":
@@ -650,7 +660,7 @@ def expected(name, folder):
 def test_every_function_has_an_example():
     names = {name.split("-")[0] for name, _ in EXAMPLES}
     assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr",
-                     "hsi_unmix", "hsi_sam", "hsi_match", "hsi_resample", "hsi_continuum", "hsi_index"}
+                     "hsi_unmix", "hsi_sam", "hsi_match", "hsi_resample", "hsi_continuum", "hsi_index", "hsi_transform"}
 
 
 @pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])

@@ -244,6 +244,15 @@ TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
                                               {{400, 500, 600, 700, 800}, {}, {}, {}, {}}),
                            2));
     walk("removed", document(links::feature_bands(bands, ranges, features::Output::removed), bands));
+    for (const auto method :
+         {smooth::Method::whittaker, smooth::Method::absorbance, smooth::Method::msc, smooth::Method::detrend,
+          smooth::Method::normalise, smooth::Method::gain, smooth::Method::log_residual}) {
+        smooth::Transform t;
+        t.method = method;
+        t.wavelengths = {400, 500, 600, 700, 800};
+        t.reference = t.gain = t.offset = some(bands);
+        walk(smooth::name_of(method), document(links::transformed_spectra(bands, t), bands));
+    }
 }
 
 TEST_F(UntrustedDocuments, OfDetectorsAreNeverTakenWithListsOfAnotherLength) {

@@ -178,7 +178,15 @@ SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
         }
         bands.push_back(std::move(band));
     }
-    return with_bands(like, std::move(bands));
+    const auto any = [&](auto says) { return std::any_of(spec.bands.begin(), spec.bands.end(), says); };
+    SceneMetadata made = with_bands(like, std::move(bands));
+    // What an ENVI header says of all bands together is said by the bands here, or holds no more.
+    if (!any([](const BandSpec& band) { return band.scale || band.offset; }))
+        for (const char* const field :
+             {"reflectance scale factor", "data reflectance gain values", "data reflectance offset values"})
+            made.envi.erase(field);
+    if (!any([](const BandSpec& band) { return !band.unit.empty(); })) made.envi.erase("data units");
+    return made;
 }
 
 bool is_geographic(const std::string& srs) { return parse_srs(srs)->IsGeographic() != 0; }
