@@ -4,15 +4,14 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/host_memory.h"
 #include "detect/groups/groups.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
 #include "raster/labels.h"
 #include "raster/raster_source.h"
+#include "shared/column_tiles.h"
 #include "stream/empty_source.h"
-#include "stream/resident_source.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/scene.h"
@@ -35,71 +34,6 @@ detect::GroupOptions group_options(const Groups& how, detect::Targets targets) {
     return {
         how.method,          std::move(targets),      how.shrinkage.conditioning, how.shrinkage.ledoit_wolf,
         how.exclusion.share, how.exclusion.iterations};
-}
-
-/// Columns of a map are no detectors of a scanner.
-void warn_of_map_columns(tool::Run& run, const raster::RasterSource& source) {
-    double gt[6];
-    if (!source.facts().copy_geotransform(gt)) return;
-    const bool rotated = gt[2] != 0 || gt[4] != 0;
-    if (!rotated && !source.facts().srs) return;
-    run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") +
-             ": -background-by columns is for scenes as a scanner has taken them, whose columns are its "
-             "detectors; those of a resampled scene mix several");
-}
-
-/// Tiles of whole groups, where the user forces none: a few for each lane, and what memory bears.
-/// \throws Error when that is not one group.
-void set_column_tiles(const Groups& how, const stream::CubeSource& cube, const stream::Operation& operation,
-                      stream::PassOptions& pass) {
-    if (pass.tile_samples > 0) return;
-    constexpr int64_t cache_line = 16, tiles_a_lane = 2; // each line of each band of a tile is a call
-    const auto shape = cube.shape();
-    const int64_t group = std::min(how.columns, shape.samples);
-    const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
-    const auto bytes = [&](int64_t samples) {
-        return stream::plan_bytes(
-            cube, operation, TilePlan(shape.samples, shape.lines, samples, shape.lines, operation.halo(), 1));
-    };
-    if (bytes(group) > pass.memory)
-        throw Error("-background-by columns: " + counted(group, "column") + " of " +
-                        counted(shape.lines, "line") + " need " + format_byte_size(bytes(group)) +
-                        " of buffers, and -memory leaves " + format_byte_size(pass.memory),
-                    "Use a larger -memory" + std::string(group > 1 ? ", or fewer columns per group." : "."));
-    const int64_t unit = whole(cache_line, group);
-    int64_t width =
-        whole((shape.samples + tiles_a_lane * pass.lanes - 1) / (tiles_a_lane * pass.lanes), unit);
-    width = std::max(width, whole(cube.layout().block_samples, group));
-    const uint64_t share = pass.memory / static_cast<uint64_t>(pass.lanes);
-    while (width > group && bytes(width) > share)
-        width = whole(width / 2, group);
-    pass.tile_samples = width;
-    pass.tile_lines = shape.lines;
-}
-
-/// The scene itself, or a copy in memory where that has room for one: groups of columns are read with all
-/// lines, and so in small pieces. An uncompressed file has these in the system's cache, where the pages of a
-/// copy would have to be cleared first.
-std::shared_ptr<const stream::CubeSource> in_memory(tool::Run& run,
-                                                    const std::shared_ptr<raster::RasterSource>& source) {
-    const uint64_t bytes = source->shape().float_bytes();
-    if (run.ranks().several() || (source->facts().access == raster::Access::raw && !source->facts().remote) ||
-        bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
-        return source;
-    class Filling final : public stream::Operation { // the source keeps what is read
-        class Nothing final : public stream::Worker {
-            void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
-        };
-        std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-            return std::make_unique<Nothing>();
-        }
-    } filling;
-    auto kept = std::make_shared<stream::ResidentSource>(source);
-    auto pass = run.pass("reading", 0.2);
-    tool::leave_room(pass, bytes);
-    if (!tool::run_pass(run, *kept, filling, {}, pass)) return source;
-    kept->seal();
-    return kept;
 }
 
 /// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
@@ -321,11 +255,13 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
-        if (!again) warn_of_map_columns(run, *source); // of a run that is not refused
+        if (!again)
+            tools::warn_of_map_columns(run, "-background-by columns",
+                                       *source); // of a run that is not refused
         const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
         if (!found) return false;
-        const auto cube = in_memory(run, source);
+        const auto cube = tools::in_memory_for_columns(run, source);
         const auto make = [&](const detect::Decision& d) {
             return computing->make_column_detection(source->shape(), columns, *options, d,
                                                     counted_pixels(run, mask));
@@ -337,7 +273,8 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
                                           pass.lanes, source->shape().float_bytes(), pass.limit);
                                   if (cube != source) tool::leave_room(pass, source->shape().float_bytes());
                                   pass = without_mask(mask, std::move(pass));
-                                  set_column_tiles(how, *cube, *make({!s.map.path.empty(), {}}), pass);
+                                  tools::set_column_tiles("-background-by columns", how.columns, *cube,
+                                                          *make({!s.map.path.empty(), {}}), pass);
                                   return pass;
                               }};
         if (!again) targets.warn_of_mistakes(run, s, *source);

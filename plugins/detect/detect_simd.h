@@ -83,19 +83,8 @@ struct SimdKernels {
     /// squared[i] = |matrix times column i of z|^2; panels that are there in single precision meet `singles`.
     void (*quadratic)(const double* z, const float* singles, int height, const Panels& matrix,
                       double* squared);
-
-    /// c[a * pitch + b] += sum over j < count of u_j[a] u_j[b] for a < rows, a <= b < columns (and some
-    /// entries left of the diagonal). u_j = u + j * u_pitch. pitch and u_pitch leave `slack` numbers beyond
-    /// the columns, c as many rows beyond its own.
-    void (*update)(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, ptrdiff_t u_pitch,
-                   int count);
-    /// Turns the upper triangle of the symmetric positive definite matrix m, whose column `n` holds a vector
-    /// d, into its factor R (m = R'R), and returns d'm^-1 d.
-    double (*solve)(double* m, ptrdiff_t pitch, int n);
     const char* target;
 };
-inline constexpr int slack = 16;
-
 const SimdKernels& simd_kernels();
 
 } // namespace hsi::detect

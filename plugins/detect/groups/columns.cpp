@@ -2,12 +2,11 @@
 // Groups of columns. A tile has all lines of the groups in it, so a group is a small scene in memory: its
 // pixels are put side by side, and statistics, factor and scores follow one another. Sums of a group are in
 // double precision and in one order, that of its pixels.
-#include "core/byte_pack.h"
 #include "core/counted.h"
 #include "core/valid_pixel.h"
-#include "detect/detect_simd.h"
 #include "detect/groups/column_task.h"
 #include "detect/groups/groups.h"
+#include "math/definite.h"
 #include "parallel/group.h"
 
 #include <algorithm>
@@ -52,12 +51,12 @@ struct Pixels {
 class GroupMoments {
   public:
     explicit GroupMoments(int bands)
-        : m_bands(bands), m_pitch((bands + slack + 7) / 8 * 8 + 8),
+        : m_bands(bands), m_pitch((bands + math::slack + 7) / 8 * 8 + 8),
           m_rows(static_cast<size_t>(m_pitch * product_pixels)),
-          m_products(static_cast<size_t>(m_pitch * (bands + slack))) {}
+          m_products(static_cast<size_t>(m_pitch * (bands + math::slack))) {}
     static uint64_t bytes(int bands) {
-        const auto pitch = static_cast<uint64_t>(bands) + slack + 16;
-        return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + slack);
+        const auto pitch = static_cast<uint64_t>(bands) + math::slack + 16;
+        return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + math::slack);
     }
 
     /// Adds up one pixel at least. centred: products of what is left without the mean, else (cem, whose
@@ -150,7 +149,7 @@ class GroupMoments {
             row[n] = 0; // solve() has a vector there
             d.centre.push_back(m_centre[static_cast<size_t>(m_used[a])]);
         }
-        simd_kernels().solve(m_products.data(), m_pitch, static_cast<int>(n));
+        math::definite_kernels().solve(m_products.data(), m_pitch, static_cast<int>(n));
         for (const auto& spectrum : targets.spectra)
             if (!add_matched_row(d, spectrum, targets.absorption)) return nullptr;
         if (factor) d.factor = inverse_factor(n);
@@ -178,7 +177,7 @@ class GroupMoments {
 
   private:
     void add_products(const Pixels& x, const std::vector<double>& mean, const std::vector<int>& varying) {
-        const auto& simd = simd_kernels();
+        const auto& simd = math::definite_kernels();
         const auto used = static_cast<int>(varying.size());
         std::fill(m_products.begin(), m_products.end(), 0.0);
         std::fill(m_rows.begin(), m_rows.end(), 0.0);
@@ -289,7 +288,7 @@ class ColumnWorker final : public ColumnLane {
                      const std::vector<CubeView<float>>& out) override {
         for (int64_t group = first; group < last; group += m_task.batch()) {
             const int64_t end = std::min(last, group + m_task.batch());
-            pack(tile, in, group, end);
+            m_task.pack(tile, in, group, end, m_packed.data());
             for (int64_t g = group; g < end; ++g)
                 do_group(tile, g, m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values(),
                          out);
@@ -299,25 +298,6 @@ class ColumnWorker final : public ColumnLane {
   private:
     int64_t first_sample(int64_t group) const { return m_task.first_sample(group); }
     int64_t end_sample(int64_t group) const { return m_task.end_sample(group); }
-    /// The pixels of groups [group, end) side by side: each bands x (lines x samples).
-    void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end) {
-        constexpr int64_t lines = 16; // of which each group gets a cache line
-        for (int b = 0; b < in.bands; ++b)
-            for (int64_t y = 0; y < in.lines; y += lines)
-                for (int64_t g = group; g < end; ++g) {
-                    const int64_t x = first_sample(g), width = end_sample(g) - x;
-                    float* to = m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values() +
-                                (b * in.lines + y) * width;
-                    const float* from = in.row(b, y) + (x - tile.window.x);
-                    const int64_t count = std::min(lines, in.lines - y);
-                    if (width == 1) // no call for a single number
-                        for (int64_t line = 0; line < count; ++line, from += in.line_stride)
-                            to[line] = *from;
-                    else
-                        for (int64_t line = 0; line < count; ++line, to += width, from += in.line_stride)
-                            std::copy_n(from, width, to);
-                }
-    }
 
     void do_group(const Tile& tile, int64_t group, float* packed, const std::vector<CubeView<float>>& out) {
         const int64_t x = first_sample(group), width = end_sample(group) - x,
@@ -502,12 +482,7 @@ std::unique_ptr<ColumnLane> make_column_lane(const ColumnTask& task) {
 
 uint64_t column_lane_bytes(const ColumnTask& task) { return ColumnWorker::bytes(task); }
 
-ColumnDetection::ColumnDetection(ColumnTask task)
-    : m_task(std::move(task)), m_groups(static_cast<size_t>(m_task.columns.count(m_task.scene.samples))) {}
-
-int64_t ColumnDetection::halo() const {
-    return m_task.columns.first % m_task.columns.width == 0 ? 0 : m_task.columns.width - 1;
-}
+ColumnDetection::ColumnDetection(ColumnTask task) : m_task(std::move(task)), m_records(m_task) {}
 
 std::vector<int> ColumnDetection::output_bands() const {
     std::vector<int> bands{m_task.scores()};
@@ -520,24 +495,14 @@ void ColumnDetection::take(int64_t valid, int64_t invalid, int64_t in_bad_groups
     m_valid += valid;
     m_invalid += invalid;
     m_in_bad_groups += in_bad_groups;
-    for (const auto& one : found) {
-        m_groups[static_cast<size_t>(one.group)] = one.record;
-        m_mine.push_back(one.group);
-    }
+    m_records.take(found);
 }
 
 void ColumnDetection::stop(stream::Worker& worker) { take(static_cast<const ColumnLane&>(worker)); }
 
 void ColumnDetection::exchange(parallel::Group& ranks) {
     GroupedDetection::exchange(ranks);
-    BytePacker mine;
-    for (const int64_t g : m_mine)
-        mine.put(g).put(m_groups[static_cast<size_t>(g)]);
-    for (const auto& bytes : ranks.all("groups", mine.take()))
-        for (ByteUnpacker in(bytes); !in.empty();) {
-            const auto g = in.one<int64_t>();
-            in.get(m_groups[static_cast<size_t>(g)]);
-        }
+    m_records.exchange(ranks);
 }
 
 ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
@@ -545,7 +510,7 @@ ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& colum
     if (columns.width < 1 || columns.first < 0 || !has_background(options.method) ||
         options.targets.spectra.empty() == has_target(options.method))
         throw Error("internal: columns that make no groups, or the wrong targets");
-    return {scene, columns, options, decision, mask, are_finite(options.targets)};
+    return {{scene, columns}, options, decision, mask, are_finite(options.targets)};
 }
 
 std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,

@@ -23,6 +23,7 @@
 #include "core/host_device.h"
 #include "detect/pixel/pixel.h"
 #include "math/exact_sum.h"
+#include "stream/column_strips.h"
 #include "stream/pixel_mask.h"
 #include "stream/statistics_scan.h"
 
@@ -118,13 +119,7 @@ class GroupedDetection : public Detection {
 // Groups of columns: read together, with all lines, and done in one go
 // ----------------------------------------------------------------------------------------------------------
 
-/// Sample s of a scene belongs to group (first + s) / width.
-struct Columns {
-    int64_t first = 0; ///< sample of the file that the scene begins with
-    int64_t width = 1;
-    int64_t group(int64_t sample) const { return (first + sample) / width; }
-    int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
-};
+using stream::Columns;
 
 /// Statistics and scores of each group, one after another, by one worker. Tiles have all lines. `mask`, which
 /// may be null and must outlive this: the pixels that count in statistics.

@@ -11,6 +11,7 @@
 #include "detect/detect_simd.h"
 #include "detect/local/ring.h"
 #include "detect/local/ring_columns.h"
+#include "math/definite.h"
 
 #include <algorithm>
 #include <array>
@@ -28,7 +29,7 @@ constexpr int64_t segment = 128, together = RingColumns::pixels;
 
 /// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
 ptrdiff_t pitch_of(size_t columns) {
-    const auto eights = static_cast<ptrdiff_t>((columns + slack + 7) / 8);
+    const auto eights = static_cast<ptrdiff_t>((columns + math::slack + 7) / 8);
     return (eights | 1) * 8;
 }
 
@@ -84,9 +85,9 @@ class LocalWorker final : public stream::Worker {
     LocalWorker(const Plan& plan, const Decider& decider)
         : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_bands(plan.bands),
           m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_matrix(matrix_size(m_order + 1)),
-          m_vectors(plan.batch() * static_cast<size_t>(m_pitch)), m_centre(m_bands + slack), m_mean(m_bands),
-          m_apart(m_bands),
-          m_lines(static_cast<size_t>(plan.lines_held()) * plan.row_pixels() * m_bands + slack),
+          m_vectors(plan.batch() * static_cast<size_t>(m_pitch)), m_centre(m_bands + math::slack),
+          m_mean(m_bands), m_apart(m_bands),
+          m_lines(static_cast<size_t>(plan.lines_held()) * plan.row_pixels() * m_bands + math::slack),
           m_valid(static_cast<size_t>(plan.lines_held()) * plan.row_pixels()), m_counts(m_valid.size()) {
         m_ring.reserve(plan.pixels);
         if (!plan.by_pixels) m_columns.emplace(static_cast<int>(m_bands), plan.ring.inner, plan.ring.outer);
@@ -229,14 +230,14 @@ class LocalWorker final : public stream::Worker {
         for (size_t b = 0; b < m_bands; ++b) {
             double* const row = m_vectors.data() + b * static_cast<size_t>(m_pitch);
             row[n] = m_apart[b];
-            std::fill(row + n + 1, row + n + 1 + slack, 0.0);
+            std::fill(row + n + 1, row + n + 1 + math::slack, 0.0);
             squared += m_apart[b] * m_apart[b];
         }
         const auto order = static_cast<int>(n);
         for (size_t a = 0; a < n + Panels::height; ++a)
-            std::fill_n(m_matrix.data() + a * static_cast<size_t>(m_pitch), n + 1 + slack, 0.0);
-        m_simd.update(m_matrix.data(), m_pitch, order, order + 1, m_vectors.data(), m_pitch,
-                      static_cast<int>(m_bands));
+            std::fill_n(m_matrix.data() + a * static_cast<size_t>(m_pitch), n + 1 + math::slack, 0.0);
+        m_definite.update(m_matrix.data(), m_pitch, order, order + 1, m_vectors.data(), m_pitch,
+                          static_cast<int>(m_bands));
         for (size_t a = 0; a < n; ++a)
             trace += diagonal(a);
         // trace C = trace U U' / (n-1)
@@ -244,7 +245,7 @@ class LocalWorker final : public stream::Worker {
         for (size_t a = 0; a < n; ++a)
             diagonal(a) += ridge;
         const double delta = ridge / static_cast<double>(n - 1);
-        return std::max(0.0, (squared - m_simd.solve(m_matrix.data(), m_pitch, order)) / delta);
+        return std::max(0.0, (squared - m_definite.solve(m_matrix.data(), m_pitch, order)) / delta);
     }
 
     double& diagonal(size_t a) { return m_matrix[a * static_cast<size_t>(m_pitch) + a]; }
@@ -255,7 +256,7 @@ class LocalWorker final : public stream::Worker {
             diagonal(a) += ridge;
             m_matrix[a * static_cast<size_t>(m_pitch) + m_bands] = m_apart[a];
         }
-        return m_simd.solve(m_matrix.data(), m_pitch, static_cast<int>(m_bands));
+        return m_definite.solve(m_matrix.data(), m_pitch, static_cast<int>(m_bands));
     }
 
     double trace_of_matrix() {
@@ -318,8 +319,8 @@ class LocalWorker final : public stream::Worker {
     /// Adds the vectors that wait.
     void flush() {
         const auto bands = static_cast<int>(m_bands);
-        m_simd.update(m_matrix.data(), m_pitch, bands, bands, m_vectors.data(), m_pitch,
-                      static_cast<int>(m_to_add));
+        m_definite.update(m_matrix.data(), m_pitch, bands, bands, m_vectors.data(), m_pitch,
+                          static_cast<int>(m_to_add));
         m_to_add = 0;
     }
 
@@ -396,6 +397,7 @@ class LocalWorker final : public stream::Worker {
     }
 
     const SimdKernels& m_simd;
+    const math::DefiniteKernels& m_definite = math::definite_kernels();
     const Plan& m_plan;
     const Decider& m_decider;
     const size_t m_bands, m_order;

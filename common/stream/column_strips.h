@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Groups of neighbouring columns, such as the detectors of a pushbroom scanner, that are each processed as a
+// whole: a tile has all lines of the groups in it, and the pixels of a group are put next to each other.
+#pragma once
+
+#include "core/byte_pack.h"
+#include "core/cube_view.h"
+#include "core/tile_plan.h"
+#include "parallel/group.h"
+#include "stream/cube_source.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::stream {
+
+/// Sample s of a scene belongs to group (first + s) / width.
+struct Columns {
+    int64_t first = 0; ///< sample of the file that the scene begins with
+    int64_t width = 1;
+    int64_t group(int64_t sample) const { return (first + sample) / width; }
+    int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
+};
+
+/// The groups of a scene.
+struct ColumnStrips {
+    CubeShape scene;
+    Columns columns;
+
+    /// Of the scene: those of a group, [first, end).
+    int64_t first_sample(int64_t group) const {
+        return std::max<int64_t>(0, group * columns.width - columns.first);
+    }
+    int64_t end_sample(int64_t group) const {
+        return std::min(scene.samples, (group + 1) * columns.width - columns.first);
+    }
+    int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
+    /// Where the scene begins inside of a group, tiles do not begin where groups do: each reads the whole of
+    /// those that it has a part of.
+    int64_t halo() const { return columns.first % columns.width == 0 ? 0 : columns.width - 1; }
+    /// Groups whose pixels are put side by side at a time: those of a cache line.
+    int64_t batch() const { return std::max<int64_t>(1, 16 / columns.width); }
+    /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
+    size_t group_values() const {
+        return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
+    }
+    /// Puts the pixels of groups [group, end), a batch() at most, side by side: in group_values() numbers
+    /// each, bands x (lines x samples). in: the tile's window, which has all of them.
+    void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end, float* packed) const;
+};
+
+/// What a pass has found of each group of a scene, by the worker or rank that did it.
+template <class Record>
+class ColumnRecords {
+  public:
+    struct Found {
+        int64_t group = 0; ///< of the scene, from 0
+        Record record;
+    };
+    explicit ColumnRecords(const ColumnStrips& strips)
+        : m_all(static_cast<size_t>(strips.columns.count(strips.scene.samples))) {}
+    void take(const std::vector<Found>& found) {
+        for (const auto& one : found) {
+            m_all[static_cast<size_t>(one.group)] = one.record;
+            m_mine.push_back(one.group);
+        }
+    }
+    void exchange(parallel::Group& ranks) {
+        BytePacker mine;
+        for (const int64_t g : m_mine)
+            mine.put(g).put(m_all[static_cast<size_t>(g)]);
+        for (const auto& bytes : ranks.all("groups", mine.take()))
+            for (ByteUnpacker in(bytes); !in.empty();) {
+                const auto g = in.one<int64_t>();
+                in.get(m_all[static_cast<size_t>(g)]);
+            }
+    }
+    const std::vector<Record>& all() const { return m_all; } ///< complete after exchange()
+
+  private:
+    std::vector<Record> m_all;
+    std::vector<int64_t> m_mine; ///< groups of this rank
+};
+
+} // namespace hsi::stream
