@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// From radiance to the enhancement of a gas (ppm m), each group of columns of the scanner against its own
+// background. k is the unit absorption (1/ppm m, negative), x a pixel, m and C the mean and the covariance
+// (divided by n) of the group's pixels that count, M = (1-V) C + V diag C:
+//   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
+//   lognormal  the same of ln x, with t = k
+//   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))
+//     repeat   p = 1/(r (a + 1e-9));  z = x - r a t;  m, C of z;  t = K m, w = M^-1 t, q = max(t'w, 1);
+//              a = max(0, ((x-m)'w - p)/(r q));     enhancement 1e5 a, albedo r
+// With m0, C0 of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum e^2/n and the t before,
+// C = C0 - c t' - t c' + b t t' and m = m0 - mean(d) t, so that an iteration looks at each pixel once.
+//
+// D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
+// study with methane, Atmospheric Measurement Techniques 8, 2015 (mf); M. D. Foote et al.: Fast and Accurate
+// Retrieval of Methane Concentration From Imaging Spectrometer Data Using Sparsity Prior, IEEE Trans.
+// Geoscience and Remote Sensing 58(9), 2020 (mag1c); A. Schaum: A uniformly most powerful detector of gas
+// plumes against a cluttered background, Remote Sensing of Environment 260, 2021, and Z. Pei et al., ibid.
+// 295, 2023 (lognormal); J. E. Fahlen et al.: Sensitivity and Uncertainty in Matched-Filter-Based Gas
+// Detection With Imaging Spectroscopy, IEEE Trans. Geoscience and Remote Sensing 62, 2024.
+//
+// Values are single precision as read, all else is double. A pixel is valid when its values are finite and
+// not all zero (lognormal: and all positive).
+#pragma once
+
+#include "stream/column_strips.h"
+#include "stream/operation.h"
+#include "stream/pixel_mask.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::gas {
+
+enum class Method { mag1c, mf, lognormal };
+enum class Output { enhancement, uncertainty, sensitivity, albedo };
+
+/// The noise of a band at radiance L: |A sqrt(L + B) + D|.
+struct NoiseBand {
+    double a = 0, b = 0, d = 0;
+};
+
+struct FilterOptions {
+    Method method = Method::mag1c;
+    std::vector<double> absorption; ///< k, one a band of the scene
+    double shrinkage = 0;           ///< V
+    bool ledoit_wolf = false;       ///< V of each group (detect/groups/groups.h)
+    int iterations = 30;            ///< mag1c
+    bool albedo = true, sparsity = true;
+    std::vector<Output> outputs{Output::enhancement};
+    /// A second output: the bands enhancement and uncertainty of the first, in that order, as far as they are
+    /// there.
+    bool keep = false;
+    std::vector<NoiseBand> noise; ///< one a band; with Output::uncertainty
+    double radiance_scale = 1;    ///< value times this is the radiance of `noise`
+};
+
+enum class GroupState : uint8_t {
+    filtered,
+    few_pixels, ///< fewer than 2, or without shrinkage not more than bands
+    singular    ///< no variance, or a pivot of Cholesky's of 1e-12 of its diagonal element or less
+};
+struct GroupRecord {
+    GroupState state = GroupState::few_pixels;
+    int64_t pixels = 0; ///< that count in its statistics
+    double shrinkage = 0;
+};
+
+/// An output with a band for each of FilterOptions::outputs; NaN where there is no value. Tiles have all
+/// lines.
+class Filter : public stream::Operation {
+  public:
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+    int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels without a value
+    int64_t dark() const { return m_dark; }                   ///< valid pixels whose albedo is not above 0
+    /// Of all groups; complete after the pass.
+    virtual const std::vector<GroupRecord>& groups() const = 0;
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0, m_in_bad_groups = 0, m_dark = 0;
+};
+
+/// mask: the pixels that count in statistics; may be null, and must outlive this. \throws Error when the
+/// lists do not have a value for each band.
+std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
+                                    const FilterOptions& options, const stream::PixelMask* mask);
+
+/// Spectra that simulate the radiance under different amounts of the gas.
+struct RadianceTable {
+    std::vector<double> wavelengths_nm;
+    std::vector<double> concentrations;         ///< ppm m
+    std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
+};
+
+/// k at bands of these centres and widths (nm), by the response of each: g = exp(-(x-C)^2/(2 sigma^2)),
+/// l_c = ln(sum g L_c / sum g), and k is the slope of l over c by least squares. NaN for a band whose centre
+/// is not within the table. The spacing of x has no weight, as in mag1c.
+std::vector<double> unit_absorption(const RadianceTable& table, const std::vector<double>& centres,
+                                    const std::vector<double>& widths);
+
+/// NoiseBand at each centre, by straight lines between the rows and beyond; nm rising, two rows at least.
+std::vector<NoiseBand> noise_at(const std::vector<double>& nm, const std::vector<NoiseBand>& rows,
+                                const std::vector<double>& centres);
+
+const char* simd_target(); ///< where the CPU's loops were dispatched to
+
+} // namespace hsi::gas
