@@ -4,10 +4,10 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "gdal_hsi_smooth/transforms.h"
 #include "raster/library_output.h"
 #include "shared/scene_and_library.h"
 #include "shared/spectral_bands.h"
-#include "gdal_hsi_smooth/transforms.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/plan.h"
@@ -302,7 +302,8 @@ void declare(tool::Builder& args) {
     args.option("window", s.window, "Bands in the window, odd")
         .between(3, 255)
         .defaults_to("9; 5 for -method mean");
-    args.option("degree", s.transform.degree, "Degree of the polynomial of savgol and detrend").between(0, 254);
+    args.option("degree", s.transform.degree, "Degree of the polynomial of savgol and detrend")
+        .between(0, 254);
     args.option("deriv", s.transform.derivative, "Derivative of savgol, by wavelength in nm").between(0, 254);
     args.option("lambda", s.transform.lambda, "Weight of the roughness in whittaker").above(0);
     args.option("order", s.transform.order, "Order of the differences in whittaker").between(1, 3);
@@ -337,7 +338,8 @@ namespace tools {
 extern constinit const tool::Definition smooth{
     "smooth",
     "Smoothed and transformed spectra",
-    "Smoothing: smooths the spectra of a scene or of a library on their real wavelengths, never across a gap, and "
+    "Smoothing: smooths the spectra of a scene or of a library on their real wavelengths, never across a "
+    "gap, and "
     "computes derivatives, absorbance, SNV, MSC, detrended and normalised spectra.",
     {{"gdal_hsi_smooth scene.img smooth.tif", "Savitzky-Golay, nine bands, second degree"},
      {"gdal_hsi_smooth -deriv 1 -window 11 scene.img slope.tif", "The first derivative, per nm"},
