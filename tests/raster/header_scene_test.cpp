@@ -550,12 +550,12 @@ TEST(HeaderScene, AShiftThatAnEnviHeaderDoesNotKeepIsToldAtOnce) {
     spec.same_bands = true;
     for (const char* name : {"o.dat", "o.tif"}) {
         std::string told;
-        const auto run = std::make_shared<raster::RunFiles>();
+        const auto run = raster::make_run_files();
         run->set_listeners([&](const std::string& text) { told += text; }, {});
         OutputOptions options;
         options.path = folder / name;
         options.run = run;
-        RasterSink::check(options, spec, *source);
+        raster::check_output(options, spec, *source);
         const bool envi = std::string(name) == "o.dat";
         EXPECT_EQ(told.find("ENVI does not keep where its pixels lie") != std::string::npos, envi) << told;
     }
