@@ -52,6 +52,56 @@ def test_fits_that_is_empty_where_it_is_looked_at(tmp_path, where):
     assert access(path).strip().startswith("through GDAL")
 
 
+def fits(path, cards, data, bits):
+    cards = [("SIMPLE", "T"), ("BITPIX", bits), ("NAXIS", 3),
+             *((f"NAXIS{k + 1}", size) for k, size in enumerate(data.shape[::-1])), *cards]
+    text = "".join(f"{key:<8}= {value:>20}".ljust(80) for key, value in cards) + "END".ljust(80)
+    stored = data.astype({8: "u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}[bits]).tobytes()
+    whole = [block + fill * (-len(block) % 2880) for block, fill in ((text.encode(), b" "), (stored, bytes(1)))]
+    path.write_bytes(b"".join(whole))
+    return path
+
+
+@pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
+@pytest.mark.parametrize("bits", [8, 16, 32, -32, -64])
+def test_scales_of_fits(tmp_path, bits):
+    """They are applied once, in all bands; integers would be rounded."""
+    data = np.arange(60.).reshape(3, 4, 5)
+    path = fits(tmp_path / "a.fits", [("BSCALE", 0.5), ("BZERO", 10.0)], data, bits)
+    if bits > 0:
+        result = run("gdal_hsi_info", path)
+        assert result.code == 1 and "integers with BSCALE = 0.5 and BZERO = 10" in first_error(result), result.err
+        return
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data[:, ::-1] / 2 + 10)  # its first line is the lowest one
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["scale"] == []
+
+
+@pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
+def test_scaled_scenes_keep_their_samples_in_fits(tmp_path):
+    data = np.arange(60.).reshape(3, 4, 5) + 1
+    path = convert("GTiff", data, tmp_path / "a.tif", "i2")
+    dataset = gdal.Open(str(path), gdal.GA_Update)
+    for b in range(1, 4):
+        dataset.GetRasterBand(b).SetScale(0.01)
+    del dataset
+    result = succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{tmp_path}/a.fits' -of FITS"))
+    assert "has no place for scale and offset, which it loses" in result.err
+    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.fits")).ReadAsArray(), data)
+
+
+@pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
+@pytest.mark.parametrize("kind, unit, first, step", [
+    ("WAVE", "nm", 400, 100), ("WAVE", "", 4e-7, 1e-7), ("AWAV", "um", 0.4, 0.1), ("FREQ", "THz", 700, -100),
+    ("WAVN", "", 2e6, -1e5), ("VELO", "m/s", 400, 100)])
+def test_spectral_axes_of_fits(tmp_path, kind, unit, first, step):
+    cards = [("CTYPE3", f"'{kind:<8}'"), ("CRVAL3", first), ("CRPIX3", 1.0), ("CDELT3", step)]
+    path = fits(tmp_path / "a.fits", cards + ([("CUNIT3", f"'{unit:<8}'")] if unit else []), np.ones((3, 4, 5)), -32)
+    at = first + step * np.arange(3.)
+    want = {"WAVE": at * {"nm": 1, "": 1e9}.get(unit, 1), "AWAV": at * 1e3, "FREQ": 299792.458 / at, "WAVN": 1e9 / at}
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["wavelengths_nm"]
+    np.testing.assert_allclose(told, want.get(kind, []))
+
+
 def test_raw_files_that_hold_one_value_stay_raw(tmp_path):
     """ENVI's order is known; much of a flight line is filler, and reading it must not become slow."""
     path = write_scene(tmp_path / "a.img", np.full((3, 6, 5), 7.0))

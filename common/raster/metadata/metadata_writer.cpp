@@ -153,8 +153,7 @@ void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, 
                 GDALRasterBand& to) {
     const SpectralTexts& spectra = texts.spectra;
     if (!from.description.empty()) to.SetDescription(from.description.c_str());
-    if (from.scale && texts.scales) to.SetScale(*from.scale);
-    if (from.offset && texts.scales) to.SetOffset(*from.offset);
+    if (texts.scales) set_scale(to, from.scale, from.offset);
     if (!from.unit.empty()) to.SetUnitType(from.unit.c_str());
     if (!from.categories.empty()) {
         CPLStringList names;
@@ -247,6 +246,13 @@ void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& to
         for (size_t k = 0; k < scene.bands.size(); ++k)
             write_band(scene.bands[k], texts, k, envi, *to.GetRasterBand(static_cast<int>(k) + 1));
     }
+}
+
+void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<double> offset) {
+    const GDALDriver* const driver = band.GetDataset() ? band.GetDataset()->GetDriver() : nullptr;
+    if (driver != nullptr && EQUAL(driver->GetDescription(), "FITS")) return;
+    if (scale) band.SetScale(*scale);
+    if (offset) band.SetOffset(*offset);
 }
 
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {

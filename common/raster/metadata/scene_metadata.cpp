@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/metadata/scene_metadata.h"
 
+#include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal/unknown_srs.h"
 #include "raster/gdal_errors.h"
@@ -184,6 +185,26 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
     return found && srs.IsSame(found.get(), axes_apart) != 0 ? told(*found) : std::string();
 }
 
+namespace {
+
+/// GDAL's driver FITS (3.6) delivers samples times BSCALE plus BZERO, in the type of the stored ones, and
+/// reports both as the scale of the first band.
+void drop_applied_scale(SceneMetadata& scene, const std::string& path) {
+    for (BandMetadata& b : scene.bands) {
+        const bool applied = b.scale.value_or(1) != 1 || b.offset.value_or(0) != 0;
+        if (applied && GDALDataTypeIsInteger(b.type))
+            throw Error("cannot read '" + path +
+                            "': its samples are integers with BSCALE = " + number_text(b.scale.value_or(1)) +
+                            " and BZERO = " + number_text(b.offset.value_or(0)) +
+                            ", whose results GDAL's driver FITS rounds",
+                        "Store the results as floats (astropy).");
+        b.scale.reset();
+        b.offset.reset();
+    }
+}
+
+} // namespace
+
 SceneMetadata read_metadata(GDALDataset& dataset) {
     SceneMetadata scene;
     scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
@@ -209,6 +230,7 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
     scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
+    if (scene.driver == "FITS") drop_applied_scale(scene, dataset.GetDescription());
     if (const auto names = envi_class_names(scene.envi); scene.driver == "ENVI")
         for (BandMetadata& b : scene.bands)
             if (b.categories.size() == names.size()) b.categories = names;

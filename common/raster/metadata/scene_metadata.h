@@ -113,6 +113,10 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 /// closing.
 void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
 
+/// Sets what is given, except in FITS files: GDAL's driver applies their scale when it reads, and rounds
+/// integers.
+void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<double> offset);
+
 /// All that belongs to band `index` of the scene, into a band of a destination whose other bands are new
 /// ones.
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);

@@ -122,6 +122,27 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
     if (!lists.wavelength.empty()) lists.fwhm = values("Width");
 }
 
+/// A linear spectral axis of a FITS image (Greisen et al. 2006, A&A 446, 747), its third one: the coordinate
+/// of band b is CRVAL3 + (b - CRPIX3) CDELT3, in SI units where CUNIT3 states none.
+void read_fits_axis(const SceneMetadata& scene, BandLists& lists) {
+    const auto item = [&](const char* key) {
+        std::string text = value_of(scene.domains, "", key);
+        std::erase_if(text, [](char c) { return c == ' ' || c == '\''; });
+        return text;
+    };
+    const std::string kind = upper(item("CTYPE3"));
+    const char* const unit = kind == "WAVE" || kind == "AWAV" ? "m"
+                             : kind == "FREQ"                 ? "Hz"
+                             : kind == "WAVN"                 ? "1/m"
+                                                              : nullptr;
+    const auto value = envi_number(item("CRVAL3")), step = envi_number(item("CDELT3"));
+    if (scene.driver != "FITS" || unit == nullptr || !value || !step) return;
+    const double pixel = envi_number(item("CRPIX3")).value_or(0);
+    for (int b = 1; b <= scene.file_bands; ++b)
+        lists.wavelength.push_back(number_text(*value + (b - pixel) * *step));
+    lists.units = item("CUNIT3").empty() ? unit : item("CUNIT3");
+}
+
 /// Of the ENVI header; what it lacks, of the dataset's items.
 BandLists band_lists(const SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
@@ -145,6 +166,7 @@ BandLists band_lists(const SceneMetadata& scene) {
     for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})
         if (lists.units.empty()) lists.units = value_of(scene.domains, "", key);
     if (lists.wavelength.empty()) read_isis(scene, lists);
+    if (lists.wavelength.empty()) read_fits_axis(scene, lists);
     if (is_blank_unit(lists.units)) lists.units.clear();
     return lists;
 }

@@ -98,8 +98,7 @@ void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterB
     if (scene != nullptr && spec.like_band >= 0)
         write_band_metadata(*scene, static_cast<size_t>(spec.like_band), band);
     if (!spec.description.empty()) band.SetDescription(spec.description.c_str());
-    if (spec.scale) band.SetScale(*spec.scale);
-    if (spec.offset) band.SetOffset(*spec.offset);
+    set_scale(band, spec.scale, spec.offset);
     if (!spec.unit.empty()) band.SetUnitType(spec.unit.c_str());
     for (const auto& [key, value] : spec.metadata)
         band.SetMetadataItem(key.c_str(), value.c_str());
