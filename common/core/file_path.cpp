@@ -80,6 +80,14 @@ std::string join_path(const std::string& folder, const std::string& name) {
 
 bool is_local(const std::string& path) { return path.rfind("/vsi", 0) != 0; }
 
+PathKind kind_of_path(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) return PathKind::nothing;
+    return S_ISREG(facts.st_mode)   ? PathKind::file
+           : S_ISDIR(facts.st_mode) ? PathKind::folder
+                                    : PathKind::pipe;
+}
+
 std::string follow_links(const std::string& path) {
     const auto links = links_on_the_way(path);
     return links.empty() ? path : link_target(links.back());

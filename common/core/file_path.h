@@ -16,6 +16,16 @@ std::string join_path(const std::string& folder, const std::string& name);
 /// True when the path names a file of the local file system, not one of GDAL's virtual ones (/vsimem/ ...).
 bool is_local(const std::string& path);
 
+/// What a path of this machine leads to, behind links. Opening a pipe waits for its other end, so a name of
+/// unknown origin is classified first.
+enum class PathKind {
+    nothing,
+    file,
+    folder,
+    pipe ///< or a device, or a socket
+};
+PathKind kind_of_path(const std::string& path);
+
 /// Where a chain of symbolic links leads, whether its end is there or not; the path itself when it is no
 /// link. Throws Error when the links go round in a circle.
 std::string follow_links(const std::string& path);

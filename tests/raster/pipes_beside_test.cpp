@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Pipes and devices next to a scene or named by its header: GDAL would wait for their other end, so a test
 // that hangs has failed.
-#include "raster/gdal/pipes_beside.h"
+#include "raster/products/pipes_beside.h"
 #include "support/raster_fixtures.h"
 
 #include "raster/side_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
 
 namespace hsi::test {
 namespace {
@@ -108,7 +111,8 @@ TEST(PipesBeside, HeadersThatNamePipesAreRefused) {
               "<VRTDataset rasterXSize=\"4\" rasterYSize=\"3\"><Metadata><MDI key=\"HSI_HISTORY\">"
               "gdal_hsi_vd -report /dev/stderr a</MDI></Metadata></VRTDataset>",
               false},
-             {"u.txt", "made by: a program > /dev/null", false}}) {
+             {"u.txt", "made by: a program > /dev/null", false},
+             {"v.txt", "not in . or ./ or ./. or /", false}}) {
         write_text(folder / c.name, c.text);
         const std::string found = pipe_beside(folder / c.name);
         EXPECT_EQ(!found.empty(), c.refused) << c.name << ": " << found;
@@ -120,9 +124,86 @@ TEST(PipesBeside, HeadersThatNamePipesAreRefused) {
     }
 }
 
+std::string big_endian(uint32_t value, int bytes) {
+    std::string out;
+    while (bytes-- > 0)
+        out += static_cast<char>(value >> (8 * bytes) & 255);
+    return out;
+}
+
+/// An HDF4 file with one element that lies in another file.
+std::string hdf4_with_external(const std::string& name) {
+    constexpr uint32_t scientific_data = 702, special = 0x4000, at = 22;
+    const std::string element = big_endian(2, 2) + big_endian(48, 4) + big_endian(0, 4) +
+                                big_endian(static_cast<uint32_t>(name.size()), 4) + name;
+    return "\x0e\x03\x13\x01" + big_endian(1, 2) + big_endian(0, 4) +
+           big_endian(special | scientific_data, 2) + big_endian(2, 2) + big_endian(at, 4) +
+           big_endian(static_cast<uint32_t>(element.size()), 4) + element;
+}
+
+TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
+    const TempFolder folder;
+    fs::create_directory(folder / "in");
+    make_pipe(folder / "in/p.ige");
+    write_text(folder / "in/file", "0123456789012345");
+    const std::string tree = folder / "spill.img", changed = folder / "a.img";
+    create_gdal("HFA", tree, 4, 3, 1, GDT_Float32, {"USE_SPILL=YES"});
+    const auto put = [](std::string text, const std::string& old, const std::string& now) {
+        const size_t at = text.find(old + '\0');
+        EXPECT_NE(at, std::string::npos) << old;
+        return at == std::string::npos ? text : text.replace(at, now.size(), now);
+    };
+    std::ifstream in(tree, std::ios::binary);
+    const std::string img((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    EXPECT_EQ(refusal(tree), "");
+    write_text(changed, put(img, "spill.ige", std::string("in/p.ige\0", 9)));
+    EXPECT_EQ(pipe_beside(changed), folder / "in/p.ige");
+    EXPECT_NE(refusal(changed).find("which is a pipe or a device"), std::string::npos);
+    for (size_t bytes = 0; bytes < img.size(); bytes += 97) { // a tree that is cut
+        write_text(changed, img.substr(0, bytes));
+        EXPECT_EQ(pipe_beside(changed), "") << bytes;
+    }
+    // HDF4 looks from the working directory.
+    write_text(folder / "a.hdf", hdf4_with_external(folder / "in/p.ige"));
+    EXPECT_EQ(pipe_beside(folder / "a.hdf"), folder / "in/p.ige");
+    write_text(folder / "a.hdf", hdf4_with_external(folder / "in/file"));
+    EXPECT_EQ(pipe_beside(folder / "a.hdf"), "");
+}
+
+TEST(PipesBeside, NamesInJsonAreRefused) {
+    const TempFolder folder;
+    fs::create_directory(folder / "in");
+    make_pipe(folder / "in/p");
+    const std::string path = folder / "a.json", begin = "{\"stac_version\": \"1.0.0\", \"assets\": {\"a\": ";
+    for (const std::string& name : {std::string("in/p"), std::string("in\\/p"), std::string("in\\u002fp"),
+                                    "file://" + (folder / "in/p")}) {
+        write_text(path, begin + "{\"href\": \"" + name + "\"}}}");
+        EXPECT_EQ(pipe_beside(path), folder / "in/p") << name;
+    }
+    write_text(path, begin + "[\"gdal_hsi_vd -report /dev/stderr in/q\"]}}");
+    EXPECT_EQ(pipe_beside(path), "");
+}
+
+/// Words in pixels are no names: a megabyte of them would be looked for.
+TEST(PipesBeside, PixelsAreNoText) {
+    const TempFolder folder;
+    fs::create_directory(folder / "in");
+    make_pipe(folder / "in/p");
+    write_text(folder / "a.dat", "1234567890123456\x01\x02 in/p " + std::string(100, '.'));
+    EXPECT_EQ(pipe_beside(folder / "a.dat"), "");
+    write_text(folder / "a.txt", "1234567890123456\t in/p " + std::string(100, '.'));
+    EXPECT_EQ(pipe_beside(folder / "a.txt"), folder / "in/p");
+}
+
 TEST(PipesBeside, PipesWithinAFolderAreRefused) {
     const TempFolder folder;
-    fs::create_directories(folder / "scene/band");
+    fs::create_directories(folder / "scene/band/c/0/1");
+    make_pipe(folder / "scene/band/c/0/1/2");
+    EXPECT_EQ(pipe_beside(folder / "scene"), ""); // a folder of anything
+    write_text(folder / "scene/.zgroup", "{\"zarr_format\": 2}");
+    EXPECT_EQ(pipe_beside(folder / "scene"), folder / "scene/band/c/0/1/2");
+    fs::remove(folder / "scene/band/c/0/1/2");
+    fs::create_directory_symlink("../..", folder / "scene/band/c/round");
     EXPECT_EQ(pipe_beside(folder / "scene"), "");
     make_pipe(folder / "scene/band/.zarray");
     EXPECT_EQ(pipe_beside(folder / "scene"), folder / "scene/band/.zarray");

@@ -163,6 +163,25 @@ def test_a_source_that_is_not_needed_may_be_missing(here):
     succeed(run("gdal_hsi_pca", "-q", "scene.h5", "out.tif"))
 
 
+@pytest.mark.parametrize("version", ["earliest", "latest"])
+@pytest.mark.parametrize("name", ["scene.h5", "HDF5:scene.h5://cube", 'NETCDF:"scene.h5":cube'])
+def test_a_link_to_a_pipe_is_not_followed(here, name, version):
+    """The library opens what a link names, and would wait for the pipe's other end."""
+    (here / "in").mkdir()
+    os.mkfifo(here / "in/p")
+    for target in ("in/p", str(here / "in/p"), "next.h5"):
+        with h5py.File("scene.h5", "w", libver=version) as h:
+            h["other"] = VALUES
+            h["cube"] = h5py.ExternalLink(target, "/cube")
+            for k in range(40 if version == "latest" else 0):  # links in a heap
+                h[f"link {k}"] = h5py.ExternalLink("gone.h5", "/")
+        with h5py.File("next.h5", "w") as h:
+            h["cube"] = h5py.ExternalLink("in/p", "/cube")
+        result = run("gdal_hsi_pca", "-q", name, "out.tif")
+        assert result.code == 1 and "in/p', which is a pipe or a device" in first_error(result), result.err
+        assert not (here / "out.tif").exists()
+
+
 def test_storage_that_lies_beside_the_file_is_named(here, tmp_path_factory, monkeypatch):
     storage(here)
     other = tmp_path_factory.mktemp("elsewhere")

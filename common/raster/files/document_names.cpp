@@ -4,9 +4,9 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
-#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/products/pipes_beside.h"
 #include "raster/regular_file.h"
 #include "raster/scene_document.h"
 #include "raster/text_input.h"
@@ -15,8 +15,6 @@
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <gdal_priv.h>
-
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -53,14 +51,6 @@ bool names_server(const std::string& name) {
     return text.rfind("/vsi", 0) == 0 &&
            !begins_with_any(text, {"/vsimem/", "/vsizip/", "/vsizip{", "/vsigzip/", "/vsitar/", "/vsi7z/",
                                    "/vsirar/", "/vsisubfile/", "/vsicached?", "/vsicrypt/", "/vsisparse/"});
-}
-
-enum class Kind { nothing, file, folder, other };
-
-Kind kind_of(const std::string& path) {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0) return Kind::nothing;
-    return S_ISREG(facts.st_mode) ? Kind::file : S_ISDIR(facts.st_mode) ? Kind::folder : Kind::other;
 }
 
 class NameCheck {
@@ -115,9 +105,9 @@ class NameCheck {
         if (name.empty()) return;
         if (name.size() > PATH_MAX) fail("is damaged: it names a file with too long a name", "Make it anew.");
         if (is_local(name)) {
-            const Kind kind = kind_of(name);
-            if (kind == Kind::other) refuse_pipe(name);
-            if (kind != Kind::nothing) return;
+            const PathKind kind = kind_of_path(name);
+            if (kind == PathKind::pipe) refuse_pipe(name);
+            if (kind != PathKind::nothing) return;
         }
         if (name.find('<') != std::string::npos || name.find_first_not_of(" \t\r\n{[") != 0)
             fail("is damaged: it has a text where the name of a file belongs",
@@ -150,9 +140,9 @@ class NameCheck {
         const auto parts = parts_of_name(name);
         if (!parts) fail("is damaged: it names a file with too many parts", "Make it anew.");
         for (const NamedPart& part : *parts)
-            if (part.pipe) refuse_pipe(part.path);
+            if (part.kind == PathKind::pipe) refuse_pipe(part.path);
         return std::any_of(parts->begin(), parts->end(),
-                           [](const NamedPart& part) { return part.file || part.last; });
+                           [](const NamedPart& part) { return part.kind == PathKind::file || part.last; });
     }
 
     /// Texts behind a name that name further files: a VRT, an index of MRF's, a description of a server.
@@ -161,7 +151,7 @@ class NameCheck {
         const std::string path =
             name.rfind(shown, 0) == 0 ? name.substr(shown.size(), name.find('?') - shown.size()) : name;
         const bool hidden = path.rfind("/vsi", 0) == 0; // in an archive
-        if (path.empty() || (hidden ? names_server(path) : kind_of(path) != Kind::file)) return;
+        if (path.empty() || (hidden ? names_server(path) : kind_of_path(path) != PathKind::file)) return;
         check_texts_beside(path);
         const std::string begin = beginning_of_file(path, 1024);
         if (is_scene_document(path)) { // behind another one, it is checked when it is opened
@@ -238,11 +228,12 @@ class NameCheck {
         const size_t first = text.find_first_not_of(" \t\r\n");
         if (first == std::string::npos) return;
         if (text[first] == '<') return follow_xml(text.substr(first), folder); // a VRT in the place of a name
-        const bool there = text.size() <= PATH_MAX && is_local(text) && kind_of(text) != Kind::nothing;
+        const bool there =
+            text.size() <= PATH_MAX && is_local(text) && kind_of_path(text) != PathKind::nothing;
         if (!there && names_server(text)) return check_server(text);
         if (text.size() > PATH_MAX) return;
         for (const std::string& name : {text, join_path(folder, text)}) {
-            if (is_local(name) && kind_of(name) == Kind::other) refuse_pipe(name);
+            if (is_local(name) && kind_of_path(name) == PathKind::pipe) refuse_pipe(name);
             if (name.rfind("/vsi", 0) == 0 || name.find(':') != std::string::npos) has_file(name);
             follow(name);
         }
@@ -295,7 +286,7 @@ class NameCheck {
     /// A text that GDAL takes for a coordinate reference system: a definition, or where there is one.
     void check_srs_name(const std::string& srs) const {
         const std::string opengis = "http://www.opengis.net/"; // known to GDAL without asking
-        if (srs.size() <= PATH_MAX && is_local(srs) && kind_of(srs) == Kind::other) refuse_pipe(srs);
+        if (srs.size() <= PATH_MAX && is_local(srs) && kind_of_path(srs) == PathKind::pipe) refuse_pipe(srs);
         if (!srs.starts_with(opengis) && begins_with_any(lower(srs), {"http", "ftp", "/vsi"}) &&
             names_server(srs))
             check_server(srs);

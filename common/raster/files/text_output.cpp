@@ -2,6 +2,7 @@
 #include "raster/text_output.h"
 
 #include "core/error.h"
+#include "core/file_path.h"
 #include "parallel/group.h"
 #include "raster/files/file_register.h"
 #include "raster/regular_file.h"
@@ -32,8 +33,7 @@ bool is_stream(const std::string& path) {
     if (!is_local(path)) return false;
     for (const char* streams : {"/dev/std", "/dev/fd/", "/proc/"})
         if (path.rfind(streams, 0) == 0) return true;
-    struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    return kind_of_path(path) == PathKind::pipe;
 }
 
 void write_virtual_file(const TextOutput& output, const std::string& path, const std::string& text) {

@@ -195,6 +195,23 @@ std::vector<std::string> hdf5_files_behind(const std::string& path) {
     return files;
 }
 
+std::string pipe_behind_hdf5(const std::string& path) {
+    const GdalErrors quiet;
+    std::vector<std::string> files{path};
+    std::set<std::string> seen;
+    collect(path, seen, files);
+    for (const std::string& file : files)
+        for (const Hdf5Reference& reference : walk_hdf5(file).references) {
+            constexpr uint64_t most = 1000; // of numbered files
+            const bool pattern = reference.kind == Kind::mapping && numbered(reference.file, 0);
+            for (uint64_t block = 0; block < (pattern ? most : 1); ++block)
+                for (const std::string& place : places(
+                         reference.kind, pattern ? *numbered(reference.file, block) : reference.file, file))
+                    if (kind_of_path(place) == PathKind::pipe) return place;
+        }
+    return {};
+}
+
 void check_hdf5_sources(const std::string& path, const std::vector<std::string>& objects) {
     const GdalErrors quiet;
     std::set<std::string> seen;

@@ -13,6 +13,10 @@ namespace hsi::raster {
 /// datasets, what links lead to, and what these refer to in turn. Empty for files of other formats.
 std::vector<std::string> hdf5_files_behind(const std::string& path);
 
+/// A pipe or a device where the HDF5 library looks for what `path` refers to, itself or by what it leads to;
+/// empty if there is none. The library opens what a link names as soon as it follows the link.
+std::string pipe_behind_hdf5(const std::string& path);
+
 /// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing,
 /// HDF5 gives fill values and says nothing. `objects`: full names of datasets, with "_" for blanks where GDAL
 /// has named them; empty: all of the file.

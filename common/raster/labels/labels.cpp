@@ -2,7 +2,6 @@
 #include "raster/labels.h"
 
 #include "core/error.h"
-#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal/unknown_srs.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
@@ -11,6 +10,7 @@
 #include "raster/metadata/esri_header.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
+#include "raster/products/pipes_beside.h"
 #include "raster/products/product.h"
 #include "raster/regular_file.h"
 #include "raster/scene_document.h"

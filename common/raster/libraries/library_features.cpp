@@ -4,10 +4,10 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "raster/gdal/dataset_handle.h"
-#include "raster/gdal/pipes_beside.h"
 #include "raster/gdal_errors.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/products/pipes_beside.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>

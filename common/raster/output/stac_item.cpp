@@ -16,8 +16,6 @@
 #include <gdal_alg.h>
 #include <ogr_spatialref.h>
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -577,9 +575,7 @@ std::string href_of(const std::string& path, const std::string& place) {
 }
 
 bool is_no_file(const std::string& path) {
-    struct stat facts {};
-    return path == standard_output || (is_local(path) && ::stat(path.c_str(), &facts) == 0 &&
-                                       !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
+    return path == standard_output || (is_local(path) && kind_of_path(path) == PathKind::pipe);
 }
 
 /// What else the run writes, by the options that name it.

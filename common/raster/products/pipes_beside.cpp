@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "raster/gdal/pipes_beside.h"
+#include "raster/products/pipes_beside.h"
 
 #include "core/error.h"
-#include "core/file_path.h"
+#include "core/json.h"
 #include "core/system.h"
 #include "core/text.h"
+#include "raster/hdf5/hdf5_references.h"
+#include "raster/products/binary_names.h"
 #include "raster/regular_file.h"
 
 #include <cpl_conv.h>
@@ -31,14 +33,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct stat facts_of(const std::string& path) {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0) facts.st_mode = 0;
-    return facts;
-}
-
-bool is_pipe(mode_t mode) { return mode != 0 && !S_ISREG(mode) && !S_ISDIR(mode); }
-bool is_pipe(const std::string& path) { return is_pipe(facts_of(path).st_mode); }
+bool is_pipe(const std::string& path) { return kind_of_path(path) == PathKind::pipe; }
 
 /// system::odd_entries(), which lists a folder again only after it has changed: many scenes lie in one
 /// folder.
@@ -49,7 +44,8 @@ std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     };
     static std::mutex mutex;
     static std::map<std::string, Listed> all;
-    const struct stat now = facts_of(folder);
+    struct stat now {};
+    if (::stat(folder.c_str(), &now) != 0) return std::make_shared<const Names>();
     const auto same = [&](const struct stat& then) {
         return now.st_ino == then.st_ino && now.st_dev == then.st_dev &&
                now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec;
@@ -90,17 +86,32 @@ std::string beside(const std::string& path) {
     return {};
 }
 
-/// A pipe in a folder that is read as one scene, or in a folder within it.
-std::string inside(const std::string& folder, int levels) {
-    const auto entries = odd_entries(folder);
-    for (const std::string& entry : *entries)
-        if (const std::string found = join_path(folder, entry); is_pipe(found)) return found;
-    if (levels == 0) return {};
-    std::error_code ec;
-    for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
-        std::error_code unknown;
-        if (!at->is_directory(unknown)) continue;
-        if (std::string found = inside(at->path().string(), levels - 1); !found.empty()) return found;
+/// A Zarr store: its arrays and their blocks are in folders of any depth.
+bool is_store(const std::string& folder) {
+    const auto has = [&](const char* name) {
+        return kind_of_path(join_path(folder, name)) != PathKind::nothing;
+    };
+    return has(".zgroup") || has(".zarray") || has(".zmetadata") || has("zarr.json");
+}
+
+/// A pipe in a folder that is read as one scene: in this folder, those within it, and all below of a store.
+std::string inside(const std::string& top, int levels) {
+    constexpr size_t most_folders = 10000;
+    constexpr int deepest = 64; // links may go round in a circle
+    if (is_store(top)) levels = deepest;
+    std::vector<std::pair<std::string, int>> ahead{{top, levels}};
+    for (size_t k = 0; k < ahead.size(); ++k) {
+        const auto [folder, left] = ahead[k];
+        const auto entries = odd_entries(folder);
+        for (const std::string& entry : *entries)
+            if (const std::string found = join_path(folder, entry); is_pipe(found)) return found;
+        std::error_code ec;
+        std::filesystem::directory_iterator at(folder, ec);
+        for (const std::filesystem::directory_iterator end; left > 0 && !ec && at != end; at.increment(ec)) {
+            std::error_code unknown;
+            if (at->is_directory(unknown) && ahead.size() < most_folders)
+                ahead.emplace_back(at->path().string(), left - 1);
+        }
     }
     return {};
 }
@@ -111,10 +122,18 @@ std::string_view trimmed(std::string_view text, const char* what) {
                                            : text.substr(begin, text.find_last_not_of(what) + 1 - begin);
 }
 
+/// Each word of a raw file's pixels would be looked for as a file.
+bool is_text(std::string_view begin) {
+    return std::all_of(begin.begin(), begin.end(), [](char c) {
+        return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r') || c == '\x1a' || c == '\0';
+    });
+}
+
 /// The text of a file that may name others.
 struct NamingText {
-    std::string text;                 ///< empty: the file is not a text
-    bool xml = false, header = false; ///< header: of a format that names its data
+    std::string text; ///< empty: the file is not a text
+    bool xml = false, json = false;
+    bool header = false; ///< of a format that names its data
 };
 
 NamingText naming_text(const std::string& path) {
@@ -123,15 +142,19 @@ NamingText naming_text(const std::string& path) {
     const std::string begin = beginning_of_file(path, looked_at);
     if (begin.size() < shortest || begin.find('\0') < shortest) return {};
     const size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    if (first == std::string::npos || begin[first] == '{') return {}; // documents are vetted elsewhere
-    const bool xml = begin[first] == '<';
+    if (first == std::string::npos) return {};
+    const bool xml = begin[first] == '<', json = begin[first] == '{';
+    // GDAL reads JSON of these kinds as rasters; our own documents are vetted elsewhere.
+    if (json && !contains_any(begin, {"\"stac_", "\"refs\""})) return {};
     const bool vrt = xml && begin.find("<VRTDataset") != std::string::npos;
     const bool ers = contains_any(CPLString(begin).tolower(), {"datasetheader", "algorithm"});
     const bool label = contains_any(begin, {"PDS_VERSION_ID", "ODL_VERSION_ID", "IsisCube"});
-    const size_t bound = vrt || ers || label ? most : xml ? xml_of_any : any;
-    const auto bytes = static_cast<size_t>(facts_of(path).st_size);
-    NamingText out{beginning_of_file(path, std::min(bytes, bound)), xml, xml || ers || label};
-    if (label && !ers && !xml) { // pixels follow where GDAL's reader finds the end
+    if (!xml && !json && !ers && !label && !is_text(begin)) return {}; // pixels
+    const size_t bound = vrt || ers || label ? most : xml || json ? xml_of_any : any;
+    std::error_code unknown;
+    const auto bytes = static_cast<size_t>(std::filesystem::file_size(path, unknown));
+    NamingText out{beginning_of_file(path, std::min(bytes, bound)), xml, json, xml || ers || label};
+    if (label && !ers && !xml && !json) { // pixels follow where GDAL's reader finds the end
         size_t end = out.text.size();
         for (const char* mark : {"\r\nEND\r\n", "\nEND\n", "\r\nEnd\r\n", "\nEnd\n"})
             end = std::min(end, out.text.find(mark));
@@ -149,25 +172,35 @@ class Walk {
         const auto parts = parts_of_name(name);
         if (!parts) throw Error("a name has too many parts: '" + name.substr(0, 80) + "...'", "Shorten it.");
         for (const NamedPart& part : *parts) {
-            if (found.empty() && part.pipe) found = part.path;
-            if (part.file) look_at(part.path, depth + 1);
+            if (found.empty() && part.kind == PathKind::pipe) found = part.path;
+            if (part.kind == PathKind::file) look_at(part.path, depth + 1);
         }
     }
 
     void look_at(const std::string& path, int depth = 0) {
         constexpr int deepest = 16;
-        if (depth > deepest || !found.empty() || !m_seen.insert(path).second) return;
-        const mode_t mode = facts_of(path).st_mode;
-        if (S_ISDIR(mode)) {
+        if (depth > deepest || !found.empty() || !m_seen.insert(real_name(path)).second) return;
+        const PathKind kind = kind_of_path(path);
+        if (kind == PathKind::folder) {
             found = inside(path, depth == 0 ? 1 : 0);
-        } else if (S_ISREG(mode)) {
+        } else if (kind == PathKind::file) {
             found = beside(path);
             for (const std::string& text : texts_of_dataset(path))
                 if (found.empty()) look_into(text, depth);
+            for (const std::string& file : {path, std::string(CPLResetExtension(path.c_str(), "aux"))})
+                look_at_texts(texts_of_imagine(file), folder_of(file), depth);
+            look_at_texts(external_files_of_hdf4(path), ".", depth);
+            if (found.empty() && leads_to_hdf5(path)) found = pipe_behind_hdf5(path);
         }
     }
 
   private:
+    /// One name of a file, however the way to its folder is spelled. Another link to it has other side files.
+    static std::string real_name(const std::string& path) {
+        std::error_code ec;
+        return join_path(std::filesystem::canonical(folder_of(path), ec).string(), name_of(path));
+    }
+
     /// Where a text lies.
     struct Place {
         std::string folder;
@@ -181,6 +214,10 @@ class Walk {
         if (naming.text.empty()) return;
         const auto odd = odd_entries(folder_of(path));
         const Place place{folder_of(path), *odd, depth, naming.header};
+        if (naming.json) {
+            std::string fault;
+            if (const auto json = parse_json(naming.text, fault)) return look_at_json(*json, place);
+        }
         if (naming.xml) {
             const CPLXMLTreeCloser root(CPLParseXMLString(naming.text.c_str()));
             return look_at_nodes(root.get(), place, 0);
@@ -191,6 +228,25 @@ class Walk {
             look_at_names(rest.substr(0, end), place);
             rest.remove_prefix(std::min(rest.size(), end + 1));
         }
+    }
+
+    /// Texts of a binary file in this folder.
+    void look_at_texts(const std::vector<std::string>& texts, const std::string& folder, int depth) {
+        const auto odd = odd_entries(folder);
+        for (const std::string& text : texts)
+            look_at_names(text, {folder, *odd, depth, true});
+    }
+
+    /// Whole texts alone: a history may hold "-report /dev/stderr".
+    void look_at_json(const Json& json, const Place& place) {
+        if (json.is_string()) {
+            const auto& text = json.get_ref<const std::string&>();
+            const std::string_view local = "file://";
+            look_at_name(text.starts_with(local) ? std::string_view(text).substr(local.size()) : text, place);
+        }
+        if (json.is_structured())
+            for (const Json& member : json)
+                look_at_json(member, place);
     }
 
     void look_at_nodes(const CPLXMLNode* node, const Place& place, int level) {
@@ -227,6 +283,7 @@ class Walk {
         const bool slash = text.find('/') != std::string_view::npos;
         if (!found.empty() || text.empty() || text.size() > PATH_MAX || (!slash && place.odd.empty())) return;
         const std::string name(text);
+        if (name.find_first_not_of("./") == std::string::npos) return; // "." is a word of any text
         if (!place.devices && begins_with_any(name, {"/dev/", "/proc/"})) return;
         if (name.starts_with("/vsi") || (place.devices && name.find(':') != std::string::npos))
             look_at_parts(name, place.depth);
@@ -257,9 +314,9 @@ std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name) {
              end = name.find_first_of("/,}&:\"?", end + 1)) {
             if (++looks > most_looks) return std::nullopt;
             const std::string path = name.substr(begin, end - begin);
-            const mode_t mode = facts_of(path).st_mode;
-            if (mode != 0) parts.push_back({path, S_ISREG(mode), is_pipe(mode), end == std::string::npos});
-            if (end == std::string::npos || (mode == 0 && name[end] == '/')) break;
+            const PathKind kind = kind_of_path(path);
+            if (kind != PathKind::nothing) parts.push_back({path, kind, end == std::string::npos});
+            if (end == std::string::npos || (kind == PathKind::nothing && name[end] == '/')) break;
         }
     }
     return parts;
@@ -277,7 +334,7 @@ std::vector<std::string> texts_of_dataset(const std::string& path) {
 std::string pipe_beside(const std::string& path) {
     if (path.size() > PATH_MAX) return {};
     Walk walk;
-    if (is_local(path) && facts_of(path).st_mode != 0)
+    if (is_local(path) && kind_of_path(path) != PathKind::nothing)
         walk.look_at(path);
     else if (path.find(':') != std::string::npos || path.starts_with("/vsi"))
         walk.look_at_parts(path);

@@ -3,17 +3,19 @@
 /// that a header names without a look at what they are, and opening a pipe waits for its other end.
 #pragma once
 
+#include "core/file_path.h"
+
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace hsi::raster {
 
-/// A file, a folder, a pipe or a device of this machine that a name leads to.
+/// What a name leads to on this machine.
 struct NamedPart {
     std::string path;
-    bool file = false, pipe = false; ///< a regular file; neither a regular file nor a folder
-    bool last = false;               ///< the name ends with it
+    PathKind kind = PathKind::nothing;
+    bool last = false; ///< the name ends with it
 };
 
 /// The parts of a name of GDAL's (NETCDF:"a.nc":v, /vsizip/a.zip/b.tif, vrt://a.tif?bands=1) that exist on
@@ -26,8 +28,9 @@ std::vector<std::string> texts_of_dataset(const std::string& path);
 
 /// Returns a pipe or a device that GDAL may open along with `path`, empty if there is none: an entry of its
 /// folder whose name begins as its own does (a.ovr, a_rpc.txt of a.tif); a name in its text, if it is one
-/// (ERS, PDS3, ISIS3, VRT), or in its .aux.xml, and entries beside the files that these name; an entry of a
-/// folder, and of those in it. A pipe at `path` itself is not looked at.
+/// (ERS, PDS3, ISIS3, VRT, JSON), in its .aux.xml, in the header of an ERDAS IMAGINE or HDF4 file, or in what
+/// an HDF5 file refers to, and entries beside the files that these name; an entry of a folder, and of those
+/// below it. A pipe at `path` itself is not looked at.
 std::string pipe_beside(const std::string& path);
 
 /// Throws Error naming the pipe if there is one.
