@@ -159,6 +159,8 @@ TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
     write_text(changed, put(img, "spill.ige", std::string("in/p.ige\0", 9)));
     EXPECT_EQ(pipe_beside(changed), folder / "in/p.ige");
     EXPECT_NE(refusal(changed).find("which is a pipe or a device"), std::string::npos);
+    write_text(folder / "a.vrt", vrt_of("a.img"));
+    EXPECT_EQ(pipe_beside(folder / "a.vrt"), folder / "in/p.ige");
     for (size_t bytes = 0; bytes < img.size(); bytes += 97) { // a tree that is cut
         write_text(changed, img.substr(0, bytes));
         EXPECT_EQ(pipe_beside(changed), "") << bytes;

@@ -206,7 +206,7 @@ class Walk {
         std::string folder;
         const Names& odd; ///< entries of the folder
         int depth;
-        bool devices; ///< a name of a device counts: the text names data, not just anything
+        bool header; ///< the text names data: devices count, and files next to it, which may name others
     };
 
     void look_into(const std::string& path, int depth) {
@@ -266,8 +266,7 @@ class Walk {
 
     /// The names that a text may be: all of it, what follows "=", and each word.
     void look_at_names(std::string_view text, const Place& place) {
-        // Names without a folder lead to an odd entry, or to a file beside one.
-        if (place.odd.empty() && text.find('/') == std::string_view::npos) return;
+        if (!place.header && place.odd.empty() && text.find('/') == std::string_view::npos) return;
         constexpr const char* around = " \t(),;{}&@";
         look_at_name(trimmed(text, around), place);
         const size_t equals = text.find('=');
@@ -281,11 +280,13 @@ class Walk {
 
     void look_at_name(std::string_view text, const Place& place) {
         const bool slash = text.find('/') != std::string_view::npos;
-        if (!found.empty() || text.empty() || text.size() > PATH_MAX || (!slash && place.odd.empty())) return;
+        if (!found.empty() || text.empty() || text.size() > PATH_MAX ||
+            (!place.header && !slash && place.odd.empty()))
+            return;
         const std::string name(text);
         if (name.find_first_not_of("./") == std::string::npos) return; // "." is a word of any text
-        if (!place.devices && begins_with_any(name, {"/dev/", "/proc/"})) return;
-        if (name.starts_with("/vsi") || (place.devices && name.find(':') != std::string::npos))
+        if (!place.header && begins_with_any(name, {"/dev/", "/proc/"})) return;
+        if (name.starts_with("/vsi") || (place.header && name.find(':') != std::string::npos))
             look_at_parts(name, place.depth);
         if (!found.empty() || !is_local(name)) return;
         std::string path = name.front() == '/' ? name : join_path(place.folder, name);
