@@ -77,8 +77,12 @@ SPELLINGS = [
 
 def matrix_cases(job):
     number = 0
-    for slot in job.outputs:
-        for name in job.inputs:
+    outputs, inputs = len(job.outputs), len(job.inputs)
+    for i, slot in enumerate(job.outputs):
+        for j, name in enumerate(job.inputs):
+            # A sample takes each output and each input once: one list knows all of them, whatever their roles.
+            if not ALL and i % inputs != j and j % outputs != i:
+                continue
             # A sample takes the spellings in turn; -overwrite lets the most happen.
             for k, (word, spelling, make) in enumerate(SPELLINGS):
                 for overwrite in ((True, False) if job.overwrite else (False,)):

@@ -237,6 +237,8 @@ def test_a_search_is_shared(search, large, tmp_path):
     ways = set()
     for ranks in COUNTS:
         for number, memory in enumerate(MEMORIES):
+            if ranks != 2 and number != ranks % len(MEMORIES):
+                continue  # two ranks meet every memory, other numbers of them one each
             dst = f"{ranks}_{number}.csv"
             result = mpirun(ranks, command + ["-memory", memory, "-report", "run.json", "-overwrite", "s.img", dst],
                             folder)
