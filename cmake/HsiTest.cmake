@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
 option(HSI_TEST_BY_CASE "Let ctest count and run every TEST of an executable by itself" ON)
 
-# hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
+# The quick set, which scripts/test runs without --all, has the label `quick`, or one that begins with it; the target hsi_quick
+# builds what it needs. Cases with the label `part` run marked tests of files that are cases of their own, too: --all leaves
+# them out.
+add_custom_target(hsi_quick)
+
+# hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp] [ALL_ONLY]): a GoogleTest executable from
 # tests/core/tile_plan_test.cpp; every TEST is a ctest case, or, without HSI_TEST_BY_CASE, the executable is one: to start
-# it for every TEST takes a minute in all, and under sanitizers longer than the tests.
+# it for every TEST takes a minute in all, and under sanitizers longer than the tests. It is in the quick set, unless it is
+# labelled or ALL_ONLY: it takes long, or others of its room touch the same.
 # The environment variable HSI_SIMD chooses the instruction set that its kernels run in (tests/support).
 function(hsi_test path)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "ALL_ONLY" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/${path}.cpp ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE hsi_warnings hsi_test_support ${ARG_DEPENDS} GTest::gtest_main)
@@ -15,14 +21,21 @@ function(hsi_test path)
   hsi_optimise_lightly(${name})
   hsi_precompile(${name})
   # What knows no GDAL can be built with another C++ standard library than GDAL's (the preset libcxx).
+  set(labels "${ARG_LABELS}")
   if(NOT ARG_LABELS AND NOT "${ARG_DEPENDS}" MATCHES "GDAL::GDAL|hsi_(raster|tool|terminal|catalogue|gdal_plugin)")
     set_property(GLOBAL APPEND PROPERTY HSI_TESTS_WITHOUT_GDAL ${name})
-    set(ARG_LABELS without-gdal)
+    set(labels without-gdal)
+  endif()
+  # One word, quick or quick-without-gdal: gtest_discover_tests takes no list of labels.
+  if(NOT ARG_LABELS AND NOT ARG_ALL_ONLY)
+    string(REGEX REPLACE "^(.+)" "-\\1" labels "${labels}")
+    set(labels "quick${labels}")
+    add_dependencies(hsi_quick ${name})
   endif()
   # Against tests that hang: whatever ends takes less on the busiest machine.
   set(properties TIMEOUT 1800)
-  if(ARG_LABELS)
-    list(APPEND properties LABELS "${ARG_LABELS}")
+  if(labels)
+    list(APPEND properties LABELS "${labels}")
   endif()
   if(HSI_SANITIZE OR NOT HSI_TEST_BY_CASE)
     add_test(NAME ${path} COMMAND ${name} --gtest_brief=1)

@@ -254,6 +254,38 @@ def check_tools(root):
     return found
 
 
+ROOM = re.compile(r"^hsi_room\((\w+)", re.MULTILINE)
+ALL_ONLY = re.compile(r"^\s*hsi_test\((\S+) (?:.*\b)?(?:ALL_ONLY|LABELS)\b", re.MULTILINE)
+
+
+def check_quick(root):
+    """Tools and rooms without a test in the quick set, which is every GoogleTest that is neither ALL_ONLY nor labelled, and the tests in Python
+    with the mark quick (tests/support/suite.py: also the first one of a tool's own file)."""
+    found, tests, marked = [], root / "tests", set()
+    lists = [file.read_text(encoding="utf-8") for file in sorted(tests.glob("*/CMakeLists.txt"))]
+    left_out = {match for text in lists for match in ALL_ONLY.findall(text)}
+    included = set()
+    for file in sorted(tests.glob("*/*_test.c*")):
+        if str(file.relative_to(tests).with_suffix("")) not in left_out:
+            included |= {match[2].split("/")[0] for match in map(INCLUDE.match, file.read_text(encoding="utf-8").splitlines()) if match}
+            included.add(file.parent.name)
+    for file in sorted(tests.glob("*/test_*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "pytest.mark.quick" in text:
+            marked |= set(re.findall(r"gdal_hsi_(\w+)", text))
+        if file.parent.name == "cli":
+            marked.add(file.stem[len("test_"):])
+    for file in sorted((root / "gdal_tools").glob("gdal_hsi_*.cpp")):
+        name = file.stem[len("gdal_hsi_"):]
+        if not any(name == one or name.startswith(one + "_") for one in marked):
+            found.append((file.relative_to(root), 1, "the tool has no test in the quick set: mark one with pytest.mark.quick"))
+    for file in sorted([*root.glob("common/*/CMakeLists.txt"), *root.glob("plugins/*/CMakeLists.txt")]):
+        if ROOM.search(file.read_text(encoding="utf-8")) and not {file.parent.name} & (included | marked):
+            found.append((file.relative_to(root), 1, "the room has no test in the quick set: a GoogleTest that is not ALL_ONLY, or one in Python "
+                                                     "with the mark quick"))
+    return found
+
+
 FUNCTION_LINES, KERNEL_LINES = 100, 150
 NO_FUNCTION = re.compile(r"^\s*(if|for|while|switch|else|do|try|catch|namespace|struct|class|enum|union|extern|return|case)\b|^\s*\}")
 
@@ -402,7 +434,7 @@ def check_documents(root, known):
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
     known = endings(root)
-    found, seen = check_documents(root, known) + check_tools(root) + check_arrays(root), 0
+    found, seen = check_documents(root, known) + check_tools(root) + check_arrays(root) + check_quick(root), 0
     found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
               for file in sorted(root.glob("*/CMakeLists.txt")) if file.parent.name not in TOP]
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
@@ -475,6 +507,11 @@ def self_test():
         "plugins/spp/spp_simd.h": '#pragma once\n',
         "gdal_tools/gdal_hsi_pca.cpp": '#include "shared/planes.h"\n',
         "docs/gdal_hsi_pca.md": "\n",
+        "tests/cli/test_pca.py": "\n",
+        "tests/wild/test_any.py": "pytestmark = pytest.mark.quick\nTOOL = 'gdal_hsi_spp'\n",
+        "plugins/mnf/CMakeLists.txt": "hsi_room(mnf SOURCES mnf.cpp)\n",
+        "tests/mnf/CMakeLists.txt": "hsi_test(mnf/mnf_test DEPENDS hsi_mnf)\nhsi_test(mnf/large_test ALL_ONLY DEPENDS hsi_mnf)\n",
+        "tests/mnf/mnf_test.cpp": "\n",
         "plugins/spp/spp_cuda.cu": '#include "cuda/buffer.h"\n#include "spp/spp_simd.h"\n#include <cublas_v2.h>\n',
         "plugins/spp/a_kernel.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 149),
         "plugins/spp/table.cpp": "// Long because it is a table.\nint f() {\n%s}\n" % ("    ++a;\n" * 200),
@@ -515,8 +552,13 @@ def self_test():
         "a shared header without its folder": {"gdal_tools/shared/a.cpp": '#include "planes.h"\n'},
         "a shared header of one tool": {"gdal_tools/gdal_hsi_pca.cpp": "\n"},
         "a shared file sees the catalogue": {"gdal_tools/shared/a.cpp": '#include "catalogue.h"\n'},
-        "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_pca.md docs/gdal_hsi_x.md\n"},
-        "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n"},
+        "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "tests/cli/test_x.py": "\n",
+                                  "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_pca.md docs/gdal_hsi_x.md\n"},
+        "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n", "tests/cli/test_x.py": "\n"},
+        "a tool without a quick test": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n",
+                                        "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_pca.md docs/gdal_hsi_x.md\n"},
+        "a room without a quick GoogleTest": {"tests/mnf/CMakeLists.txt": "hsi_test(mnf/mnf_test ALL_ONLY DEPENDS hsi_mnf)\n"},
+        "a room without a test": {"plugins/none/CMakeLists.txt": "hsi_room(none SOURCES a.cpp)\n"},
         "a link that leads nowhere": {"docs/a.md": "[c](c.md)\n"},
         "a link to no heading": {"docs/a.md": "[b](b.md#no-heading)\n"},
         "a link to no heading of its own page": {"docs/a.md": "[b](#twice)\n"},
@@ -564,7 +606,7 @@ def self_test():
             for name, text in files.items():
                 file = root / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                mark = "#" if name.endswith((".txt", ".cmake")) else "//"
+                mark = "#" if name.endswith((".txt", ".cmake", ".py")) else "//"
                 file.write_text((mark + " SPDX-License-Identifier: MIT\n" if licence else "") + text)
             return check_tree(root)[0]
 

@@ -67,6 +67,7 @@ def pixels(path):
     return [(int(r["line"]), int(r["sample"])) for r in points(path)[0]]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method", ["osp", "gs"])
 def test_targets_are_the_references(scene, out, method):
     succeed(atdca("-t", 10, "-method", method, scene, out / "t.gpkg"))
@@ -430,6 +431,7 @@ def test_report_tells_what_the_search_cost(scene, out):
     assert not (out / "u.gpkg").exists()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options, words", [
     (["-t", 0], "-t"), (["-t", "few"], "-t"), (["-method", "abc"], "-method"), (["-score", "signed"], "-score signed"),
     (["-max-angle", 200], "-max-angle"), (["-pf", 2], "-pf"), (["-map", "DST"], "same file"),

@@ -16,6 +16,8 @@ from osgeo import gdal
 from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, run, spp, start, succeed, wait_for,
                       write_scene)
 
+pytestmark = pytest.mark.quick
+
 BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
 
 

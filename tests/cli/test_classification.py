@@ -106,6 +106,7 @@ def classify(folder, *args, scene="scene.dat", model="model.json", dst="map.tif"
 FIXED = ["-C", "8", "-gamma", "0.5"]
 
 
+@pytest.mark.quick
 def test_chain_from_labels_to_a_judged_map(files):
     sample = succeed(run("gdal_hsi_sample", "-n", "30", "-n", "20:corn", "-seed", "7", files / "labels.tif",
                          files / "train.tif", files / "test.tif"))
@@ -239,6 +240,7 @@ def scaled_features(folder, model):
     return ((values.reshape(len(low), -1).T.astype(np.float64) - low) * factor).astype(np.float32)
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(shutil.which("svm-predict") is None, reason="no svm-predict on this machine (libsvm-tools)")
 def test_labels_and_probabilities_are_those_of_svm_predict(files):
     write_scene(files / "scene.dat", scene_of(truth(), noise=700.0, seed=3))  # classes overlap
@@ -367,6 +369,7 @@ def test_class_weights_and_single_weights(files):
     assert [c["weight"] for c in classes] == pytest.approx([total / (3 * c["samples"]) for c in classes])
 
 
+@pytest.mark.quick
 def test_spatially_disjoint_sample(files):
     succeed(run("gdal_hsi_sample", "-q", "-n", "25", "-min-distance", "4", "-patches", "2", files / "labels.tif",
                 files / "train.tif", files / "test.tif"))
@@ -390,6 +393,7 @@ def test_sample_of_vector_labels(files):
     assert plain.code == 1 and "-like" in plain.err
 
 
+@pytest.mark.quick
 def test_accuracy_with_mask_other_grid_names_and_csv(files):
     field = truth()
     wrong = field.copy()
@@ -449,6 +453,7 @@ BAD = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case", BAD)
 def test_bad_labels(files, case):
     spoil, args, message = BAD[case]
@@ -648,6 +653,7 @@ def test_a_type_too_small_for_the_class_numbers(files):
     assert (read(files / "map.tif") == 300).any()
 
 
+@pytest.mark.quick
 def test_bad_models(files):
     succeed(train(files, *FIXED))
     good = (files / "model.json").read_bytes()
@@ -664,6 +670,7 @@ def test_bad_models(files):
         assert classify(files, model="absent.json").code == 1
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tool, args, message", [
     ("gdal_hsi_sample", ["-n", "0", "a", "b", "c"], "-n: '0'"),
     ("gdal_hsi_sample", ["-n", "5:", "a", "b", "c"], "-n: '5:'"),

@@ -15,10 +15,12 @@ from conftest import BIN, PATIENCE, PLUGINS, assert_untouched, first_error, read
 TOOLS = sorted(path.name for path in BIN.glob("gdal_hsi_*") if os.access(path, os.X_OK))
 
 
+@pytest.mark.quick
 def test_there_are_tools():
     assert "gdal_hsi_spp" in TOOLS, f"no gdal_hsi_spp in {BIN}: set HSI_BIN_DIR"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("option", ["--help", "-h", "-help"])
 def test_help(tool, option):
@@ -85,6 +87,7 @@ def test_nothing_given(tool):
     assert f"{tool} --help" in result.err
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tool", TOOLS)
 def test_unknown_option(tool):
     result = run(tool, "--no-such-option")
@@ -132,6 +135,7 @@ def test_debug(tmp_path, scene):
     assert result.err == ""
 
 
+@pytest.mark.quick
 def test_option_file(tmp_path, scene):
     options = tmp_path / "options.txt"
     options.write_text("# what we always use\n-ws 9 -of ENVI\n--config GTIFF_WRITE_TOWGS84 YES\n")
@@ -174,6 +178,7 @@ def test_progress_and_quiet(tmp_path, scene):
     assert (result.out, result.err) == ("", "")
 
 
+@pytest.mark.quick
 def test_errors_do_not_touch_stdout(tmp_path):
     with assert_untouched(tmp_path):
         result = spp("/no/such/scene", tmp_path / "out.tif")
@@ -182,6 +187,7 @@ def test_errors_do_not_touch_stdout(tmp_path):
     assert first_error(result)
 
 
+@pytest.mark.quick
 def test_exit_codes(tmp_path, scene):
     assert spp("-q", scene, tmp_path / "out.tif").code == 0
     assert spp("-q", scene, tmp_path / "out.tif").code == 1  # it is there

@@ -89,6 +89,7 @@ def lloyd(x, c, most, angle=False):
     return np.argmin(((x[:, None] - c[None])**2).sum(axis=2), axis=1), c, most
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("angle", [False, True])
 @pytest.mark.parametrize("most", [100, 2])
 def test_is_numpys_lloyd_from_the_same_start(scene, out, angle, most):
@@ -235,6 +236,7 @@ def test_fewer_spectra_than_clusters(tmp_path, out):
     assert sorted(np.unique(labels(out / "map.tif"))) == [1, 2]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("args, code, words", [
     ((), 2, "number of clusters"),
     (("-k", 1), 2, "-k"),

@@ -110,6 +110,7 @@ def pair(out):
     return a, b, s, t
 
 
+@pytest.mark.quick
 def test_metrics_counts_positions_and_maps(pair, out):
     a, b, s, t = pair
     valid, want = reference(s, t)
@@ -273,6 +274,7 @@ BAD = {
     "sr has": ("-metric", "sr", "-map", "m.tif"), "would overwrite": ("-map",)}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("word", BAD)
 def test_refuses(pair, out, word):
     a, b, _, _ = pair

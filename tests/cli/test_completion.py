@@ -48,6 +48,7 @@ def test_every_tool_is_registered():
         assert (SCRIPT.parent / name).resolve() == SCRIPT.resolve()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("line, candidates", [
     ("gdal_hsi_spp -w", ["-ws"]),
     ("gdal_hsi_spp -q --alp", ["--alpha"]),

@@ -84,6 +84,7 @@ def close(method, got, want):
     return np.array_equal(np.isnan(got), np.isnan(want)) and (np.isnan(want) | (abs(got - want) <= limit)).all()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_are_their_definitions(method, mask, files):
@@ -402,6 +403,7 @@ MISUSE = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("what", MISUSE)
 def test_misuse_is_told_before_any_work(what, files, monkeypatch):
     monkeypatch.chdir(files)

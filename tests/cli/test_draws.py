@@ -138,6 +138,7 @@ def flat(path):
     return data.reshape(len(data), -1).T
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method, normalise, noisy", [
     ("fcls", "none", False), ("fcls", "none", True), ("scls", "none", True), ("nnls", "none", True), ("nnls", "brightness", False),
     ("fcls", "unit", True)])

@@ -75,6 +75,7 @@ def test_step_counts_of_the_dry_run(scene, tmp_path):
     assert "79 sweeps" in result.out and "halo 83" in result.out
 
 
+@pytest.mark.quick
 def test_profile_equals_numpy(scene, tmp_path):
     succeed(run("gdal_hsi_pca", scene, tmp_path / "pc.tif", "-nc", 2))
     succeed(eadp(scene, tmp_path / "p.tif", "-nc", 2, "-c", 3, "-ts", 40, "-report", tmp_path / "r.json"))
@@ -202,6 +203,7 @@ def test_memory_stays_under_its_ceiling(tmp_path):
         ["big.img", "big.hdr", "p.tif", "q.tif", "r.json", "s.json"])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options,text", [
     (["-nc", 0], "-nc"), (["-nc", 13], "-nc: 13"), (["-c", 0], "-c"), (["-ts", 0], "-ts"), (["-ts", -5], "-ts"),
     (["-times", "65,0"], "-times"), (["-times", "65,x"], "-times"), (["-times", "-1"], "-times"),

@@ -59,6 +59,7 @@ def test_atdca_is_the_tool_of_that_name(scene, tmp_path):
     assert points(tmp_path / "e.geojson") == points(tmp_path / "a.geojson")
 
 
+@pytest.mark.quick
 def test_numpy_finds_no_larger_simplex_by_one_replacement(scene, tmp_path):
     t = 5
     succeed(endmembers("-t", t, scene, tmp_path / "e.gpkg", "-report", tmp_path / "r.json"))
@@ -146,6 +147,7 @@ def test_dry_run_prints_the_passes_and_makes_nothing(scene, tmp_path):
         assert "Search on the CPU" in succeed(endmembers("-t", 4, "-method", "atdca", "-dry-run", scene, tmp_path / "e.gpkg")).out
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options,code,text", [
     ([], 2, "-t is missing"), (["-t", 1], 2, "-t"), (["-t", 0], 2, "-t"), (["-t", 12], 2, "-t: 12"),
     (["-t", 11, "-method", "vca"], 2, "-t: 11"), (["-t", 11, "-method", "atdca"], 2, "-t: 11"),

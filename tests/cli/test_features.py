@@ -66,6 +66,7 @@ def in_range(low, high):
     return [b for b in range(BANDS) if low <= NM[b] <= high]
 
 
+@pytest.mark.quick
 def test_features_against_the_reference(files):
     out = succeed(features("-range", "2100-2250nm", "-range", "2.2-2.39um", files / "scene.img", files / "f.tif"))
     scene, got = read(files / "scene.img"), read(files / "f.tif")
@@ -177,6 +178,7 @@ def test_bad_bands_take_no_part(files):
     assert json.loads((files / "r.json").read_text())["ranges"][0]["bands"] == len(in_range(2100, 2300)) - 1
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("args, code, words", [
     (["-range", "2100-2105nm", "scene.img", "o.tif"], 1, ["2100-2105nm", "needs 3"]),
     (["-range", "2100", "scene.img", "o.tif"], 2, ["-range"]),

@@ -43,6 +43,7 @@ def test_envis_extensions_mean_envi(scene, out, name, tool):
     assert np.array_equal(read(out / name), read(out / "want.tif"))
 
 
+@pytest.mark.quick
 def test_an_interleave_that_is_given_wins(scene, out):
     succeed(spp("-co", "INTERLEAVE=BSQ", scene, out / "y.bil"))
     assert envi_header(out / "y.bil")["interleave"] == "bsq"
@@ -70,6 +71,7 @@ def test_values_that_come_back_different_are_refused(scene, out):
     assert result.code == 2 and "cannot hold 1 band of Byte" in first_error(result)
 
 
+@pytest.mark.quick
 def test_netcdf_holds_all_bands_and_their_wavelengths(scene, out):
     has_driver("netCDF")
     succeed(spp(scene, out / "y.tif"))
@@ -109,6 +111,7 @@ def test_a_full_disk_is_no_wrong_format(big_bands, small_disk, name, options):
     assert result.code == 1 and "space" in first_error(result) and "cannot hold" not in result.err, result.err
 
 
+@pytest.mark.quick
 def test_netcdf_as_source_and_destination(scene, out):
     has_driver("netCDF")
     succeed(spp(scene, out / "a.nc"))
@@ -119,6 +122,7 @@ def test_netcdf_as_source_and_destination(scene, out):
         assert np.array_equal(read(out / name), read(out / "want.tif"))
 
 
+@pytest.mark.quick
 def test_geopackage_holds_one_band_of_floats_where_it_has_a_place(scene, tmp_path, out):
     has_driver("GPKG")
     succeed(pca("-nc", 1, scene, out / "y.tif"))
@@ -130,6 +134,7 @@ def test_geopackage_holds_one_band_of_floats_where_it_has_a_place(scene, tmp_pat
     assert result.code == 2 and "GPKG cannot hold" in first_error(result)
 
 
+@pytest.mark.quick
 def test_zarr_is_a_folder_that_is_complete(scene, out):
     has_driver("Zarr")
     result = spp(scene, out / "y.zarr")

@@ -168,6 +168,7 @@ def test_completion(tmp_path):
 # --- Runs
 
 
+@pytest.mark.quick
 @commands
 def test_output_is_that_of_the_executable(scene, out):
     target, kept = out / "y.tif", out / "kept.tif"

@@ -142,6 +142,7 @@ def compare(got, expected, scene, used, name, share=1.0):
     assert good.mean() >= share, (name, np.abs(got[there] - expected[there]).max())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("choice, options", [("nearest", ()), ("linear", ()), ("average", ("-width", "25"))])
 def test_all_indices_against_the_reference(files, tmp_path, choice, options):
     scene, width = values(files), 25 if options else 10
@@ -316,6 +317,7 @@ def test_formulas_against_spyndex():
         assert np.allclose(mine, other, rtol=1e-9), ours
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options, code, first, rest", [
     (("-name", "NDWI"), 2, "-name: several indices are called 'NDWI'", "NDWI_Gao or NDWI_McFeeters"),
     (("-name", "NDVII"), 2, "-name: there is no index 'NDVII'", "NDVI"),

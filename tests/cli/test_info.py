@@ -21,6 +21,7 @@ def scene(tmp_path):
     return path
 
 
+@pytest.mark.quick
 def test_tells_what_the_scene_is_made_of(scene):
     facts = info("-count", scene)
     assert facts["size"] == [30, 20, 9] and facts["driver"] == "ENVI"
@@ -90,6 +91,7 @@ def test_what_does_not_fit_is_said(scene):
     assert all(p["tiles"] > 0 or "memory" in p["what"] for p in plans.values()), plans
 
 
+@pytest.mark.quick
 def test_bad_input(tmp_path):
     result = run("gdal_hsi_info", tmp_path / "none.img")
     assert result.code == 1 and "none.img" in first_error(result)

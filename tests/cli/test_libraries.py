@@ -91,6 +91,7 @@ FORMS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("form", FORMS)
 def test_forms(form, scene, spectra, tmp_path):
     unmixed(scene, write_sli(tmp_path / "truth.sli", spectra), tmp_path / "truth.tif")
@@ -127,6 +128,7 @@ def angles(scene, library, out):
     return read(out)
 
 
+@pytest.mark.quick
 def test_usgs(scene, spectra, tmp_path):
     files = usgs(tmp_path, spectra)
     want = angles(scene, write_sli(tmp_path / "one.sli", spectra[:1], names=NAMES[:1]), tmp_path / "a.tif")
@@ -158,6 +160,7 @@ def ecostress(path, spectrum, count=BANDS, falling=True):
     return path
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("falling", [True, False])
 def test_ecostress(scene, spectra, tmp_path, falling):
     want = angles(scene, write_sli(tmp_path / "one.sli", spectra[:1], names=NAMES[:1]), tmp_path / "a.tif")
@@ -183,6 +186,7 @@ def test_wrong_lengths_in_a_header_are_told(scene, spectra, tmp_path):
     assert "the list 'spectra names' has 2 names for 3 spectra" in result.err
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name, content, message", [
     ("a.csv", "", "holds no table"),
     ("a.csv", "wavelength,x\n400,0.1\n500\n", "line 3 has 1 column instead of 2"),

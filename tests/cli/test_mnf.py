@@ -56,6 +56,7 @@ def scene(tmp_path):
     return write_scene(tmp_path / "scene.img", made(), wavelengths=WAVELENGTHS)
 
 
+@pytest.mark.quick
 def test_components_are_numpys_whatever_the_tiles_threads_and_interleave(scene, tmp_path):
     result = succeed(mnf(scene, tmp_path / "y.tif", "-nc", 7, "-report", tmp_path / "r.json"))
     data = read(scene)
@@ -227,6 +228,7 @@ def test_dry_run_prints_both_passes_and_makes_nothing(scene, tmp_path):
     assert "Pass covariances" in result.out and "Pass projection" in result.out
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options,code,text", [
     (["-nc", 0], 2, "-nc"), (["-nc", 13], 2, "-nc: 13"), (["-b", 3], 2, "-b"), (["-inverse"], 2, "-inverse"),
     (["-srcwin", 7, 0, 1, 50], 1, "0 pairs"), (["-apply", "nowhere.json"], 1, "nowhere.json"),

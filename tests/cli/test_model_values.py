@@ -126,6 +126,7 @@ def test_the_same_numbers_are_no_warning(files, tool):
     assert (files / "o.tif").read_bytes() != b"" and (read(files / "first.tif") == read(files / "o.tif")).all()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tool", TOOLS)
 def test_scales_that_both_sides_tell_are_converted(files, tool):
     model = train(tool, files, write(files / "a.tif", 10000, "i2", scale=1e-4))

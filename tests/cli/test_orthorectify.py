@@ -61,6 +61,7 @@ def orthorectify(*args, **kwargs):
     return run("gdal_hsi_orthorectify", "-q", *args, **kwargs)
 
 
+@pytest.mark.quick
 def test_values_are_numpys(swath, table, tmp_path):
     path, cube = swath
     # Negative numbers name pixels, too: those that fill gaps.
@@ -186,6 +187,7 @@ def test_emit_by_its_own_table(tmp_path):
         assert ds.GetRasterBand(1).GetDescription() == "PC1"
 
 
+@pytest.mark.quick
 def test_bad_input(swath, table, tmp_path):
     path, cube = swath
     before = tmp_path / "in"

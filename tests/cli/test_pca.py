@@ -63,6 +63,7 @@ def test_real_scenes_equal_lapack(folder, nodata, tmp_path):
     assert np.allclose(model["eigenvalues"][:7], reference(data)[2][:7], rtol=1e-6)
 
 
+@pytest.mark.quick
 def test_synthetic_scene_equals_lapack_whatever_the_tiles_and_threads(scene, tmp_path):
     succeed(pca(scene, tmp_path / "y.tif", "-nc", 7))
     whole = values(tmp_path / "y.tif")
@@ -172,6 +173,7 @@ def test_dry_run_prints_both_passes_and_makes_nothing(scene, tmp_path):
     assert "Pass covariance" in result.out and "Pass projection" in result.out
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options,code,text", [
     (["-nc", 0], 2, "-nc"), (["-nc", -3], 2, "-nc"), (["-nc", 21], 2, "-nc: 21"), (["-b", 3], 2, "-b"),
     (["-inverse"], 2, "-inverse"), (["-apply", "nowhere.json"], 1, "nowhere.json"),

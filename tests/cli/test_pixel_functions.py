@@ -42,6 +42,7 @@ def assert_same(a, b):
     np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(a)))
 
 
+@pytest.mark.quick
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no nm (Debian: binutils)")
 def test_names_no_class_of_gdal():
     """The plugin is linked to no libgdal. Functions are bound when they are called; tables of classes are wanted at
@@ -102,6 +103,7 @@ def both_ways(tool, source, out):
     return make(tool, source, out, ["-nc", "4"] if tool in ("gdal_hsi_pca", "gdal_hsi_mnf") else [])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tool", ["gdal_hsi_spp", "gdal_hsi_pca", "gdal_hsi_mnf", "gdal_hsi_atdca"])
 def test_vrt_equals_raster(tool, source, out):
     raster, vrt = both_ways(tool, source, out)

@@ -107,6 +107,7 @@ def test_digits_are_the_files_own(product, tmp_path):
     assert [np.float32(w) for w in info(tmp_path / "spp.img", "-bbl", "ignore")["wavelengths_nm"]] == list(files.wavelengths_of(BANDS))
 
 
+@pytest.mark.quick
 def test_values_are_those_of_the_arrays(product, tmp_path):
     truth = write_scene(tmp_path / "truth.tif", product["cube"], "GTiff")
     for options in ((), ("-tile", 7, 5), ("-threads", 3, "-tile", 23, 4), ("-srcwin", 3, 5, 15, 20), ("-b", "3,9-12,30")):
@@ -263,6 +264,7 @@ def test_a_product_is_not_overwritten(tmp_path):
         assert result.code == 2 and "would overwrite" in first_error(result)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("writer, arguments, message", [
     (files.emit, {"drop": ("wavelengths",)}, "has no /sensor_band_parameters/wavelengths"),
     (files.emit, {"wavelengths": np.linspace(400, 2500, 29).astype("f4")}, "has 29 wavelengths, but /reflectance is 37 x 23 x 30"),

@@ -109,6 +109,7 @@ def test_thinnings_of_whole_numbers_are_exact(connectivity, scene, tmp_path):
         "Band 2 thinning area=6", "Band 2 thickening area=30", "Band 2 thickening area=6"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("connectivity", [4, 8])
 def test_openings_by_reconstruction(connectivity, scene, tmp_path):
     succeed(profile("-q", "-nc", 2, "-kind", "emp", "-thresholds", "3,1", "-connectivity", connectivity, scene,
@@ -258,6 +259,7 @@ def test_dry_run(scene, tmp_path):
     assert "6 components, 15 bands each" in result.out
 
 
+@pytest.mark.quick
 def test_bad_input(scene, tmp_path):
     y = tmp_path / "y.tif"
     write_scene(tmp_path / "nan.img", np.full((2, 5, 6), np.nan))

@@ -61,6 +61,7 @@ def enlarged(data, times):
     return data.repeat(times, -2).repeat(times, -1)
 
 
+@pytest.mark.quick
 def test_natural_colours(scene, cube, tmp_path):
     result = succeed(quicklook("-size", 80, scene, tmp_path / "p.png"))
     assert "bands 3 (649 nm), 2 (552 nm), 1 (450 nm) as red, green, blue" in result.out
@@ -279,6 +280,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case, scene, tmp_path):
     options, code, words = REFUSED[case]

@@ -63,7 +63,9 @@ def test_every_block_is_seen(page):
     assert sum(not block["mark"] for block in blocks) >= 3
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=[f"{b['page'].stem}-{i}-{b['code'].split()[0]}" for i, b in enumerate(BLOCKS)])
+@pytest.mark.parametrize("block", [
+    pytest.param(b, id=f"{b['page'].stem}-{i}-{b['code'].split()[0]}", marks=[pytest.mark.quick] if b["page"] == PAGES[0] else [])
+    for i, b in enumerate(BLOCKS)])
 def test_block(block, reader):
     code = block["code"]
     if block["mark"] == "skip":

@@ -108,6 +108,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("tv", ["isotropic", "anisotropic"])
 @pytest.mark.parametrize("boundary", ["reflect", "periodic"])
 @pytest.mark.parametrize("with_scene", [False, True])
@@ -263,6 +264,7 @@ def test_dry_run(files):
     assert "Random field: the whole scene at once" in result.out
 
 
+@pytest.mark.quick
 def test_bad_input(files):
     p, q = files / "p.tif", files / "q.tif"
     write_scene(files / "small.img", read(files / "scene.img")[:, 1:])

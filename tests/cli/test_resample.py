@@ -65,6 +65,7 @@ def row(centre, width, centres=CENTRES, w=WIDTH):
     return r / r.sum()
 
 
+@pytest.mark.quick
 def test_scene_against_the_integral(files):
     succeed(resample("-bands", files / "bands.csv", files / "scene.img", files / "out.tif", "-report", files / "r.json"))
     scene, out = read(files / "scene.img"), read(files / "out.tif")
@@ -199,6 +200,7 @@ def test_libraries(files, dst):
         np.testing.assert_allclose(at["soil"], np.array([row(*t, centres=left) for t in INSIDE]) @ values[kept, 1], rtol=3e-6)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("args, code, words", [
     (["scene.img", "o.tif"], 2, ["missing"]),
     (["-like", "scene.img", "-bands", "bands.csv", "scene.img", "o.tif"], 2, ["exclude"]),

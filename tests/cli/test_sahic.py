@@ -27,6 +27,7 @@ def sahic(folder, *args, labels="labels.tif", dst="map.tif", scene="scene.dat"):
                labels if labels == "none" else folder / labels, folder / dst)
 
 
+@pytest.mark.quick
 def test_map_probabilities_and_legend(files):
     succeed(sahic(files, "-probabilities", files / "p.tif", "-confidence", files / "c.tif", "-report",
                   files / "r.json"))
@@ -169,6 +170,7 @@ def test_invalid_pixels_have_no_class(files):
     assert (read(files / "p.tif")[:, 10:20, 30:50] == -9999).all()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("args, code, words", [
     (["-delta", "0"], 2, "-delta"), (["-delta", "-1"], 2, "-delta"), (["-delta", "nan"], 2, "-delta"),
     (["-lambda", "-1"], 2, "-lambda"), (["-lambda", "0"], 2, "-lambda"), (["-lambda-c", "0"], 2, "-lambda-c"),

@@ -80,6 +80,7 @@ def name_of(value):
     return {1: "meadow", 3: "water, deep"}.get(value, f"Class {value}")
 
 
+@pytest.mark.quick
 def test_means_and_deviations(scene, labels, data, classes, tmp_path):
     out = tmp_path / "o.csv"
     succeed(spectra("-kind", "deviation", scene, labels, out))
@@ -99,6 +100,7 @@ def test_the_same_bytes(scene, labels, tmp_path, options):
     assert (tmp_path / "a.geojson").read_bytes() == (tmp_path / "b.geojson").read_bytes()
 
 
+@pytest.mark.quick
 def test_envi_library(scene, labels, data, classes, tmp_path):
     succeed(spectra(scene, labels, tmp_path / "o.sli"))
     header = envi_header(tmp_path / "o.sli")
@@ -202,6 +204,7 @@ def test_a_class_without_values_is_told(scene, tmp_path):
     assert result.code == 1 and "no labelled pixel has a valid spectrum" in result.err
 
 
+@pytest.mark.quick
 def test_what_is_refused(scene, labels, tmp_path):
     (tmp_path / "there.csv").write_text("x")
     with assert_untouched(tmp_path):

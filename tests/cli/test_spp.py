@@ -82,6 +82,7 @@ def check_accuracy(want, got):
     return nrmse, maxsde
 
 
+@pytest.mark.quick
 def test_reference_on_a_scene_solved_by_hand():
     # Three pixels in a row, angles of 90 degrees: 1|2 and 2|3; 1 and 3 are alike. ws 5 sees all, ws 3 the next one.
     data = np.array([[[1.0, 0.0, 1.0]], [[0.0, 2.0, 0.0]]])
@@ -119,6 +120,7 @@ def test_large_window_and_default_window(tmp_path):
     check_accuracy(want[5][0], read(tmp_path / "default.tif"))
 
 
+@pytest.mark.quick
 def test_invalid_pixels_take_no_part(tmp_path):
     data = cube(40, 30, 6).astype(np.float32).astype(np.float64)
     data[2, 3, 4] = -9999  # one band is enough
@@ -164,6 +166,7 @@ def test_srcnodata_and_dstnodata(tmp_path):
     check_accuracy(reference(data, (5,))[5][0], read(tmp_path / "out.tif"))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "i4", "f8"])
 def test_every_pixel_type(tmp_path, dtype):
     data = np.clip(cube(30, 20, 5, scale=60).round(), 1, 250)
@@ -240,6 +243,7 @@ def test_result_does_not_depend_on_tiles_threads_memory_or_interleave(tmp_path):
     check_accuracy(reference(data.astype(np.float64), (7,))[7][0], read(dst))
 
 
+@pytest.mark.quick
 def test_output_formats_hold_the_same_values(tmp_path, scene):
     want = None
     for name, options in {"a.tif": [], "b.img": ["-of", "ENVI"], "c.img": ["-of", "ENVI", "-co", "INTERLEAVE=BIL"],
@@ -429,6 +433,7 @@ def test_dry_run_checks_everything(tmp_path, scene, out):
         assert spp("-dry-run", tmp_path / "missing.img", out / "out.tif").code == 1
 
 
+@pytest.mark.quick
 def test_report(tmp_path, scene):
     report = tmp_path / "run.json"
     succeed(spp("-q", "-tile", 16, 16, "-threads", 2, "-report", report, scene, tmp_path / "out.tif"))

@@ -63,6 +63,7 @@ def test_noise_has_the_ratio_that_was_asked_for(out, snr):
     assert np.abs(got - snr).max() < 0.5
 
 
+@pytest.mark.quick
 def test_truth_tells_targets_spectra_and_noise(out):
     data = made(out / "a.tif", *SIZE, "-targets", 12, "-truth", out / "truth.json", "-snr", 60)
     truth = json.loads((out / "truth.json").read_text())
@@ -216,6 +217,7 @@ BAD = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("word", BAD)
 def test_refuses(out, word):
     args, code = BAD[word]

@@ -63,6 +63,7 @@ def reference(e, x, method):
     return best if best is not None else np.zeros(p), np.sqrt(min(least, (x ** 2).sum()) / len(x))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method", ["ucls", "nnls", "scls", "fcls"])
 def test_abundances_are_the_minimisers(method, files):
     succeed(unmix("-q", "-method", method, "-rmse", files / "rmse.tif", files / "scene.img", files / "library.csv", files / "a.tif"))
@@ -139,6 +140,7 @@ BAD = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("what", BAD)
 def test_libraries_that_cannot_be_used(what, files):
     change, wavelengths, text = BAD[what]

@@ -29,6 +29,7 @@ def reference(x, method, p):
     return r, k, threshold, int((r - k > threshold).sum())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method", ["hfc", "nwhfc"])
 @pytest.mark.parametrize("p", [1e-3, 1e-5])
 def test_eigenvalues_and_number_are_numpys(scene, method, p):
@@ -149,6 +150,7 @@ def test_report_and_dry_run(scene, tmp_path):
     assert "Pass covariance" in succeed(vd("-dry-run", scene)).out
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options, words", [(["-pf", 0], "-pf"), (["-pf", 1], "-pf"), (["-method", "abc"], "-method"),
                                             (["-b", 1], "-b")])
 def test_wrong_options_are_refused(scene, options, words):

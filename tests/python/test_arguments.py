@@ -32,6 +32,7 @@ def refused(word, call, kind=hsi.UsageError):
     return error
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("word, call", [
     ("2 axes", lambda: hsi.spp(X[0])),
     ("4 axes", lambda: hsi.spp(X[None])),

@@ -10,6 +10,8 @@ from conftest import cube, run, succeed, write_scene
 
 import gdal_hsi as hsi
 
+pytestmark = pytest.mark.quick
+
 BANDS, LINES, SAMPLES = 16, 37, 45
 NM = [420.0 + 40 * b for b in range(BANDS)]
 

@@ -20,6 +20,7 @@ def scene(tmp_path):
     return tmp_path / "scene.dat", values
 
 
+@pytest.mark.quick
 def test_run(scene, tmp_path):
     path, values = scene
     shares = []
@@ -31,6 +32,7 @@ def test_run(scene, tmp_path):
     assert hsi.Model.load(tmp_path / "m.json").document["format"] == "gdal_hsi_pca"
 
 
+@pytest.mark.quick
 def test_errors_of_tools(scene, tmp_path):
     path, _ = scene
     with pytest.raises(hsi.UsageError) as caught:

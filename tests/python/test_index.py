@@ -5,6 +5,8 @@ import pytest
 
 import gdal_hsi as hsi
 
+pytestmark = pytest.mark.quick
+
 NM = [550, 670, 800, 900]
 VALUES = np.random.default_rng(1).uniform(0.1, 0.5, (4, 20, 30)).astype(np.float32)
 

@@ -20,6 +20,7 @@ def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+@pytest.mark.quick
 def test_exported_symbols():
     """The interface and nothing else: a function that goes or comes is seen here."""
     found = {line.split()[-1].split("@")[0] for line in output("nm", "-D", "--defined-only", LIBRARY).splitlines()}
@@ -36,6 +37,7 @@ def test_sizes_of_the_interface():
     assert ctypes.sizeof(library._Input) == 24 and ctypes.sizeof(library._Output) == 16 and ctypes.sizeof(library._Hooks) == 48
 
 
+@pytest.mark.quick
 def test_needs_no_gdal():
     needed = re.findall(r"Shared library: \[(.*?)\]", output("readelf", "-d", LIBRARY))
     assert needed and not [name for name in needed if "gdal" in name or "proj" in name or "mpi" in name]
@@ -43,6 +45,7 @@ def test_needs_no_gdal():
     assert not re.search(r"\b(GDAL|CPL|OGR|VSI|OSR)[A-Z]\w+", undefined)
 
 
+@pytest.mark.quick
 def test_definitions_are_the_tools():
     """One source: what hsi_algorithms() tells is what the executables tell, less what is about files."""
     import gdal_hsi

@@ -51,7 +51,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keeps the quick set, if that is asked for. A file test_NAME.py of the tool gdal_hsi_NAME that marks no test gives its first one."""
+    """Keeps the quick set, if that is asked for. A file test_NAME.py of the tools gdal_hsi_NAME or gdal_hsi_NAME_... that marks no test
+    gives its first one."""
     if not config.getoption("--quick"):
         return
     files = collections.defaultdict(list)
@@ -60,7 +61,8 @@ def pytest_collection_modifyitems(config, items):
     kept, others = [], []
     for path, tests in files.items():
         chosen = {test for test in tests if test.get_closest_marker("quick")}
-        if not chosen and (ROOT / "gdal_tools" / f"gdal_hsi_{path.stem.removeprefix('test_')}.cpp").exists():
+        tool = "gdal_hsi_" + path.stem.removeprefix("test_")
+        if not chosen and any(list((ROOT / "gdal_tools").glob(name)) for name in (f"{tool}.cpp", f"{tool}_*.cpp")):
             chosen = {test for test in tests if test.originalname == tests[0].originalname}
         for test in tests:
             (kept if test in chosen else others).append(test)

@@ -447,6 +447,7 @@ POSITIONS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("format", FORMATS)
 def test_positions(tmp_path, format):
     for k, (what, (arguments, grid)) in enumerate(POSITIONS.items()):

@@ -100,16 +100,17 @@ PIPELINES = {
 @pytest.mark.parametrize("dtype", TYPES)
 def test_types(tmp_path, dtype):
     data = values(dtype)
-    for name in ("none", "all-gzip"):
-        check(cube(tmp_path / f"{name}.h5", data, **PIPELINES[name]), data)
+    for name, way in zip(("none", "all-gzip"), WAYS):
+        check(cube(tmp_path / f"{name}.h5", data, **PIPELINES[name]), data, ways=[way])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", PIPELINES)
 def test_filters(tmp_path, name):
-    for dtype in ("<f4", ">i2", "u1"):
+    for k, dtype in enumerate(("<f4", ">i2", "u1")):
         data = values(dtype).copy()
         data[3:20, 4:15] = data[3, 4]  # something to compress
-        check(cube(tmp_path / "scene.h5", data, **PIPELINES[name]), data)
+        check(cube(tmp_path / "scene.h5", data, **PIPELINES[name]), data, ways=[WAYS[k % 2]])
 
 
 def low_level(path, data, chunk, filters, write, dtype=None, fill=None):
@@ -193,9 +194,9 @@ def test_lists_of_chunks(tmp_path, chunk, libver, most):
     ends = most or (LINES, SAMPLES, BANDS)
     chunk = tuple(n if end is None else min(n, end) for n, end in zip(chunk, ends))
     data = values("<i2")
-    for name in ("none", "shuffle-gzip"):
-        path = cube(tmp_path / "scene.h5", data, {"libver": libver}, chunks=chunk, maxshape=most, **PIPELINES[name])
-        check(path, data, "chunks", [["-threads", 2]])
+    name = "none" if chunk[0] == 7 else "shuffle-gzip"
+    path = cube(tmp_path / "scene.h5", data, {"libver": libver}, chunks=chunk, maxshape=most, **PIPELINES[name])
+    check(path, data, "chunks", [["-threads", 2]])
 
 
 @pytest.mark.parametrize("most", [None, (None, 120, 2), (130, None, 2), (None, None, 2), (200, 120, 2)], ids=str)
@@ -420,7 +421,7 @@ def test_no_damage_gives_other_numbers_in_silence(tmp_path, out, libver, most):
     path = tmp_path / "damaged.h5"
     random = np.random.default_rng(len(whole))
     begin = whole.index(b"FADB" if most is None and libver == "latest" else b"EADB" if most and most[1] else b"BTLF" if most else b"TREE")
-    for k in range(24):
+    for k in range(12):
         content = bytearray(whole)
         at = begin + 4 + int(random.integers(0, 600)) if k % 2 else int(random.integers(len(whole) // 2, len(whole)))
         if at >= len(content):

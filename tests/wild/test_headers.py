@@ -207,6 +207,7 @@ def test_an_index_is_no_wavelength(tmp_path):
     assert facts(path)["wavelengths_nm"] == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("value, bad", [
     ('{"1", "0", "1", "1"}', [2]), ("{1.0, 0.0, 1.0, 1.0}", [2]), ("{\n; good?\n1, 0, 1, 1}", [2]),
     ("{true, false, true, true}", [2]), ("{1, N/A, 1, 0}", [4]), ("1, 0, 1, 1", [2])])

@@ -32,6 +32,7 @@ def skipped(tmp_path, *args, **kwargs):
     return nothing
 
 
+@pytest.mark.quick
 def test_the_same_again_does_nothing(tmp_path, scene):
     assert not skipped(tmp_path, scene)
     for _ in range(2):

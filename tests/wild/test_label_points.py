@@ -196,6 +196,7 @@ def test_pixel_coordinates_count_within_srcwin(tmp_path):
     assert found == {(i, j): 1 for i in range(2) for j in range(3)}
 
 
+@pytest.mark.quick
 def test_points_in_pixel_coordinates(tmp_path):
     scene = flat_scene(tmp_path)
     want = {p: int(labels()[p]) for p in places(4)}
@@ -282,6 +283,7 @@ def test_points_without_a_place_lie_where_their_fields_say(tmp_path):
         assert pixels_of(tmp_path, scene, tmp_path / "v.gpkg")[0] == want
 
 
+@pytest.mark.quick
 def test_points_of_ungridded_labels_stay_points(tmp_path):
     """A table with names where the file is also a layer for GDAL: WKT in a CSV."""
     (tmp_path / "w.csv").write_text("WKT,class\n" + "".join(f'"{text}",{value[0]}\n' for text, value in points_of(labels())))

@@ -129,6 +129,7 @@ RASTERS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case", RASTERS)
 def test_rasters_of_every_type(tmp_path, case):
     dtype, nodata, make = RASTERS[case]

@@ -102,6 +102,7 @@ def test_numbers_of_bands_are_neither_spectra_nor_wavelengths(head, begin, scene
     assert_shares(scene, tmp_path / "l.csv")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("head", ["fwhm", "FWHM (nm)", "bandwidth", "Width [nm]", "Full width at half maximum"])
 def test_widths_are_no_spectrum(head, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns(["wavelength", head], [NM, np.full(BANDS, 10.0)]))
@@ -413,6 +414,7 @@ def test_negative_numbers_of_the_size_of_a_fill_are_numbers(tmp_path):
     assert np.allclose(read(tmp_path / "o.tif").reshape(2, 2), np.eye(2), atol=1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text, message", [
     ("name,class,quality\nmeadow,1,good\nsoil,2,bad\n", "a table with a line a spectrum needs wavelengths for the names"),
     ("wavelength,a\n400,0.1\n500,much\n", "the column a holds something that is no number ('much')"),

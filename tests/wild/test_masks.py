@@ -324,6 +324,7 @@ def pixels_of(args, files, tmp_path):
     return inside, count
 
 
+@pytest.mark.quick
 def test_masks_of_every_kind(files, tmp_path):
     """Rasters and features, on the scene's grid, on another one and in another SRS."""
     valid = files.data[0] != -9999
@@ -349,6 +350,7 @@ def test_masks_of_every_kind(files, tmp_path):
     assert np.array_equal(inside, files.clear & ~box & valid) and count == (files.clear & ~box).sum()
 
 
+@pytest.mark.quick
 def test_which_values_of_a_mask_count(files, tmp_path):
     """As gdal_hsi_accuracy -mask has it: what is not 0; neither nodata nor NaN."""
     values = np.zeros((LINES, SAMPLES))

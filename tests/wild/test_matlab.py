@@ -119,6 +119,7 @@ def info(path, *options):
     return json.loads(succeed(run("gdal_hsi_info", "-json", *options, path)).out)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_class_of_numbers(tmp_path, writer):
     path = tmp_path / "scene.mat"
@@ -180,6 +181,7 @@ def test_logical_values_are_an_image(tmp_path, writer):
     expect_scene(tmp_path / "mask.mat", mask[:, :, None].astype("f8"))
 
 
+@pytest.mark.quick
 def test_version_4(tmp_path):
     scene = numbers()
     scipy.io.savemat(tmp_path / "v4.mat", {"Y": scene.reshape(-1, BANDS, order="F").T.astype("f8"), "nRow": float(LINES),

@@ -44,6 +44,7 @@ def pipeline(*words, **kwargs):
     return run("gdal_hsi_pipeline", "-device", "cpu", *words, **kwargs)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("way", [(), ("-tile", 13, 11, "-threads", 3), ("-memory", "16MB", "-threads", 1)])
 def test_three_tools(folder, out, way):
     succeed(pipeline("-q", *way, "read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!", "mnf", "-nc", 3,
@@ -56,6 +57,7 @@ def points(path):
     return [feature["geometry"] for feature in json.loads(path.read_text())["features"]]
 
 
+@pytest.mark.quick
 def test_tee(folder, out):
     succeed(pipeline("-q", "-report", out / "r.json", "read", folder / "scene.img", "!", "spp", "-ws", 7,
                      "!", "tee", "atdca", "-t", 5, out / "targets.geojson",
@@ -225,6 +227,7 @@ def test_wrong_words(folder, out, number):
     assert result.code == 2 and told in first_error(result), result.err
 
 
+@pytest.mark.quick
 def test_a_step_that_fails_leaves_nothing(folder, out):
     with assert_untouched(folder, out):
         result = pipeline("read", folder / "scene.img", "!", "tee", "pca", out / "pca.tif", "!", "pca", "-nc", 2, "!",

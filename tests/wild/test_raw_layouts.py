@@ -187,6 +187,7 @@ def right_or_refused(path, folder, field=None):
 BSQ, BIL = ("SAMPLE", "LINE", "BAND"), ("SAMPLE", "BAND", "LINE")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("axes, suffix, kind, dtype, read", [
     (BSQ, (0, 0, 0), "MSB_INTEGER", ">i2", True), (BSQ, (1, 0, 0), "MSB_INTEGER", ">i2", False),
     (BSQ, (0, 0, 1), "MSB_INTEGER", ">i2", True), (BIL, (0, 0, 0), "SUN_INTEGER", ">i2", True),

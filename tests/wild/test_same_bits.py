@@ -10,6 +10,8 @@ import pytest
 from conftest import BIN, run
 import same_bits
 
+pytestmark = pytest.mark.quick
+
 
 def fused():
     message = run("gdal_hsi_vd", "--config", "HSI_SIMD", "?", "scene").err

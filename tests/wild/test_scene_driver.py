@@ -55,6 +55,7 @@ def both(folder, name):
     return gdal.Open(str(folder / f"{name}.tif")), gdal.Open(str(folder / f"{name}.hsi"))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", NAMES)
 def test_pixels(folder, name):
     file, computed = both(folder, name)

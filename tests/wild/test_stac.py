@@ -143,6 +143,7 @@ def spectrometer(tmp_path):
     return scene
 
 
+@pytest.mark.quick
 def test_item_of_a_scene(spectrometer, out):
     """Place, time, bands, and how it was made."""
     result = succeed(run("gdal_hsi_spp", "-device", "cpu", "-stac", out / "y.json", "-alpha", out / "alpha.tif", spectrometer, out / "y.tif"))
