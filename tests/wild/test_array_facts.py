@@ -162,6 +162,7 @@ def test_attributes_of_the_file_are_kept(tmp_path, order):
     assert items["NC_GLOBAL#title"] == "Flight 7" and items["NC_GLOBAL#levels"] == "{1,2}"
 
 
+@pytest.mark.quick
 def test_windows_of_turned_arrays(tmp_path):
     path = scene("lsb", VALUES[:, ::-1, ::-1], x=X[::-1], y=Y[::-1]).write(tmp_path, "NETCDF4")
     for x, y, w, h in [(1, 2, 3, 4), (0, 0, 2, 2), (4, 5, 2, 2)]:
@@ -447,7 +448,6 @@ POSITIONS = {
 }
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("format", FORMATS)
 def test_positions(tmp_path, format):
     for k, (what, (arguments, grid)) in enumerate(POSITIONS.items()):

@@ -104,7 +104,6 @@ def test_types(tmp_path, dtype):
         check(cube(tmp_path / f"{name}.h5", data, **PIPELINES[name]), data, ways=[way])
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("name", PIPELINES)
 def test_filters(tmp_path, name):
     for k, dtype in enumerate(("<f4", ">i2", "u1")):
@@ -221,6 +220,7 @@ def test_one_behind_another(tmp_path):
     check(site(tmp_path / "scene.h5", make, libver="latest"), data)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_user_blocks(tmp_path, libver):
     """MATLAB puts 512 bytes of its own before the file of HDF5: addresses count from behind them."""

@@ -119,7 +119,6 @@ def info(path, *options):
     return json.loads(succeed(run("gdal_hsi_info", "-json", *options, path)).out)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_class_of_numbers(tmp_path, writer):
     path = tmp_path / "scene.mat"
