@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_noise: noise and signal-to-noise ratio of every band, stripes, and bands that are proposed as bad.
+// Two passes: the statistics, then columns and blocks.
+#include "core/counted.h"
+#include "core/error.h"
+#include "noise/noise.h"
+#include "shared/spectral_bands.h"
+#include "smooth/smooth.h"
+#include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/passes.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace noise_tool {
+
+enum class Method { regression, residual, ssdc, lsd, difference, area };
+
+struct Settings {
+    Method method = Method::regression;
+    int block = 8;
+    std::optional<double> max_gap;
+    double min_snr = 10, max_noise_share = 0.5;
+    std::string csv, bad_bands;
+    bool json = false, overwrite = false;
+};
+
+noise::BlockMethod block_method(Method method) {
+    if (method == Method::residual) return noise::BlockMethod::residual;
+    if (method == Method::ssdc) return noise::BlockMethod::ssdc;
+    return method == Method::lsd ? noise::BlockMethod::deviations : noise::BlockMethod::none;
+}
+bool has_blocks(Method method) { return block_method(method) != noise::BlockMethod::none; }
+
+/// The neighbours of each band in its segment; without wavelengths all bands are one segment.
+std::vector<noise::Neighbours> neighbours_of(const raster::RasterSource& scene, const Settings& s) {
+    const auto bands = static_cast<size_t>(scene.shape().bands);
+    const auto nm = scene.facts().bands.wavelengths_nm;
+    const auto segments = nm.empty() ? std::vector<smooth::Segment>{{0, bands}}
+                                     : smooth::segments_of(nm, s.max_gap.value_or(0));
+    std::vector<noise::Neighbours> all(bands);
+    for (const auto& one : segments)
+        for (size_t b = one.begin; b < one.end && one.size() > 2; ++b) {
+            const size_t middle = std::clamp(b, one.begin + 1, one.end - 2);
+            const size_t first = b == one.begin ? b + 1 : middle - 1, last = b + 1 == one.end ? b - 1 : middle + 1;
+            all[b] = {static_cast<int>(first), static_cast<int>(last)};
+        }
+    return all;
+}
+
+/// A row of the table.
+struct Row {
+    int band = 0;
+    double wavelength = 0, mean = 0, deviation = 0, noise = 0, residual = 0, snr = 0, stripe = 0,
+           stripe_columns = 0;
+    std::string reason; ///< why the band is proposed as bad; empty: it is good
+};
+
+std::string reason_of(const Settings& s, const Row& row, bool constant) {
+    if (constant) return "constant";
+    if (!(row.snr >= s.min_snr)) return "snr";
+    const bool noisy = row.noise * row.noise > s.max_noise_share * row.deviation * row.deviation;
+    return s.method != Method::area && noisy ? "noise" : "";
+}
+
+constexpr std::pair<const char*, double Row::*> numbers[] = {
+    {"wavelength", &Row::wavelength}, {"mean", &Row::mean},         {"deviation", &Row::deviation},
+    {"noise", &Row::noise},           {"residual", &Row::residual}, {"snr", &Row::snr},
+    {"stripe", &Row::stripe},         {"stripe_columns", &Row::stripe_columns}};
+
+std::string cell(double v) { return std::isfinite(v) ? tools::short_number(v) : std::string(); }
+
+std::string csv_of(const std::vector<Row>& rows) {
+    std::string text = "band";
+    for (const auto& [name, member] : numbers)
+        text += std::string(",") + name;
+    text += ",good,reason\n";
+    for (const Row& row : rows) {
+        text += std::to_string(row.band);
+        for (const auto& [name, member] : numbers)
+            text += "," + cell(row.*member);
+        text += (row.reason.empty() ? ",1," : ",0,") + row.reason + "\n";
+    }
+    return text;
+}
+
+/// Lists, named as the columns are.
+OrderedJson json_of(const std::vector<Row>& rows) {
+    OrderedJson document;
+    const auto list = [&](const char* name, const auto& value) {
+        auto& to = document[name] = OrderedJson::array();
+        for (const Row& row : rows)
+            to.push_back(value(row));
+    };
+    list("band", [](const Row& row) { return OrderedJson(row.band); });
+    for (const auto& one : numbers) {
+        const auto member = one.second;
+        list(one.first, [member](const Row& row) {
+            return std::isfinite(row.*member) ? OrderedJson(row.*member) : OrderedJson();
+        });
+    }
+    list("good", [](const Row& row) { return OrderedJson(row.reason.empty()); });
+    list("reason", [](const Row& row) { return OrderedJson(row.reason); });
+    return document;
+}
+
+/// All bands of the file that are judged, were bad before (bbl) or have no value (empty).
+std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<Row>& rows) {
+    std::vector<std::pair<int, std::string>> lines;
+    for (const Row& row : rows)
+        lines.emplace_back(row.band, cell(row.wavelength) + (row.reason.empty() ? ",1," : ",0,") + row.reason);
+    const auto& facts = opened.facts().bands;
+    for (const int band : facts.bad)
+        lines.emplace_back(band, ",0,bbl");
+    for (size_t b = 0; b < facts.numbers.size(); ++b)
+        if (std::none_of(rows.begin(), rows.end(),
+                         [&](const Row& row) { return row.band == facts.numbers[b]; }))
+            lines.emplace_back(facts.numbers[b],
+                               (facts.wavelengths_nm.empty() ? "" : cell(facts.wavelengths_nm[b])) +
+                                   ",0,empty");
+    std::sort(lines.begin(), lines.end());
+    std::string text = "band,wavelength,good,reason\n";
+    for (const auto& [band, rest] : lines)
+        text += std::to_string(band) + "," + rest + "\n";
+    return text;
+}
+
+void print_table(tool::Run& run, const std::vector<Row>& rows) {
+    char line[160];
+    std::snprintf(line, sizeof line, "%5s %10s %12s %12s %12s %12s %9s %11s %9s  %s", "band", "nm", "mean",
+                  "deviation", "noise", "residual", "snr", "stripe", "columns", "bad");
+    run.print(line);
+    for (const Row& row : rows) {
+        std::snprintf(line, sizeof line, "%5d %10.6g %12.6g %12.6g %12.4g %12.4g %9.4g %11.4g %9.3f  %s",
+                      row.band, row.wavelength, row.mean, row.deviation, row.noise, row.residual, row.snr,
+                      row.stripe, row.stripe_columns, row.reason.c_str());
+        run.print(line);
+    }
+}
+
+/// Where noise of the predictors, shared by bands, may be much of what is found.
+void warn_of_lower_bound(tool::Run& run, const std::vector<Row>& rows) {
+    constexpr double much = 1.5;
+    std::vector<double> ratios;
+    for (const Row& row : rows)
+        if (row.noise > 0) ratios.push_back(row.residual / row.noise);
+    const double ratio = noise::median(ratios);
+    if (ratio > much)
+        run.warn("the residual is " + tools::short_number(std::round(10 * ratio) / 10) +
+                 " times the noise in the median of the bands: the noise is a lower bound");
+}
+
+noise::Noise noise_of(const Settings& s, const stream::SceneStatistics& found, const noise::NoiseScan& scan,
+                      const std::vector<double>& deviation, std::vector<double>& signal) {
+    if (s.method == Method::regression) return noise::by_regression(found);
+    if (s.method == Method::difference) return noise::by_differences(found);
+    if (s.method == Method::area) return {deviation, deviation};
+    auto blocks = scan.blocks();
+    if (s.method == Method::lsd) signal = blocks.signal;
+    return blocks;
+}
+
+std::vector<Row> rows_of(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                         const stream::SceneStatistics& found, const noise::NoiseScan& scan) {
+    const auto bands = static_cast<size_t>(scene.shape().bands);
+    const auto pixels = static_cast<double>(found.valid_pixels);
+    std::vector<double> deviation, signal = found.mean;
+    for (size_t b = 0; b < bands; ++b)
+        deviation.push_back(std::sqrt(found.covariance[b * (bands + 1)] * pixels / (pixels - 1)));
+    const auto noise = noise_of(s, found, scan, deviation, signal);
+    if (noise.regularised)
+        run.warn("bands depend linearly on one another: the least eigenvalue of their correlation is under "
+                 "1e-10, which was added to its diagonal");
+    const auto stripes = scan.stripes();
+    const auto nm = scene.facts().bands.wavelengths_nm;
+    std::vector<Row> rows;
+    for (size_t b = 0; b < bands; ++b) {
+        Row row{scene.bands()[b],
+                nm.empty() ? std::numeric_limits<double>::quiet_NaN() : nm[b],
+                found.mean[b],
+                deviation[b],
+                noise.noise[b],
+                noise.residual[b],
+                signal[b] / noise.noise[b],
+                stripes.stripe[b],
+                stripes.share[b],
+                ""};
+        const bool constant = std::find(found.constant.begin(), found.constant.end(), static_cast<int>(b)) !=
+                              found.constant.end();
+        row.reason = reason_of(s, row, constant);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+void run_noise(tool::Run& run, const Settings& s) {
+    if (s.json) run.only_print();
+    const auto source = run.open_source();
+    const auto csv = run.text_output("-csv", s.csv, s.overwrite),
+               bad = run.text_output("-bad-bands", s.bad_bands, s.overwrite);
+    raster::check_text_output(csv);
+    raster::check_text_output(bad);
+    tool::Scene scene(run, source, "");
+    scene.set_fate("and left out");
+    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
+    const auto what = s.method == Method::regression   ? stream::Statistics::moments
+                      : s.method == Method::difference ? stream::Statistics::differences
+                                                       : stream::Statistics::covariance;
+    const auto found = scene.scan("statistics", 0.6, [&] {
+        return std::make_unique<stream::StatisticsScan>(scene.shape(), what);
+    });
+    if (found.valid_pixels < 2)
+        throw Error(source->path() + " has 1 valid pixel, which has no noise", "Take more pixels.");
+    const auto scan =
+        noise::make_scan(scene.shape(), block_method(s.method), s.block, neighbours_of(*scene.raster(), s));
+    const auto cube = scene.counted();
+    if (!tool::run_pass(run, *cube, *scan, {}, run.pass("columns and blocks", 0.4))) tool::end_of_plan(run);
+    const auto rows = rows_of(run, s, *scene.raster(), found, *scan);
+    warn_of_lower_bound(run, rows);
+    const auto document = json_of(rows);
+    run.report()["result"] = Json::parse(document.dump());
+    if (!s.csv.empty()) raster::write_text_output(csv, csv_of(rows));
+    if (!s.bad_bands.empty()) raster::write_text_output(bad, bad_bands_of(*source, rows));
+    if (s.json) return run.print(document.dump(1));
+    print_table(run, rows);
+}
+
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.add_mask("the noise");
+    args.add_compute(false);
+    args.choice("method", s.method, "How noise is told from signal",
+                {{"regression", Method::regression, "each band from all others"},
+                 {"residual", Method::residual, "in blocks of pixels, each band from its two neighbours"},
+                 {"ssdc", Method::ssdc, "the same, and from the pixel above"},
+                 {"lsd", Method::lsd, "most frequent standard deviation of blocks"},
+                 {"difference", Method::difference, "differences of neighbouring pixels"},
+                 {"area", Method::area, "standard deviation in the mask, which is one material"}});
+    args.option("block", s.block, "Size of the blocks of residual, ssdc and lsd, in pixels").between(4, 64);
+    args.option("max-gap", s.max_gap, "Widest step between neighbouring bands of residual and ssdc")
+        .above(0)
+        .in_unit("nm")
+        .defaults_to("2.5 median steps");
+    args.option("min-snr", s.min_snr, "Propose bands with a smaller signal-to-noise ratio as bad").from(0);
+    args.option("max-noise-share", s.max_noise_share,
+                "Propose bands as bad in which noise has a larger share of the variance")
+        .above(0);
+    args.output("csv", s.csv, tool::Content::text, "Also write the table to FILE");
+    args.output("bad-bands", s.bad_bands, tool::Content::text,
+                "Also write which bands are good to FILE, a .csv, with the reason where they are not");
+    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.overwrite(s.overwrite, "Replace existing files");
+    args.check([&s](const tool::Call& call) {
+        if (call.given("block") && !has_blocks(s.method))
+            throw UsageError("-block requires -method residual, ssdc or lsd");
+        if (call.given("max-gap") && (!has_blocks(s.method) || s.method == Method::lsd))
+            throw UsageError("-max-gap requires -method residual or ssdc");
+        if (call.given("max-noise-share") && s.method == Method::area)
+            throw UsageError("-max-noise-share cannot be used with -method area");
+        if (s.method == Method::area && !call.options().mask.given())
+            throw UsageError("-method area requires -mask or -mask-exclude",
+                             "Mark an area of one material, evenly lit.");
+    });
+    args.body([&s](tool::Run& run) { run_noise(run, s); });
+}
+
+} // namespace noise_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition noise{
+    "noise",
+    "Noise, signal-to-noise ratio and bad bands",
+    "Noise: estimates the noise and the signal-to-noise ratio of every band of a scene, finds stripes along "
+    "columns, and proposes bands as bad.",
+    {{"gdal_hsi_noise scene.img", "A table of all bands"},
+     {"gdal_hsi_noise -csv noise.csv -bad-bands bad.csv scene.img", "Tables as files"},
+     {"gdal_hsi_noise -method residual -json scene.img", "In blocks of pixels, for programs"},
+     {"gdal_hsi_noise -method area -mask lake.gpkg scene.img", "In an area of one material"}},
+    "",
+    noise_tool::declare};
+
+} // namespace tools
+} // namespace hsi

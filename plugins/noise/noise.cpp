@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT
+#include "noise/noise.h"
+
+#include "core/cube_view.h"
+#include "core/error.h"
+#include "core/valid_pixel.h"
+#include "math/exact_sum.h"
+#include "math/linear_algebra.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace hsi::noise {
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double least_share = 0.04; ///< of the residual's variance
+
+/// q of M q = v, and not less than the least share of v.
+std::vector<double> solved(const std::vector<double>& matrix, const std::vector<double>& v) {
+    const size_t n = v.size();
+    const auto inverse = math::invert(matrix, static_cast<int>(n));
+    std::vector<double> q(n);
+    for (size_t k = 0; k < n; ++k) {
+        for (size_t j = 0; j < n; ++j)
+            q[k] += inverse[k * n + j] * v[j];
+        q[k] = std::max(q[k], least_share * v[k]);
+    }
+    return q;
+}
+
+} // namespace
+
+double median(std::vector<double> values) {
+    if (values.empty()) return nothing;
+    const size_t half = values.size() / 2;
+    const auto middle = values.begin() + static_cast<ptrdiff_t>(half);
+    std::nth_element(values.begin(), middle, values.end());
+    return values.size() % 2 == 1 ? *middle : (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+Noise by_regression(const stream::SceneStatistics& statistics) {
+    const auto bands = static_cast<size_t>(statistics.bands);
+    std::vector<size_t> used;
+    for (size_t b = 0; b < bands; ++b)
+        if (statistics.covariance[b * (bands + 1)] > 0) used.push_back(b);
+    const size_t n = used.size();
+    const auto pixels = static_cast<double>(statistics.valid_pixels);
+    if (statistics.valid_pixels < static_cast<int64_t>(n) + 2)
+        throw Error("-method regression needs more pixels than bands: there are " +
+                        std::to_string(statistics.valid_pixels) + " valid pixels and " + std::to_string(n) +
+                        " bands",
+                    "Use -method residual, or fewer bands (-b).");
+    std::vector<double> deviation;
+    for (const size_t b : used)
+        deviation.push_back(std::sqrt(statistics.covariance[b * (bands + 1)]));
+    std::vector<double> correlation(n * n);
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+            correlation[i * n + j] =
+                i == j ? 1 : statistics.covariance[used[i] * bands + used[j]] / (deviation[i] * deviation[j]);
+    Noise result{std::vector<double>(bands, nothing), std::vector<double>(bands, nothing)};
+    constexpr double least_eigenvalue = 1e-10;
+    if (n == 0) return result;
+    result.regularised =
+        math::eigenvalues_symmetric(correlation, static_cast<int>(n)).back() < least_eigenvalue;
+    for (size_t k = 0; k < n && result.regularised; ++k)
+        correlation[k * (n + 1)] += least_eigenvalue;
+    const auto p = math::invert_positive(correlation, static_cast<int>(n));
+    std::vector<double> v(n), system(n * n);
+    for (size_t k = 0; k < n; ++k) {
+        v[k] = (pixels - 1) / ((pixels - static_cast<double>(n)) * p[k * (n + 1)]);
+        for (size_t j = 0; j < n; ++j) {
+            const double b = p[std::max(j, k) * n + std::min(j, k)] / p[k * (n + 1)];
+            system[k * n + j] = j == k ? 1 : b * b;
+        }
+    }
+    const auto q = solved(system, v);
+    for (size_t k = 0; k < n; ++k) {
+        const double s = deviation[k] * std::sqrt(pixels / (pixels - 1));
+        result.residual[used[k]] = s * std::sqrt(v[k]);
+        result.noise[used[k]] = s * std::sqrt(q[k]);
+    }
+    return result;
+}
+
+Noise by_differences(const stream::SceneStatistics& statistics) {
+    const auto bands = static_cast<size_t>(statistics.bands);
+    Noise result;
+    for (size_t b = 0; b < bands; ++b)
+        result.noise.push_back(std::sqrt(statistics.differences[b * (bands + 1)] / 2));
+    result.residual = result.noise;
+    return result;
+}
+
+namespace {
+
+/// What a block says of a band: variance of the residual and three squared coefficients, or deviation and
+/// mean. NaN: nothing.
+using Said = std::array<float, 4>;
+
+struct Grid {
+    Grid(const stream::CubeShape& scene, int64_t block_size, bool any)
+        : size(block_size), across(scene.samples / size), down(scene.lines / size) {
+        constexpr int64_t most = 16384;
+        step = std::max<int64_t>(1, (across * down + most - 1) / most);
+        taken = any ? (across * down + step - 1) / step : 0;
+    }
+    int64_t size, across, down, step = 1, taken = 0;
+};
+
+/// Centred values of a block, a row a band, and what regressions make of them.
+class Block {
+  public:
+    Block(size_t bands, int64_t size, BlockMethod method)
+        : m_method(method), m_size(static_cast<size_t>(size)),
+          m_pixels(m_size * m_size - (method == BlockMethod::ssdc ? 1 : 0)), m_rows(bands * m_pixels),
+          m_above(m_pixels), m_means(bands), m_squares(bands) {}
+
+    /// first(b): the block's first value in band b; lines are `stride` apart.
+    template <class First>
+    void take(const First& first, ptrdiff_t stride) {
+        for (size_t b = 0; b < m_means.size(); ++b) {
+            const float* const from = first(b);
+            double* const row = this->row(b);
+            const size_t skip = m_method == BlockMethod::ssdc ? 1 : 0;
+            for (size_t p = 0; p < m_pixels; ++p)
+                row[p] = static_cast<double>(from[place(p + skip, stride)]);
+            m_means[b] = centre(row);
+            m_squares[b] = dot(row, row);
+        }
+    }
+    Said deviation(size_t band) const {
+        return {static_cast<float>(std::sqrt(m_squares[band] / static_cast<double>(m_pixels - 1))),
+                static_cast<float>(m_means[band]), 0, 0};
+    }
+    template <class First>
+    Said regression(size_t band, const Neighbours& by, const First& first, ptrdiff_t stride) {
+        constexpr Said none{std::numeric_limits<float>::quiet_NaN(), 0, 0, 0};
+        if (by.first < 0) return none;
+        const double* x[3] = {row(static_cast<size_t>(by.first)), row(static_cast<size_t>(by.second)),
+                              m_above.data()};
+        size_t count = 2;
+        if (m_method == BlockMethod::ssdc) {
+            const float* const from = first(band);
+            for (size_t p = 0; p < m_pixels; ++p) // the pixel above; in the first line that to the left
+                m_above[p] = static_cast<double>(
+                    from[place(p + 1 >= m_size ? p + 1 - m_size : p, stride)]);
+            centre(m_above.data());
+            count = 3;
+        }
+        const double* const y = row(band);
+        double g[3][4] = {}, length[3] = {};
+        for (size_t i = 0; i < count; ++i) {
+            length[i] = std::sqrt(dot(x[i], x[i]));
+            if (!(length[i] > 0)) return none;
+        }
+        if (!(m_squares[band] > 0)) return none;
+        for (size_t i = 0; i < count; ++i) {
+            for (size_t j = 0; j < count; ++j)
+                g[i][j] = i == j ? 1 : dot(x[i], x[j]) / (length[i] * length[j]);
+            g[i][3] = dot(x[i], y) / length[i];
+        }
+        double determinant = 1;
+        for (size_t p = 0; p < count; ++p) { // positive definite: no pivots
+            determinant *= g[p][p];
+            if (!(determinant >= 1e-12)) return none;
+            for (size_t i = 0; i < count; ++i) {
+                if (i == p) continue;
+                const double f = g[i][p] / g[p][p];
+                for (size_t j = p; j < 4; ++j)
+                    g[i][j] -= f * g[p][j];
+            }
+        }
+        double c[3] = {}, error = 0;
+        for (size_t i = 0; i < count; ++i)
+            c[i] = g[i][3] / g[i][i] / length[i];
+        for (size_t p = 0; p < m_pixels; ++p) {
+            double e = y[p];
+            for (size_t i = 0; i < count; ++i)
+                e -= c[i] * x[i][p];
+            error += e * e;
+        }
+        return {static_cast<float>(error / static_cast<double>(m_pixels - count - 1)),
+                static_cast<float>(c[0] * c[0]), static_cast<float>(c[1] * c[1]),
+                static_cast<float>(c[2] * c[2])};
+    }
+
+  private:
+    double* row(size_t band) { return m_rows.data() + band * m_pixels; }
+    ptrdiff_t place(size_t pixel, ptrdiff_t stride) const {
+        return static_cast<ptrdiff_t>(pixel / m_size) * stride + static_cast<ptrdiff_t>(pixel % m_size);
+    }
+    double centre(double* values) const {
+        double sum = 0;
+        for (size_t p = 0; p < m_pixels; ++p)
+            sum += values[p];
+        const double mean = sum / static_cast<double>(m_pixels);
+        for (size_t p = 0; p < m_pixels; ++p)
+            values[p] -= mean;
+        return mean;
+    }
+    double dot(const double* a, const double* b) const {
+        double sum = 0;
+        for (size_t p = 0; p < m_pixels; ++p)
+            sum += a[p] * b[p];
+        return sum;
+    }
+
+    BlockMethod m_method;
+    size_t m_size, m_pixels;
+    std::vector<double> m_rows, m_above, m_means, m_squares;
+};
+
+constexpr int64_t least_group = 16; ///< lines whose sums are added up in one go
+
+class ScanWorker final : public stream::Worker {
+  public:
+    ScanWorker(const stream::CubeShape& scene, const Grid& grid, int64_t group, BlockMethod method,
+               const std::vector<Neighbours>& neighbours, std::vector<Said>& said)
+        : sums(2 * static_cast<size_t>(scene.bands * scene.samples)),
+          counts(static_cast<size_t>(scene.samples)), m_scene(scene), m_grid(grid), m_group(group),
+          m_method(method), m_neighbours(neighbours), m_said(said),
+          m_block(method == BlockMethod::none ? 0 : static_cast<size_t>(scene.bands), grid.size, method) {}
+
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        judge(in);
+        const int64_t x0 = tile.core.x - tile.window.x, y0 = tile.core.y - tile.window.y;
+        for (int64_t line = 0; line < tile.core.h; line += m_group)
+            look_for_stripes(tile, in, x0, y0 + line, std::min(m_group, tile.core.h - line));
+        if (m_method == BlockMethod::none) return;
+        for (int64_t y = tile.core.y / m_grid.size; y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h;
+             ++y)
+            for (int64_t x = tile.core.x / m_grid.size;
+                 x < m_grid.across && x * m_grid.size < tile.core.x + tile.core.w; ++x)
+                if (const int64_t place = y * m_grid.across + x; place % m_grid.step == 0)
+                    take_block(in, x * m_grid.size - tile.window.x, y * m_grid.size - tile.window.y,
+                               static_cast<size_t>(place / m_grid.step));
+    }
+
+    math::ExactSums sums; ///< of e and of e^2, for each band and column
+    std::vector<int64_t> counts;
+
+  private:
+    void judge(const CubeView<float>& in) {
+        m_valid.assign(static_cast<size_t>(in.lines * in.samples), 0);
+        for (int64_t line = 0; line < in.lines; ++line) {
+            m_row.start(static_cast<size_t>(in.samples));
+            for (int b = 0; b < in.bands; ++b)
+                m_row.look(in.row(b, line));
+            m_row.judge();
+            for (int64_t i = 0; i < in.samples; ++i)
+                m_valid[static_cast<size_t>(line * in.samples + i)] = m_row.is_valid(static_cast<size_t>(i));
+        }
+        m_width = in.samples;
+    }
+    bool valid(int64_t line, int64_t sample) const {
+        return m_valid[static_cast<size_t>(line * m_width + sample)] != 0;
+    }
+
+    /// e = x_j - (x_{j-1} + x_{j+1})/2 of triples of valid pixels.
+    void look_for_stripes(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t y, int64_t lines) {
+        const auto width = static_cast<size_t>(tile.core.w);
+        std::vector<double> factor(width * static_cast<size_t>(lines)), sum(2 * width);
+        for (int64_t l = 0; l < lines; ++l)
+            for (int64_t i = 0; i < tile.core.w; ++i) {
+                const int64_t j = x0 + i;
+                const bool triple = j > 0 && j + 1 < m_width && valid(y + l, j - 1) && valid(y + l, j) &&
+                                    valid(y + l, j + 1);
+                factor[static_cast<size_t>(l) * width + static_cast<size_t>(i)] = triple;
+                counts[static_cast<size_t>(tile.core.x + i)] += triple;
+            }
+        for (int b = 0; b < in.bands; ++b) {
+            std::fill(sum.begin(), sum.end(), 0.0);
+            for (int64_t l = 0; l < lines; ++l) {
+                const float* const row = in.row(b, y + l);
+                for (size_t i = 0; i < width; ++i) {
+                    if (factor[static_cast<size_t>(l) * width + i] == 0) continue;
+                    const auto* const at = row + x0 + static_cast<int64_t>(i);
+                    const double e =
+                        static_cast<double>(at[0]) -
+                        (static_cast<double>(at[-1]) + static_cast<double>(at[1])) / 2;
+                    sum[i] += e;
+                    sum[width + i] += e * e;
+                }
+            }
+            const auto first = static_cast<size_t>(2 * b * m_scene.samples + tile.core.x);
+            sums.add(first, sum.data(), width);
+            sums.add(first + static_cast<size_t>(m_scene.samples), sum.data() + width, width);
+        }
+    }
+
+    void take_block(const CubeView<float>& in, int64_t x, int64_t y, size_t number) {
+        for (int64_t l = 0; l < m_grid.size; ++l)
+            for (int64_t i = 0; i < m_grid.size; ++i)
+                if (!valid(y + l, x + i)) return;
+        const ptrdiff_t stride = m_grid.size > 1 ? in.row(0, y + 1) - in.row(0, y) : 0;
+        const auto first = [&](size_t b) { return in.row(static_cast<int>(b), y) + x; };
+        m_block.take(first, stride);
+        const auto bands = static_cast<size_t>(m_scene.bands);
+        for (size_t b = 0; b < bands; ++b)
+            m_said[number * bands + b] = m_method == BlockMethod::deviations
+                                             ? m_block.deviation(b)
+                                             : m_block.regression(b, m_neighbours[b], first, stride);
+    }
+
+    const stream::CubeShape m_scene;
+    const Grid& m_grid;
+    const int64_t m_group;
+    const BlockMethod m_method;
+    const std::vector<Neighbours>& m_neighbours;
+    std::vector<Said>& m_said; ///< each block is one worker's
+    Block m_block;
+    PixelRow m_row;
+    std::vector<char> m_valid; ///< of the window
+    int64_t m_width = 0;
+};
+
+class CpuScan final : public NoiseScan {
+  public:
+    CpuScan(const stream::CubeShape& scene, BlockMethod method, int block, std::vector<Neighbours> neighbours)
+        : m_scene(scene), m_method(method), m_grid(scene, block, method != BlockMethod::none),
+          m_group((least_group + block - 1) / block * block), m_neighbours(std::move(neighbours)),
+          m_said(static_cast<size_t>(m_grid.taken * scene.bands),
+                 Said{std::numeric_limits<float>::quiet_NaN(), 0, 0, 0}),
+          m_sums(2 * static_cast<size_t>(scene.bands * scene.samples)),
+          m_counts(static_cast<size_t>(scene.samples)) {}
+    int64_t halo() const override { return 1; }
+    int64_t align_samples() const override { return m_grid.size; }
+    int64_t align_lines() const override { return m_group; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        constexpr int of_floats = 2; // exponents that values of a scene reach
+        return math::ExactSums::most_bytes(2 * static_cast<size_t>(m_scene.bands * m_scene.samples),
+                                           -64 * of_floats, 64 * of_floats) +
+               static_cast<uint64_t>(limits.window_samples * limits.window_lines) +
+               static_cast<uint64_t>(m_scene.bands * m_grid.size * m_grid.size) * sizeof(double);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<ScanWorker>(m_scene, m_grid, m_group, m_method, m_neighbours, m_said);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const ScanWorker&>(worker);
+        m_sums.add(w.sums);
+        for (size_t i = 0; i < m_counts.size(); ++i)
+            m_counts[i] += w.counts[i];
+    }
+
+    Stripes stripes() const override {
+        constexpr int64_t enough = 20;
+        constexpr double to_deviation = 1.4826, far = 5;
+        Stripes result;
+        const auto width = static_cast<size_t>(m_scene.samples);
+        for (size_t b = 0; b < static_cast<size_t>(m_scene.bands); ++b) {
+            std::vector<double> means, variances;
+            for (size_t j = 0; j < width; ++j) {
+                if (m_counts[j] < enough) continue;
+                const auto n = static_cast<double>(m_counts[j]);
+                const double mean = m_sums.value(2 * b * width + j) / n,
+                             squares = m_sums.value((2 * b + 1) * width + j);
+                means.push_back(mean);
+                variances.push_back(std::max(0.0, squares - n * mean * mean) / (n - 1) / n);
+            }
+            const double middle = median(means);
+            std::vector<double> off;
+            double beyond = 0;
+            for (size_t j = 0; j < means.size(); ++j) {
+                off.push_back(std::fabs(means[j] - middle));
+                beyond += std::fabs(means[j]) > far * std::sqrt(variances[j]);
+            }
+            const double spread = to_deviation * median(off);
+            const double above = spread * spread - median(variances);
+            result.stripe.push_back(means.empty() ? nothing : std::sqrt(std::max(0.0, above) / 1.5));
+            result.share.push_back(means.empty() ? nothing : beyond / static_cast<double>(means.size()));
+        }
+        return result;
+    }
+
+    BlockNoise blocks() const override {
+        const auto bands = static_cast<size_t>(m_scene.bands);
+        BlockNoise result;
+        result.noise.assign(bands, nothing);
+        result.residual = result.signal = result.noise;
+        if (m_method == BlockMethod::deviations) {
+            for (size_t b = 0; b < bands; ++b)
+                take_fullest(b, result);
+            return result;
+        }
+        std::vector<double> system(bands * bands), v(bands);
+        for (size_t b = 0; b < bands; ++b) {
+            system[b * (bands + 1)] = 1;
+            const auto first = said(b, 0);
+            if (first.empty()) continue;
+            v[b] = median(first);
+            system[b * (bands + 1)] += median(said(b, 3));
+            system[b * bands + static_cast<size_t>(m_neighbours[b].first)] = median(said(b, 1));
+            system[b * bands + static_cast<size_t>(m_neighbours[b].second)] = median(said(b, 2));
+            result.residual[b] = std::sqrt(v[b]);
+        }
+        const auto q = solved(system, v);
+        for (size_t b = 0; b < bands; ++b)
+            if (!std::isnan(result.residual[b])) result.noise[b] = std::sqrt(q[b]);
+        return result;
+    }
+
+  private:
+    std::vector<double> said(size_t band, size_t what) const {
+        std::vector<double> values;
+        const auto bands = static_cast<size_t>(m_scene.bands);
+        for (size_t k = band; k < m_said.size(); k += bands)
+            if (!std::isnan(m_said[k][0])) values.push_back(static_cast<double>(m_said[k][what]));
+        return values;
+    }
+    /// Of 150 equal bins of the deviations above 0, the fullest.
+    void take_fullest(size_t band, BlockNoise& result) const {
+        constexpr size_t bins = 150;
+        const auto deviations = said(band, 0), means = said(band, 1);
+        double least = std::numeric_limits<double>::infinity(), most = 0;
+        for (const double d : deviations)
+            if (d > 0) {
+                least = std::min(least, d);
+                most = std::max(most, d);
+            }
+        if (!(most > 0)) return;
+        std::array<double, bins> count{}, sum{}, signal{};
+        for (size_t k = 0; k < deviations.size(); ++k) {
+            const double d = deviations[k];
+            if (!(d > 0)) continue;
+            const double at = most > least ? (d - least) / (most - least) * static_cast<double>(bins) : 0;
+            const size_t bin = std::min(static_cast<size_t>(at), bins - 1);
+            count[bin] += 1;
+            sum[bin] += d;
+            signal[bin] += means[k];
+        }
+        const auto full = static_cast<size_t>(std::max_element(count.begin(), count.end()) - count.begin());
+        result.noise[band] = result.residual[band] = sum[full] / count[full];
+        result.signal[band] = signal[full] / count[full];
+    }
+
+    const stream::CubeShape m_scene;
+    const BlockMethod m_method;
+    const Grid m_grid;
+    const int64_t m_group;
+    const std::vector<Neighbours> m_neighbours;
+    std::vector<Said> m_said;
+    math::ExactSums m_sums;
+    std::vector<int64_t> m_counts;
+};
+
+} // namespace
+
+std::unique_ptr<NoiseScan> make_scan(const stream::CubeShape& scene, BlockMethod method, int block,
+                                     const std::vector<Neighbours>& neighbours) {
+    return std::make_unique<CpuScan>(scene, method, block, neighbours);
+}
+
+} // namespace hsi::noise
