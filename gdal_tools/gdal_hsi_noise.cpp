@@ -53,7 +53,8 @@ std::vector<noise::Neighbours> neighbours_of(const raster::RasterSource& scene, 
     for (const auto& one : segments)
         for (size_t b = one.begin; b < one.end && one.size() > 2; ++b) {
             const size_t middle = std::clamp(b, one.begin + 1, one.end - 2);
-            const size_t first = b == one.begin ? b + 1 : middle - 1, last = b + 1 == one.end ? b - 1 : middle + 1;
+            const size_t first = b == one.begin ? b + 1 : middle - 1,
+                         last = b + 1 == one.end ? b - 1 : middle + 1;
             all[b] = {static_cast<int>(first), static_cast<int>(last)};
         }
     return all;
@@ -75,8 +76,9 @@ std::string reason_of(const Settings& s, const Row& row, bool constant) {
 }
 
 constexpr std::pair<const char*, double Row::*> numbers[] = {
-    {"wavelength", &Row::wavelength}, {"mean", &Row::mean},         {"deviation", &Row::deviation},
-    {"noise", &Row::noise},           {"residual", &Row::residual}, {"snr", &Row::snr},
+    {"wavelength", &Row::wavelength}, {"mean", &Row::mean},
+    {"deviation", &Row::deviation},   {"noise", &Row::noise},
+    {"residual", &Row::residual},     {"snr", &Row::snr},
     {"stripe", &Row::stripe},         {"stripe_columns", &Row::stripe_columns}};
 
 std::string cell(double v) { return std::isfinite(v) ? tools::short_number(v) : std::string(); }
@@ -119,7 +121,8 @@ OrderedJson json_of(const std::vector<Row>& rows) {
 std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     std::vector<std::pair<int, std::string>> lines;
     for (const Row& row : rows)
-        lines.emplace_back(row.band, cell(row.wavelength) + (row.reason.empty() ? ",1," : ",0,") + row.reason);
+        lines.emplace_back(row.band,
+                           cell(row.wavelength) + (row.reason.empty() ? ",1," : ",0,") + row.reason);
     const auto& facts = opened.facts().bands;
     for (const int band : facts.bad)
         lines.emplace_back(band, ",0,bbl");
@@ -217,9 +220,8 @@ void run_noise(tool::Run& run, const Settings& s) {
     const auto what = s.method == Method::regression   ? stream::Statistics::moments
                       : s.method == Method::difference ? stream::Statistics::differences
                                                        : stream::Statistics::covariance;
-    const auto found = scene.scan("statistics", 0.6, [&] {
-        return std::make_unique<stream::StatisticsScan>(scene.shape(), what);
-    });
+    const auto found = scene.scan(
+        "statistics", 0.6, [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); });
     if (found.valid_pixels < 2)
         throw Error(source->path() + " has 1 valid pixel, which has no noise", "Take more pixels.");
     const auto scan =

@@ -148,8 +148,7 @@ class Block {
         if (m_method == BlockMethod::ssdc) {
             const float* const from = first(band);
             for (size_t p = 0; p < m_pixels; ++p) // the pixel above; in the first line that to the left
-                m_above[p] = static_cast<double>(
-                    from[place(p + 1 >= m_size ? p + 1 - m_size : p, stride)]);
+                m_above[p] = static_cast<double>(from[place(p + 1 >= m_size ? p + 1 - m_size : p, stride)]);
             centre(m_above.data());
             count = 3;
         }
@@ -233,8 +232,8 @@ class ScanWorker final : public stream::Worker {
         for (int64_t line = 0; line < tile.core.h; line += m_group)
             look_for_stripes(tile, in, x0, y0 + line, std::min(m_group, tile.core.h - line));
         if (m_method == BlockMethod::none) return;
-        for (int64_t y = tile.core.y / m_grid.size; y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h;
-             ++y)
+        for (int64_t y = tile.core.y / m_grid.size;
+             y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h; ++y)
             for (int64_t x = tile.core.x / m_grid.size;
                  x < m_grid.across && x * m_grid.size < tile.core.x + tile.core.w; ++x)
                 if (const int64_t place = y * m_grid.across + x; place % m_grid.step == 0)
@@ -269,8 +268,8 @@ class ScanWorker final : public stream::Worker {
         for (int64_t l = 0; l < lines; ++l)
             for (int64_t i = 0; i < tile.core.w; ++i) {
                 const int64_t j = x0 + i;
-                const bool triple = j > 0 && j + 1 < m_width && valid(y + l, j - 1) && valid(y + l, j) &&
-                                    valid(y + l, j + 1);
+                const bool triple =
+                    j > 0 && j + 1 < m_width && valid(y + l, j - 1) && valid(y + l, j) && valid(y + l, j + 1);
                 factor[static_cast<size_t>(l) * width + static_cast<size_t>(i)] = triple;
                 counts[static_cast<size_t>(tile.core.x + i)] += triple;
             }
@@ -281,9 +280,8 @@ class ScanWorker final : public stream::Worker {
                 for (size_t i = 0; i < width; ++i) {
                     if (factor[static_cast<size_t>(l) * width + i] == 0) continue;
                     const auto* const at = row + x0 + static_cast<int64_t>(i);
-                    const double e =
-                        static_cast<double>(at[0]) -
-                        (static_cast<double>(at[-1]) + static_cast<double>(at[1])) / 2;
+                    const double e = static_cast<double>(at[0]) -
+                                     (static_cast<double>(at[-1]) + static_cast<double>(at[1])) / 2;
                     sum[i] += e;
                     sum[width + i] += e * e;
                 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The noise of the bands of a scene, and stripes along its columns.
 //
-// regression: J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8),
-// 2008. ssdc: R. E. Roger, J. F. Arnold: Reliably estimating the noise in AVIRIS hyperspectral images, IJRS
-// 17(10), 1996. residual: L. Gao et al.: A comparative study of noise estimation ..., 2007. lsd: B.-C. Gao: An
-// operational method for estimating signal to noise ratios from data acquired with imaging spectrometers,
-// Remote Sensing of Environment 43(1), 1993.
+// regression: J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS
+// 46(8), 2008. ssdc: R. E. Roger, J. F. Arnold: Reliably estimating the noise in AVIRIS hyperspectral images,
+// IJRS 17(10), 1996. residual: L. Gao et al.: A comparative study of noise estimation ..., 2007. lsd: B.-C.
+// Gao: An operational method for estimating signal to noise ratios from data acquired with imaging
+// spectrometers, Remote Sensing of Environment 43(1), 1993.
 //
 // The residual of a regression on other bands contains the noise of these predictors: with v the variance of
 // the residual and b the coefficients, v_k = q_k + sum_j b_kj^2 q_j. The noise q solves this system, which

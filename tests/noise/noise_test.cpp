@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Noise that is known is found again by the methods that can, and stripes; the scan has the same bits for every
-// tiling and thread count.
+// Noise that is known is found again by the methods that can, and stripes; the scan has the same bits for
+// every tiling and thread count.
 #include "noise/noise.h"
 
 #include "core/error.h"
@@ -46,8 +46,9 @@ Cube noisy_scene(double stripe = 0) {
 std::vector<noise::Neighbours> neighbours() {
     std::vector<noise::Neighbours> all;
     for (int b = 0; b < bands; ++b)
-        all.push_back(b == 0 ? noise::Neighbours{1, 2} : b == bands - 1 ? noise::Neighbours{bands - 3, bands - 2}
-                                                                         : noise::Neighbours{b - 1, b + 1});
+        all.push_back(b == 0           ? noise::Neighbours{1, 2}
+                      : b == bands - 1 ? noise::Neighbours{bands - 3, bands - 2}
+                                       : noise::Neighbours{b - 1, b + 1});
     return all;
 }
 

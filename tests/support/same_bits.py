@@ -57,6 +57,8 @@ RUNS = [
      "index.dat"),
     ("resample", "-bands bands.csv scene.dat resampled.dat", "resampled.dat"),
     ("noise", "-json -method ssdc -block 4 scene.dat", "-"),
+    ("reflect", "-method log-residual scene.dat residual.dat", "residual.dat"),
+    ("reflect", "-method iarr scene.dat iarr.dat", "iarr.dat"),
     ("smooth", "-deriv 1 scene.dat slope.dat", "slope.dat"),
     ("smooth", "-method whittaker scene.dat whittaker.dat", "whittaker.dat"),
     ("smooth", "-method msc scene.dat msc.dat", "msc.dat"),

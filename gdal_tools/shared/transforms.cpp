@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gdal_hsi_smooth/transforms.h"
+#include "shared/transforms.h"
 
 #include "core/counted.h"
 #include "core/error.h"
