@@ -33,8 +33,17 @@ int Model::rank() const {
     // n pixels less their mean span no more than n - 1 directions.
     const auto all = static_cast<int64_t>(eigenvalues.size()),
                most = pixels > 1 ? std::min(all, pixels - 1) : all;
+    // Products of pixels are in single precision, so that directions without variance get a share of the
+    // whole variance. Measured on scenes of known rank, 20 to 300 bands: at most 0.21 times 2^-24 of it for
+    // 1000 pixels, 0.12 for 4000, 0.045 for 40,000 and 0.037 for 400,000.
+    double total = 0;
+    for (const double v : eigenvalues)
+        total += std::max(0.0, v);
+    const double share = std::max(8 / std::sqrt(static_cast<double>(std::max<int64_t>(1, pixels))), 0.05) *
+                         0x1p-24,
+                 least = std::max(1e-12 * eigenvalues.front(), share * total);
     int rank = 0;
-    while (rank < most && eigenvalues[static_cast<size_t>(rank)] > 1e-12 * eigenvalues.front())
+    while (rank < most && eigenvalues[static_cast<size_t>(rank)] > least)
         ++rank;
     return rank;
 }

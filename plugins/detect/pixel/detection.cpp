@@ -88,6 +88,7 @@ class DetectWorker final : public BlockWorker {
         case Method::sam: {
             // |u - v|^2 = 2 - 2 u'v, |u + v|^2 = 2 + 2 u'v
             const double cosine = m_products[at] / std::sqrt(m_squared[i]);
+            if (1 - cosine <= m_sam_rounding) return 0;
             return 2 *
                    math::atan2(std::sqrt(std::max(0.0, 1 - cosine)), std::sqrt(std::max(0.0, 1 + cosine)));
         }
@@ -113,6 +114,7 @@ class DetectWorker final : public BlockWorker {
     const Decider& m_decider;
     const Method m_method;
     const size_t m_targets;
+    const double m_sam_rounding = sam_rounding(m_factors.detector.used.size());
     std::vector<double> m_z, m_logs;                ///< bands used x block_pixels, in strips
     std::vector<float> m_singles;                   ///< m_z in single precision
     std::vector<double> m_products, m_log_products; ///< rows x block_pixels

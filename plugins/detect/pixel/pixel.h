@@ -2,7 +2,7 @@
 // Detection of known spectra, and of pixels that stand out: each pixel by itself, or against one background.
 // x is a pixel, t a target's spectrum, m and C the mean and the covariance (divided by n - 1) of the
 // background, R = sum x x' / n its correlation matrix:
-//   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians
+//   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians; 0 where rounding hides the difference
 //   sid  sum (p - q)(ln p - ln q), p = x+ / sum x+, q = t+ / sum t+, x+ = max(x, 1e-6 max x)
 //   mf   (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)
 //   cem  t'R^-1 x / t'R^-1 t
@@ -35,6 +35,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -59,6 +60,10 @@ inline bool has_target(Method m) { return m != Method::rx; }
 /// Whether scores want the statistics of a background.
 inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
 inline bool is_small_at_target(Method m) { return !has_background(m); }
+/// 1 - u'v up to which sam is 0: what rounding of the sums over the bands makes of equal directions.
+inline double sam_rounding(size_t bands) {
+    return (8 + static_cast<double>(bands) / 16) * std::numeric_limits<double>::epsilon();
+}
 const char* name_of(Method method);
 
 /// What BackgroundScan finds; named as tool::Scene wants it.

@@ -105,6 +105,7 @@ class ScoreWorker final : public CudaWorker {
         w.factor = m_factor.data();
         w.constants = m_constants.data();
         w.least_part = least_part;
+        w.sam_rounding = sam_rounding(m_parts.detector.used.size());
         w.valid = m_valid.data();
         w.scores = m_numbers.data();
         double* const rest = m_numbers.data() + static_cast<size_t>(w.targets) * pixels;

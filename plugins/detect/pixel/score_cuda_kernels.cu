@@ -91,6 +91,7 @@ __device__ double score(const ScoreWork& w, int p, int target, double product, d
     case Kind::sam: {
         // |u - v|^2 = 2 - 2 u'v, |u + v|^2 = 2 + 2 u'v
         const double cosine = product / sqrt(w.squared[p]);
+        if (1 - cosine <= w.sam_rounding) return 0;
         return 2 * atan2(sqrt(fmax(0.0, 1 - cosine)), sqrt(fmax(0.0, 1 + cosine)));
     }
     case Kind::sid: // the logarithms of the sums cancel

@@ -29,6 +29,7 @@ struct ScoreWork {
     const double* factor = nullptr;    ///< ace, rx: panels of L^-1, lower
     const double* constants = nullptr; ///< ace, sid: a target each
     double least_part = 0;             ///< sid
+    double sam_rounding = 0;           ///< 1 - cosine up to which the angle is 0
     // A pixel each, made here.
     uint8_t* valid = nullptr;
     double* squared = nullptr;                                      ///< sam: |x|^2; ace, rx: |L^-1 (x-m)|^2
