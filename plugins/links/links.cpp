@@ -413,6 +413,15 @@ Make read_indices(const Settings& s) {
     };
 }
 
+Make read_columns(const Settings& s) {
+    s.same_bands("inputs");
+    const auto samples = static_cast<size_t>(s.scene.samples);
+    if (s.whole("samples", 1, 1000000000) != s.scene.samples) s.fail("'samples' is not the scene's");
+    const destripe::Columns columns{samples, s.numbers("factor", s.bands * samples),
+                                    s.numbers("offset", s.bands * samples), samples};
+    return [inputs = s.scene.bands, columns] { return Made(destripe::make_correction(inputs, columns)); };
+}
+
 Make read_spectra(const Settings& s) {
     s.same_bands("inputs");
     const auto transform = smooth::transform_of(
@@ -441,7 +450,7 @@ constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transf
                           {"svm", read_svm},           {"mlr", read_mlr},
                           {"nearest", read_nearest},   {"resample", read_resampling},
                           {"features", read_features}, {"index", read_indices},
-                          {"spectra", read_spectra}};
+                          {"spectra", read_spectra},   {"columns", read_columns}};
 
 } // namespace
 
@@ -529,6 +538,14 @@ Link index_bands(int inputs, const std::vector<std::string>& expressions, const 
              {"wavelengths", nm},
              {"scale", scale},
              {"offset", offset}}};
+}
+
+Link striped_columns(int inputs, const destripe::Columns& columns) {
+    return {"columns",
+            {{"inputs", inputs},
+             {"samples", columns.samples},
+             {"factor", columns.factor},
+             {"offset", columns.offset}}};
 }
 
 Link transformed_spectra(int inputs, const smooth::Transform& transform) {

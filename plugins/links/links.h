@@ -5,6 +5,7 @@
 #pragma once
 
 #include "atdca/atdca.h"
+#include "destripe/destripe.h"
 #include "detect/pixel/pixel.h"
 #include "features/features.h"
 #include "indices/indices.h"
@@ -48,6 +49,8 @@ stream::Link feature_bands(int inputs, const std::vector<features::Range>& range
 /// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
+/// destripe::make_correction()
+stream::Link striped_columns(int inputs, const destripe::Columns& columns);
 /// smooth::make_transform(), of a method that is not a sum.
 stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 

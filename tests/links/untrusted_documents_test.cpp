@@ -244,6 +244,9 @@ TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
                                               {{400, 500, 600, 700, 800}, {}, {}, {}, {}}),
                            2));
     walk("removed", document(links::feature_bands(bands, ranges, features::Output::removed), bands));
+    walk("columns", document(links::striped_columns(
+                                 bands, {samples, some(bands * samples), some(bands * samples), samples}),
+                             bands));
     for (const auto method :
          {smooth::Method::whittaker, smooth::Method::absorbance, smooth::Method::msc, smooth::Method::detrend,
           smooth::Method::normalise, smooth::Method::gain, smooth::Method::log_residual}) {

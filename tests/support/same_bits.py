@@ -56,6 +56,7 @@ RUNS = [
     ("index", "-tolerance 30 -expr (r500-r900)/sqrt(r1000) -expr edge(r[500:1200]) -expr ln(r700)+tanh(b5)^1.5 scene.dat index.dat",
      "index.dat"),
     ("resample", "-bands bands.csv scene.dat resampled.dat", "resampled.dat"),
+    ("destripe", "-method ratio scene.dat destriped.dat", "destriped.dat"),
     ("noise", "-json -method ssdc -block 4 scene.dat", "-"),
     ("reflect", "-method log-residual scene.dat residual.dat", "residual.dat"),
     ("reflect", "-method iarr scene.dat iarr.dat", "iarr.dat"),
