@@ -124,7 +124,7 @@ void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::Raster
         reference = tools::spectra_for_scene(run, "-reference", s.reference, {"#1"}, 1, "MSC", source);
     const std::vector<int> fitted = source->bands();
     const bool needs_means = t.method == Method::msc && !reference,
-               computed = raster::RasterSink::is_virtual(run.options().destination);
+               computed = raster::is_virtual(run.options().destination);
     if (computed && !needs_means) tool::leave_out_unseen_bands(run, source);
     tool::Scene scene(run, source, t.method == Method::absorbance ? "" : method_text(s));
     tools::SpectrumWork work;

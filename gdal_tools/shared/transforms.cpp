@@ -105,8 +105,7 @@ bool pass_over(tool::Run& run, tool::Scene& scene, const SpectrumWork& work, Ope
 } // namespace
 
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work) {
-    if (raster::RasterSink::is_virtual(run.options().destination))
-        return write_virtual(run, *scene.raster(), work);
+    if (raster::is_virtual(run.options().destination)) return write_virtual(run, *scene.raster(), work);
     const bool any = scene.attempt([&](bool again) {
         const auto transform = work.make(*scene.raster());
         const int inputs = scene.shape().bands;
@@ -124,7 +123,7 @@ void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& w
 
 std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                                   const std::optional<smooth::Transform>& first) {
-    if (raster::RasterSink::is_virtual(run.options().destination)) scene.read_once();
+    if (raster::is_virtual(run.options().destination)) scene.read_once();
     if (first)
         scene.join([&](std::shared_ptr<const stream::CubeSource> cube, const raster::RasterSource&) {
             const int inputs = cube->shape().bands;

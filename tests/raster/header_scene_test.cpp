@@ -20,7 +20,6 @@ namespace {
 using raster::OpenOptions;
 using raster::OutputOptions;
 using raster::OutputSpec;
-using raster::RasterSink;
 using raster::RasterSource;
 
 constexpr int samples = 3, lines = 2, bands = 4;

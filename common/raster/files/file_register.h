@@ -75,6 +75,6 @@ class FileRegister final : public RunFiles {
 };
 
 /// The register of a run that writes files, as make_run_files() has made it.
-inline FileRegister& register_of(RunFiles& files) { return static_cast<FileRegister&>(files); }
+inline FileRegister& register_of(RunFiles& files) { return dynamic_cast<FileRegister&>(files); }
 
 } // namespace hsi::raster
