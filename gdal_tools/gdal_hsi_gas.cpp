@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_gas: from radiance to the enhancement of methane or carbon dioxide, each group of columns against
-// its own background, in one pass.
+// its own background, in one pass; and from an enhancement to plumes.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -9,6 +9,7 @@
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
 #include "shared/column_tiles.h"
+#include "stream/plane_store.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
@@ -109,13 +110,58 @@ void take_filter(Settings& s, const tool::Call& call) {
         throw UsageError("-output albedo requires -method mag1c");
     if (s.writes(Output::albedo) && s.no_albedo)
         throw UsageError("-output albedo cannot be used with -no-albedo");
-    if (s.absorption.empty())
+    if (s.absorption.empty() && s.lut.empty())
         throw UsageError("the unit absorption is missing",
-                         "Give -absorption FILE, the change of ln(radiance) per ppm m.");
+                         "Give -absorption FILE, the change of ln(radiance) per ppm m, or -lut FILE.");
+    for (const char* const name : {"spectrum", "library-scale", "resample"})
+        if (s.absorption.empty() && call.given(name))
+            throw UsageError("-" + std::string(name) + " requires -absorption");
+    for (const char* const name : {"concentrations", "sza", "elevation", "sensor-altitude", "water-vapour"})
+        if (s.lut.empty() && call.given(name)) throw UsageError("-" + std::string(name) + " requires -lut");
+    s.conditions.methane = s.gas == Gas::ch4;
+    if (call.given("radiance-scale") && s.noise.empty() && !s.flare)
+        throw UsageError("-radiance-scale requires -noise or -flare-threshold");
+    s.filter.keep = s.plumes.given();
+    if (s.filter.keep && !s.writes(Output::enhancement))
+        throw UsageError("-plumes and -plume-map require the output enhancement");
     take_groups(s);
 }
 
+void settle_none(const Settings& s, const tool::Call& call) {
+    if (!call.options().destination.path.empty())
+        throw UsageError("dst cannot be used with -method none", "Its outputs are -plumes and -plume-map.");
+    for (const char* const name : {"range",
+                                   "absorption",
+                                   "spectrum",
+                                   "library-scale",
+                                   "resample",
+                                   "save-absorption",
+                                   "lut",
+                                   "concentrations",
+                                   "sza",
+                                   "elevation",
+                                   "sensor-altitude",
+                                   "water-vapour",
+                                   "columns-per-group",
+                                   "shrinkage",
+                                   "iterations",
+                                   "no-albedo",
+                                   "no-sparsity",
+                                   "output",
+                                   "noise",
+                                   "radiance-scale",
+                                   "flare-threshold"})
+        if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -method none");
+    if (!s.plumes.given()) throw UsageError("-method none requires -plumes or -plume-map");
+}
+
 Settings& settle(Settings& s, const tool::Call& call) {
+    settle_plumes(s.plumes, call, s.gas == Gas::ch4);
+    if (s.how == How::none) {
+        settle_none(s, call);
+        return s;
+    }
+    if (call.options().destination.path.empty()) throw UsageError("dst is missing");
     if (s.range_texts.empty()) s.range_texts = {s.gas == Gas::ch4 ? "2122-2485nm" : "1922-2337nm"};
     s.ranges = tool::parse_ranges(s.range_texts, "-range");
     take_filter(s, call);
@@ -139,7 +185,7 @@ raster::OutputSpec spec_of(const Settings& s, const stream::CubeShape& shape) {
     }
     spec.metadata = {{"HSI_GAS_METHOD", method_names[static_cast<size_t>(s.filter.method)]},
                      {"HSI_GAS_GAS", s.gas == Gas::ch4 ? "ch4" : "co2"},
-                     {"HSI_GAS_ABSORPTION", s.absorption},
+                     {"HSI_GAS_ABSORPTION", s.absorption.empty() ? s.lut : s.absorption},
                      {"HSI_GAS_RANGE", joined(s.range_texts, ", ")},
                      {"HSI_GAS_BACKGROUND", "columns " + (s.columns ? std::to_string(*s.columns) : "all")},
                      {"HSI_GAS_SHRINKAGE", s.shrinkage_text}};
@@ -192,13 +238,89 @@ void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
         "): its atmosphere, and with it the gas, has been corrected. Give the radiance of the scene (L1)");
 }
 
+/// The pixels of one band that are brighter than a flare, each with the 5x5 pixels around it.
+class FlareScan final : public stream::Operation {
+  public:
+    FlareScan(const stream::CubeShape& scene, double threshold)
+        : m_scene(scene), m_threshold(threshold),
+          m_counting(std::make_shared<stream::PixelMask>(scene.samples, scene.lines)) {
+        m_counting->invert();
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Finder>(m_threshold);
+    }
+    void stop(stream::Worker& worker) override {
+        constexpr int64_t reach = 2;
+        for (const auto& [line, sample] : static_cast<const Finder&>(worker).found) {
+            ++flares;
+            for (int64_t y = std::max<int64_t>(0, line - reach);
+                 y <= std::min(m_scene.lines - 1, line + reach); ++y)
+                for (int64_t x = std::max<int64_t>(0, sample - reach);
+                     x <= std::min(m_scene.samples - 1, sample + reach); ++x)
+                    m_counting->clear(y, x);
+        }
+    }
+    const std::shared_ptr<stream::PixelMask>& counting() const { return m_counting; } ///< all other pixels
+    int64_t flares = 0;
+
+  private:
+    struct Finder final : stream::Worker {
+        explicit Finder(double over) : threshold(over) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
+            for (int64_t y = 0; y < in.lines; ++y)
+                for (int64_t x = 0; x < in.samples; ++x)
+                    if (const float v = in.row(0, y)[x];
+                        std::isfinite(v) && static_cast<double>(v) > threshold)
+                        found.emplace_back(tile.window.y + y, tile.window.x + x);
+        }
+        const double threshold;
+        std::vector<std::pair<int64_t, int64_t>> found;
+    };
+    const stream::CubeShape m_scene;
+    const double m_threshold;
+    std::shared_ptr<stream::PixelMask> m_counting;
+};
+
+/// The pixels that count: those of the mask without flares. Null: all. \throws Error without a band for
+/// flares.
+std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const Settings& s,
+                                                         const std::shared_ptr<raster::RasterSource>& scene) {
+    std::shared_ptr<const stream::PixelMask> mask = run.masks_statistics() ? run.mask() : nullptr;
+    if (!s.flare) return mask;
+    constexpr double flare_nm = 2389.5, far_nm = 10;
+    const auto& nm = scene->facts().bands.wavelengths_nm;
+    std::optional<size_t> nearest;
+    for (size_t b = 0; b < nm.size(); ++b)
+        if (std::fabs(nm[b] - flare_nm) <= far_nm &&
+            (!nearest || std::fabs(nm[b] - flare_nm) < std::fabs(nm[*nearest] - flare_nm)))
+            nearest = b;
+    if (!nearest)
+        throw Error(scene->path() +
+                        " has no good band within 10 nm of 2389.5 nm, where flares are looked for",
+                    "Leave -flare-threshold out.");
+    const auto band = tool::only_bands(scene, {static_cast<int>(*nearest)});
+    FlareScan scan(band->shape(), *s.flare / s.filter.radiance_scale);
+    if (!tool::run_pass(run, *band, scan, {}, run.pass("flares", 0.05))) return mask;
+    run.report()["flares"] = scan.flares;
+    run.note(counted(scan.flares, "pixel") + " of flares");
+    if (mask) scan.counting()->keep_only(*mask);
+    return scan.counting();
+}
+
+/// What a run has before the filter.
+struct Prepared {
+    std::map<int, double> absorption; ///< by the band's number in the file
+    std::shared_ptr<const stream::PixelMask> counting;
+};
+
 /// One pass over the scene, whose bands are those that the filter uses. False when no pixel is valid.
 bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
-                  const std::map<int, double>& absorption, bool again) {
+                  const Prepared& prepared, bool again) {
     const auto shape = scene->shape();
     auto options = s.filter;
     for (const int band : scene->bands())
-        options.absorption.push_back(absorption.at(band));
+        options.absorption.push_back(prepared.absorption.at(band));
     if (!s.noise.empty()) options.noise = read_noise(run, s, *scene);
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(s, shape));
@@ -207,18 +329,32 @@ bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raste
         tools::warn_of_map_columns(run, "-columns-per-group", *scene);
         warn_of_reflectance(run, *scene);
     }
-    const auto& window = run.options().source.window;
-    const stream::Columns columns{window ? window->x : 0,
-                                  s.columns.value_or(shape.samples + (window ? window->x : 0))};
+    const auto first = run.options().source.window ? run.options().source.window->x : 0;
+    const stream::Columns columns{first, s.columns.value_or(first + shape.samples)};
     const auto cube = tools::in_memory_for_columns(run, scene);
-    const auto mask = run.masks_statistics() ? run.mask() : nullptr;
-    const auto filter = gas::make_filter(shape, columns, options, mask.get());
-    tool::write(run, *cube, *filter, outputs, scene.get(), [&] {
-        auto pass = run.pass("filter", again ? 0 : cube != scene ? 0.8 : 1);
-        if (cube != scene) tool::leave_room(pass, shape.float_bytes());
-        tools::set_column_tiles("-columns-per-group", columns.width, *cube, *filter, pass);
-        return pass;
+    const auto filter = gas::make_filter(shape, columns, options, prepared.counting.get());
+    std::unique_ptr<stream::PlaneStore> planes;
+    std::unique_ptr<stream::CubeSink> kept;
+    uint64_t held = prepared.counting && prepared.counting != run.mask() ? prepared.counting->bytes() : 0;
+    if (options.keep) {
+        const stream::CubeShape two{shape.samples, shape.lines, s.writes(Output::uncertainty) ? 2 : 1};
+        const bool in_memory = two.float_bytes() <= tool::quarter(run.buffer_memory());
+        if (in_memory) held += two.float_bytes();
+        planes = in_memory ? std::make_unique<stream::PlaneStore>(two)
+                           : std::make_unique<stream::PlaneStore>(
+                                 two, stream::folder_beside(run.options().destination.path));
+        kept = planes->sink(two.bands == 2 ? std::vector<int>{0, 1} : std::vector<int>{0});
+    }
+    const auto pass = tool::begin_writing(run, *cube, *filter, outputs, scene.get(), [&] {
+        auto made = run.pass("filter", again ? 0 : 1 - (s.flare ? 0.05 : 0) - (cube != scene ? 0.2 : 0));
+        if (cube != scene) tool::leave_room(made, shape.float_bytes());
+        if (held > 0) tool::leave_room(made, held);
+        tools::set_column_tiles("-columns-per-group", columns.width, *cube, *filter, made);
+        return made;
     });
+    auto sinks = outputs.sinks();
+    if (kept) sinks.push_back(kept.get());
+    run.add_pass(stream::run_pass(*cube, *filter, sinks, pass));
     if (filter->valid() + filter->in_bad_groups() == 0) return false;
     tool::report_invalid(run, filter->valid() + filter->in_bad_groups(), filter->invalid());
     report_groups(run, s, *filter, shape.bands);
@@ -226,22 +362,52 @@ bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raste
         run.warn(counted(filter->dark(), "pixel has", "pixels have") +
                  " an albedo that is not above 0, and no value");
     outputs.commit();
+    if (!planes) return true;
+    const auto map =
+        planes->source(planes->shape().bands == 2 ? std::vector<int>{0, 1} : std::vector<int>{0});
+    write_plumes(run, s.plumes, *scene, *map, prepared.counting.get(), s.molar_mass());
     return true;
 }
 
+/// Plumes of an enhancement that is there.
+void run_none(tool::Run& run, const Settings& s) {
+    auto source = run.open_source();
+    check_plumes(run, s.plumes, *source);
+    const auto& bands = source->facts().bands;
+    if (const auto& unit = bands.values.unit; !unit.empty() && unit != "ppm m" && bands.numbers.size() == 1)
+        run.warn("band 1 of src is in '" + unit + "', and is taken as an enhancement in ppm m");
+    std::vector<int> used{0};
+    const std::string ending = " uncertainty";
+    for (size_t b = 1; b < bands.names.size() && used.size() == 1; ++b)
+        if (const auto& name = bands.names[b];
+            name.size() >= ending.size() &&
+            name.compare(name.size() - ending.size(), ending.size(), ending) == 0)
+            used.push_back(static_cast<int>(b));
+    source = tool::only_bands(source, used);
+    if (const auto& values = source->facts().bands.values; !values.scale.empty() || !values.offset.empty())
+        source = source->scaled();
+    tool::end_of_plan(run, [&] { run.print("plumes: one read of band 1, line by line"); });
+    write_plumes(run, s.plumes, *source, *source, run.masks_statistics() ? run.mask().get() : nullptr,
+                 s.molar_mass());
+}
+
 void run_gas(tool::Run& run, const Settings& s) {
+    if (s.how == How::none) return run_none(run, s);
     auto scene = run.open_source();
+    check_plumes(run, s.plumes, *scene);
     if (const auto& values = scene->facts().bands.values; !values.scale.empty() || !values.offset.empty())
         scene = scene->scaled();
     tool::report_devices(run, {}, gas::simd_target());
+    const auto all = scene;
     const auto k = unit_absorption(run, s, scene);
-    std::map<int, double> absorption;
+    Prepared prepared;
     for (size_t b = 0; b < k.size(); ++b)
-        absorption[scene->bands()[b]] = k[b];
+        prepared.absorption[scene->bands()[b]] = k[b];
     run.report()["gas"] = {{"gas", s.name()}, {"bands", k.size()}};
     run.note(std::string(s.name()) + " by " + counted(k.size(), "band"));
+    prepared.counting = counting_pixels(run, s, all);
     if (!tool::attempt(run, {tool::banded(scene)},
-                       [&](bool again) { return filter_scene(run, s, scene, absorption, again); }))
+                       [&](bool again) { return filter_scene(run, s, scene, prepared, again); }))
         throw tool::no_valid_pixel(*scene);
 }
 
@@ -249,12 +415,13 @@ void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
     args.add_mask("the background", true);
-    args.add_destination(
-        "The enhancement in ppm m, and further bands by -output; it appears when it is complete");
+    args.add_destination("The enhancement in ppm m, and further bands by -output; not with -method none")
+        .required = false;
     args.choice<How>("method", s.how, "The filter",
                      {{"mag1c", How::mag1c, "matched filter with albedo and sparsity, iterated"},
                       {"mf", How::mf, "matched filter"},
-                      {"lognormal", How::lognormal, "matched filter of the logarithm of radiance"}});
+                      {"lognormal", How::lognormal, "matched filter of the logarithm of radiance"},
+                      {"none", How::none, "band 1 of src is an enhancement already, for -plumes"}});
     args.choice<Gas>("gas", s.gas, "The gas",
                      {{"ch4", Gas::ch4, "methane"}, {"co2", Gas::co2, "carbon dioxide"}});
     args.option("range", s.range_texts, "Use the bands between two wavelengths, ends included")
@@ -268,6 +435,26 @@ void declare(tool::Builder& args) {
     args.option("library-scale", s.library_scale,
                 "Multiply -absorption by this: 1e-5 for a spectrum per 1e5 ppm m");
     tools::add_resample_option(args, s.fit);
+    args.input(
+        "lut", s.lut, Content::text,
+        "The unit absorption by a table of simulated radiances: an HDF5 FILE with modtran_data, a raster of "
+        "one line, or a CSV table");
+    args.exclusive("absorption", "lut");
+    args.option("concentrations", s.conditions.concentrations,
+                "With -lut: the concentration of each sample of a raster, in ppm m")
+        .from(0)
+        .defaults_to("0,500,1000,2000,4000,8000,16000 for 7 samples");
+    args.option("sza", s.conditions.sun_zenith, "With -lut of HDF5: solar zenith angle")
+        .between(0, 90)
+        .in_unit("degrees");
+    args.option("elevation", s.conditions.elevation, "With -lut of HDF5: elevation of the ground")
+        .in_unit("km");
+    args.option("sensor-altitude", s.conditions.sensor_altitude, "With -lut of HDF5: altitude of the sensor")
+        .above(0)
+        .in_unit("km");
+    args.option("water-vapour", s.conditions.water_vapour, "With -lut of HDF5: column of water vapour")
+        .from(0)
+        .in_unit("cm");
     args.output("save-absorption", s.save, Content::spectra,
                 "Also write the unit absorption used to FILE (.csv or .sli)");
     args.option("columns-per-group", s.columns_text,
@@ -291,9 +478,16 @@ void declare(tool::Builder& args) {
                "whose noise "
                "at the radiance L is |A sqrt(L + B) + D|");
     args.option("radiance-scale", s.filter.radiance_scale,
-                "A value times this is radiance in uW cm-2 sr-1 nm-1, for -noise: 0.1 for W m-2 "
+                "A value times this is radiance in uW cm-2 sr-1 nm-1, for -noise and -flare-threshold: 0.1 "
+                "for W m-2 "
                 "sr-1 um-1, 100 for W m-2 sr-1 nm-1")
         .above(0);
+    args.option("flare-threshold", s.flare,
+                "Pixels over this radiance at 2389.5 nm, with the 5x5 pixels around them, do not count (uW "
+                "cm-2 sr-1 nm-1)")
+        .above(0)
+        .defaults_to("off; 1.5 for EMIT");
+    declare_plumes(args, s.plumes);
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { settle(s, call); });
     args.body([&s](tool::Run& run) { run_gas(run, s); });
@@ -315,7 +509,9 @@ extern constinit const tool::Definition gas{
       "Methane by a matched filter, five columns together"},
      {"gdal_hsi_gas -output enhancement,uncertainty,sensitivity -noise emit_noise.txt -absorption ch4.csv "
       "radiance.img ch4.tif",
-      "With its uncertainty and sensitivity"}},
+      "With its uncertainty and sensitivity"},
+     {"gdal_hsi_gas -method none -plumes plumes.gpkg -wind 3.2 ch4_map.tif",
+      "Plumes of an orthorectified enhancement, with mass and flux"}},
     "",
     gas_tool::declare};
 

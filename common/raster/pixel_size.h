@@ -4,6 +4,7 @@
 
 #include "raster/raster_source.h"
 
+#include <array>
 #include <optional>
 
 namespace hsi::raster {
@@ -11,5 +12,16 @@ namespace hsi::raster {
 /// The square root of a pixel's area in metres by the geotransform, the SRS's unit taken into account;
 /// nothing without a geotransform or when the SRS is not projected.
 std::optional<double> pixel_metres(const RasterSource& source);
+
+/// Metres per unit of the SRS.
+class GroundScale {
+  public:
+    /// Along x and along y, at this y; of a geographic SRS by the radii of its ellipsoid.
+    std::array<double, 2> at(double y) const;
+    double unit = 1;                                 ///< projected: metres; geographic: radians
+    double semi_major = 0, eccentricity_squared = 0; ///< of the ellipsoid; 0: the SRS is projected
+};
+/// Nothing without a geotransform, or when the SRS is neither projected nor geographic.
+std::optional<GroundScale> ground_scale(const RasterSource& source);
 
 } // namespace hsi::raster

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A layer of points, written by whatever vector driver the extension names. The file appears under its name
-// when it is complete, or not at all.
+// Layers of points or polygons, written by whatever vector driver the extension names. The file appears under
+// its name when it is complete, or not at all.
 #pragma once
 
 #include "raster/raster_source.h"
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@ struct VectorOptions {
     bool overwrite = false;
     std::string
         history; ///< the command line, for the layer's metadata item HSI_HISTORY where the driver keeps it
+    std::string role = "dst";      ///< the option that names it, for messages
     std::shared_ptr<RunFiles> run; ///< with it: registered there, and renamed by its commit()
 };
 
@@ -29,10 +32,15 @@ struct PointField {
     bool whole = false; ///< integers (a raster's lines and samples fit 31 bits); else doubles
 };
 
+/// A closed ring of x and y: its last position is its first.
+using Ring = std::vector<std::array<double, 2>>;
+
 struct Point {
     double x = 0, y = 0;
     std::vector<double> values; ///< a field each; NaN: unset
     std::string text = {};      ///< of PointLayer::text_field
+    /// In a layer of polygons, in the place of x and y: of each the outer ring, then its holes.
+    std::vector<std::vector<Ring>> polygons = {};
 };
 
 struct PointLayer {
@@ -40,6 +48,7 @@ struct PointLayer {
     std::string srs_wkt; ///< empty: none
     bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
     std::vector<PointField> fields;
+    bool polygons = false;       ///< geometries are MultiPolygons
     std::string text_field = {}; ///< the name of a further field, of texts; empty: there is none
     std::vector<Point> points;
 };
@@ -53,6 +62,10 @@ void check_vector_output(const VectorOptions& options);
 /// 84; without georeference GeoJSON gets points without a place, as RFC 7946 has it, and the others are
 /// refused. Throws Error with the driver's words; an old file is then untouched.
 void write_points(const VectorOptions& options, const PointLayer& layer);
+
+/// The same for several layers; the first alone where the format holds one layer a file. \return how many
+/// were written.
+size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>& layers);
 
 /// Whether the points keep their places: false for GeoJSON of a layer without georeference.
 bool keeps_places(const VectorOptions& options, const PointLayer& layer);

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "core/text_file.h"
 #include "gdal_hsi_gas/settings.h"
+#include "math/resampling.h"
 #include "raster/library_output.h"
 #include "raster/raster_source.h"
 #include "raster/text_input.h"
@@ -45,6 +46,31 @@ std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& 
     return tool::only_bands(scene, used);
 }
 
+/// Whether a file consists of three columns without names: a number that rises by 1, nm, and a value.
+bool is_numbered(const std::string& path) {
+    std::string text;
+    try {
+        text = raster::read_input(path, largest_file::options);
+    } catch (const Error&) {
+        return false; // a library of another form
+    }
+    std::istringstream lines(text);
+    std::string line, word;
+    double before = 0;
+    int64_t rows = 0;
+    while (std::getline(lines, line)) {
+        std::istringstream words(line);
+        std::vector<double> values;
+        while (words >> word)
+            values.push_back(raster::table_number(word));
+        if (values.empty()) continue;
+        if (values.size() != 3 || (rows > 0 && values[0] != before + 1)) return false;
+        before = values[0];
+        ++rows;
+    }
+    return rows > 1;
+}
+
 void check_absorption(tool::Run& run, const std::string& role, const std::vector<double>& k) {
     if (std::none_of(k.begin(), k.end(), [](double v) { return v < 0; }))
         throw Error(role + " has no negative value at the scene's bands",
@@ -69,6 +95,32 @@ void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSour
     raster::write_spectral_library(output, library, run.options().destination.history);
 }
 
+/// k by the table, and the scene without the bands that are beyond it.
+std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
+                                        std::shared_ptr<raster::RasterSource>& scene) {
+    const auto table = raster::read_radiance_table(s.lut, s.conditions);
+    const auto& bands = scene->facts().bands;
+    const auto all =
+        gas::unit_absorption({table.wavelengths_nm, table.concentrations, table.radiances},
+                             bands.wavelengths_nm, math::full_widths({bands.wavelengths_nm, bands.fwhm_nm}));
+    std::vector<double> k;
+    std::vector<int> known;
+    for (size_t b = 0; b < all.size(); ++b) {
+        if (!std::isfinite(all[b])) continue;
+        known.push_back(static_cast<int>(b));
+        k.push_back(all[b]);
+    }
+    if (known.size() < 2)
+        throw Error("-lut " + s.lut + " has " + counted(known.size(), "band") + " of the scene in " +
+                        joined(s.range_texts, ", "),
+                    "Give a table whose wavelengths (nm) include those of the scene.");
+    if (known.size() < all.size())
+        run.note(counted(all.size() - known.size(), "band is", "bands are") + " beyond -lut " + s.lut +
+                 ", and left out");
+    scene = tool::only_bands(scene, known);
+    return k;
+}
+
 } // namespace
 
 std::string number(double v) {
@@ -80,8 +132,18 @@ std::string number(double v) {
 std::vector<double> unit_absorption(tool::Run& run, const Settings& s,
                                     std::shared_ptr<raster::RasterSource>& scene) {
     scene = in_ranges(run, s, scene);
-    const auto fitted = tools::spectra_for_scene(run, "-absorption", s.absorption, s.spectrum,
-                                                 s.library_scale, "The filter", scene, s.fit);
+    if (!s.lut.empty()) {
+        const auto k = absorption_of_table(run, s, scene);
+        check_absorption(run, "-lut " + s.lut, k);
+        save_absorption(run, s, *scene, k);
+        return k;
+    }
+    const bool numbered = is_numbered(s.absorption);
+    if (numbered)
+        run.note("-absorption " + s.absorption + " is a spectrum per 1e5 ppm m, as mag1c and EMIT write it");
+    const auto fitted =
+        tools::spectra_for_scene(run, "-absorption", s.absorption, s.spectrum,
+                                 s.library_scale * (numbered ? 1e-5 : 1), "The filter", scene, s.fit);
     if (fitted.spectra.size() != 1)
         throw Error("-absorption " + s.absorption + " has " +
                         counted(fitted.spectra.size(), "spectrum", "spectra"),

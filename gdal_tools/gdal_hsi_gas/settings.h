@@ -3,6 +3,8 @@
 #pragma once
 
 #include "gas/gas.h"
+#include "gdal_hsi_gas/plumes.h"
+#include "raster/radiance_table.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 
@@ -29,6 +31,8 @@ struct Settings {
     double library_scale = 1;
     tools::BandFit fit = tools::BandFit::automatic;
     std::string save; ///< -save-absorption
+    std::string lut;  ///< -lut
+    raster::TableConditions conditions;
 
     std::string columns_text = "1";
     std::optional<int64_t> columns; ///< none: all
@@ -36,9 +40,11 @@ struct Settings {
     std::string output_text = "enhancement";
     bool no_albedo = false, no_sparsity = false;
     gas::FilterOptions filter;
-    std::string noise; ///< -noise
-    std::optional<double> flare;
+    std::string noise;           ///< -noise
+    std::optional<double> flare; ///< -flare-threshold
+    PlumeSettings plumes;
 
+    double molar_mass() const { return gas == Gas::ch4 ? 0.01604 : 0.04401; } ///< kg/mol
     const char* name() const { return gas == Gas::ch4 ? "CH4" : "CO2"; }
     bool writes(gas::Output output) const {
         for (const auto one : filter.outputs)

@@ -8,6 +8,7 @@
 #include "raster/drivers.h"
 #include "raster/library_output.h"
 #include "raster/packed_text.h"
+#include "raster/radiance_table.h"
 #include "raster/regular_file.h"
 #include "raster/run_files.h"
 #include "raster/sample_convert.h"
@@ -234,6 +235,11 @@ double table_number(const std::string& cell) {
     return to_number(cell).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
+SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions&) {
+    throw Error(path + ": tables of radiances are read from files alone",
+                "Run the program with -lut and -save-absorption, and give the absorption.");
+}
+
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }
 std::vector<std::string> files_of_library(const std::string&) { return {}; }
 
@@ -300,6 +306,11 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
     const std::string role = arrays::role_of_path(options.path);
     exchange.describe(role, {{"kind", "points"}});
     exchange.put_text(role, json.dump());
+}
+
+size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>& layers) {
+    write_points(options, layers.back());
+    return 1;
 }
 
 } // namespace hsi::raster

@@ -188,7 +188,7 @@ def is_hidden(argument):
 
 def of_form(arguments):
     """A form has every src and dst. A call that does without them, gdal_hsi_index -list, is for the terminal."""
-    if all(a["required"] for a in arguments if a["role"] == "destination"):
+    if all(a["name"] != "list" for a in arguments):
         return arguments
     return [{**a, "required": a["required"] or a["positional"]} for a in arguments if a["name"] not in ("list", "json")]
 

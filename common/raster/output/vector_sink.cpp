@@ -90,6 +90,33 @@ OGRSpatialReference wgs84() {
     return srs;
 }
 
+// By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not linked to
+// libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
+template <class Place>
+OGRGeometryH point_at(const Point& point, const Place& place) {
+    const auto [x, y] = place({point.x, point.y});
+    OGRGeometryH const geometry = OGR_G_CreateGeometry(wkbPoint);
+    OGR_G_SetPoint_2D(geometry, 0, x, y);
+    return geometry;
+}
+template <class Place>
+OGRGeometryH polygons_of(const Point& point, const Place& place) {
+    OGRGeometryH const all = OGR_G_CreateGeometry(wkbMultiPolygon);
+    for (const auto& rings : point.polygons) {
+        OGRGeometryH const polygon = OGR_G_CreateGeometry(wkbPolygon);
+        for (const auto& corners : rings) {
+            OGRGeometryH const ring = OGR_G_CreateGeometry(wkbLinearRing);
+            for (const auto& corner : corners) {
+                const auto [x, y] = place(corner);
+                OGR_G_AddPoint_2D(ring, x, y);
+            }
+            OGR_G_AddGeometryDirectly(polygon, ring);
+        }
+        OGR_G_AddGeometryDirectly(all, polygon);
+    }
+    return all;
+}
+
 void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options, const PointLayer& layer,
           const GdalErrors& errors) {
     const auto check = [&](bool good, const std::string& what) {
@@ -124,7 +151,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
             layer_options.SetNameValue("COORDINATE_PRECISION", "9");
     }
     OGRLayer* out = dataset.CreateLayer(layer.name.c_str(), layer.srs_wkt.empty() || !placed ? nullptr : &srs,
-                                        wkbPoint, layer_options.List());
+                                        layer.polygons ? wkbMultiPolygon : wkbPoint, layer_options.List());
     check(out != nullptr, "the layer cannot be created");
     for (const auto& field : layer.fields) {
         OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
@@ -155,15 +182,15 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         if (const int at = layer.text_field.empty() ? -1 : feature->GetFieldIndex(layer.text_field.c_str());
             at >= 0)
             feature->SetField(at, point.text.c_str());
-        double x = point.x, y = point.y;
-        check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
         if (placed) {
-            // By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not
-            // linked to libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
-            OGRGeometryH const geometry = OGR_G_CreateGeometry(wkbPoint);
-            OGR_G_SetPoint_2D(geometry, 0, x, y);
+            const auto place = [&](std::array<double, 2> at) {
+                check(!to_degrees || to_degrees->Transform(1, &at[0], &at[1]),
+                      "a point has no place in degrees");
+                return at;
+            };
+            const OGRGeometryH geometry = layer.polygons ? polygons_of(point, place) : point_at(point, place);
             check(feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE,
-                  "a point cannot be written");
+                  "a geometry cannot be written");
         }
         check(out->CreateFeature(feature.get()) == OGRERR_NONE, "a point cannot be written");
     }
@@ -186,7 +213,7 @@ void check_vector_output(const VectorOptions& options) {
     for (const std::string& link : links_on_the_way(options.path)) // beside which links to these lie
         for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
             sides.push_back(std::move(side));
-    if (options.run) options.run->writes("dst", options.path, sides);
+    if (options.run) options.run->writes(options.role, options.path, sides);
     VSIStatBufL status;
     if (VSIStatL(options.path.c_str(), &status) == 0) {
         if (VSI_ISDIR(status.st_mode))
@@ -241,7 +268,8 @@ int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) 
 }
 
 /// Formats are closed without an answer: what was written must open again, whole.
-void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer) {
+void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer,
+                  bool alone) {
     const GdalErrors errors;
     const std::unique_ptr<GDALDataset> dataset(
         GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
@@ -257,6 +285,7 @@ void check_points(const std::string& path, const VectorOptions& options, const P
     bool whole = true;
     for (int i = 0; i < dataset->GetLayerCount(); ++i) {
         OGRLayer& there = *dataset->GetLayer(i);
+        if (!alone && layer.name != there.GetName()) continue;
         size_t here = 0;
         int64_t values = 0;
         while (const std::unique_ptr<OGRFeature> feature{there.GetNextFeature()}) {
@@ -277,14 +306,24 @@ void check_points(const std::string& path, const VectorOptions& options, const P
         throw Error("'" + options.path + "' has lost values of its points in writing", "Is the disk full?");
 }
 
+/// Formats whose files hold several layers.
+bool holds_layers(GDALDriver* driver) {
+    for (const char* name : {"GPKG", "SQLite", "KML", "LIBKML", "GML", "XLSX", "ODS"})
+        if (EQUAL(driver->GetDescription(), name)) return true;
+    return false;
+}
+
 bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_OPEN); }
 
 } // namespace
 
-void write_points(const VectorOptions& options, const PointLayer& layer) {
+void write_points(const VectorOptions& options, const PointLayer& layer) { write_layers(options, {layer}); }
+
+size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>& layers) {
     check_vector_output(options);
-    if (!parallel::group().root()) return; // it is the root's file
     GDALDriver* driver = choose_driver(options);
+    const size_t count = holds_layers(driver) ? layers.size() : 1;
+    if (!parallel::group().root()) return count; // it is the root's file
     auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {
         const GdalErrors errors;
@@ -294,12 +333,14 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
             throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() +
                             ": " + errors.text(),
                         "Check the folder and -dsco.");
-        fill(*dataset, driver, options, layer, errors);
+        for (size_t k = 0; k < count; ++k)
+            fill(*dataset, driver, options, layers[k], errors);
         dataset.reset();
         if (errors.any())
             throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
     }
-    if (opens_again(driver)) check_points(file->path(), options, layer);
+    for (size_t k = 0; k < count && opens_again(driver); ++k)
+        check_points(file->path(), options, layers[k], count == 1);
     auto stale = old_side_files(file->destination());
     for (const std::string& link : file->links()) // which may have side files of its own
         for (std::string& side : old_side_files(link))
@@ -307,10 +348,11 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
     file->set_stale(std::move(stale));
     if (options.run) {
         register_of(*options.run).add(std::move(file));
-        return;
+        return count;
     }
     file->publish();
     file->conclude();
+    return count;
 }
 
 bool keeps_places(const VectorOptions& options, const PointLayer& layer) {

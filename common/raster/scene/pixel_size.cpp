@@ -18,4 +18,22 @@ std::optional<double> pixel_metres(const RasterSource& source) {
     return size;
 }
 
+std::optional<GroundScale> ground_scale(const RasterSource& source) {
+    double gt[6];
+    if (!source.facts().srs || !source.facts().copy_geotransform(gt)) return {};
+    OGRSpatialReference srs;
+    if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE) return {};
+    if (srs.IsProjected()) return GroundScale{srs.GetLinearUnits(), 0, 0};
+    if (!srs.IsGeographic()) return {};
+    const double a = srs.GetSemiMajor(), b = srs.GetSemiMinor();
+    return GroundScale{srs.GetAngularUnits(), a, 1 - b * b / (a * a)};
+}
+
+std::array<double, 2> GroundScale::at(double y) const {
+    if (semi_major == 0) return {unit, unit};
+    const double latitude = y * unit, sine = std::sin(latitude), w = 1 - eccentricity_squared * sine * sine;
+    const double across = semi_major / std::sqrt(w), along = across * (1 - eccentricity_squared) / w;
+    return {across * std::cos(latitude) * unit, along * unit};
+}
+
 } // namespace hsi::raster

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Plumes of an enhancement, as polygons, as points and as a map.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "stream/cube_source.h"
+#include "stream/pixel_mask.h"
+#include "tool/definition.h"
+#include "tool/run.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hsi::gas_tool {
+
+/// ppm m, or so many deviations above the median.
+struct Level {
+    double value = 0;
+    bool deviations = false;
+};
+
+struct PlumeSettings {
+    std::string path, map; ///< -plumes, -plume-map
+    std::string threshold_text, extent_text;
+    Level threshold, extent;
+    int64_t min_pixels = 5;
+    std::string connectivity = "8";
+    double smooth = 0;
+    std::optional<double> wind;
+    std::string ueff_text = "linear:0.34,0.44";
+    bool logarithm = false;
+    std::array<double, 2> ueff{};
+    bool fetch = false;                 ///< -length fetch
+    std::array<double, 2> pixel_size{}; ///< 0: the grid's
+    bool given() const { return !path.empty() || !map.empty(); }
+};
+
+void declare_plumes(tool::Builder& args, PlumeSettings& s);
+/// Checks the options; `methane`: its threshold has a default. \throws UsageError.
+void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane);
+
+/// What can be refused before any work. \throws Error where pixels have no area.
+void check_plumes(const tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid);
+/// Finds the plumes of `enhancement`, whose bands are the enhancement and, where there are two, its
+/// uncertainty, and writes them. mask: the pixels that count; may be null. molar_mass: kg/mol.
+void write_plumes(tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid,
+                  const stream::CubeSource& enhancement, const stream::PixelMask* mask, double molar_mass);
+
+} // namespace hsi::gas_tool
