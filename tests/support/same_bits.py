@@ -74,6 +74,7 @@ RUNS = [
     ("sahic", "-iterations 20 -apply paper.json -probabilities again_p.dat scene.dat train.dat again.dat", "again.dat again_p.dat"),
     ("regularize", "-iterations 20 -scene scene.dat -map smooth_map.dat svm_p.dat smooth.dat", "smooth.dat smooth_map.dat"),
     *((("profile"), f"-nc 2 -kind {kind} scene.dat {kind}.dat", f"{kind}.dat") for kind in ("emp", "emap", "emep")),
+    ("gas", "-columns-per-group 4 -output enhancement,sensitivity,albedo -absorption gas.csv scene.dat gas.dat", "gas.dat"),
     ("quicklook", "-of PNM scene.dat look.ppm", "look.ppm"),
     ("orthorectify", "-glt glt.dat scene.dat ortho.dat", "ortho.dat"),
     ("pipeline", "read scene.dat ! pca -nc 4 ! spp ! write chain.dat", "chain.dat"),
@@ -114,6 +115,8 @@ def prepare(folder):
     shutil.copy(pathlib.Path(__file__).with_name("same_bits_svm.json"), folder / "svm.json")
     (folder / "bands.csv").write_text("name,wavelength,fwhm\n" + "".join(
         f"b{k},{500 + 90 * k},{40 + k}\n" for k in range(20)))
+    (folder / "gas.csv").write_text("wavelength (nm),CH4\n" + "".join(
+        f"{2000 + 10 * k},{-1e-6 * (1 + k * k % 17)}\n" for k in range(56)))
     # A lookup table: where each pixel of a turned grid comes from.
     samples = [1 + (x * 3 + y) % 157 for y in range(70) for x in range(100)]
     lines = [1 + (y * 2 + x) % 61 for y in range(70) for x in range(100)]
