@@ -14,6 +14,7 @@
 #include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <array>
