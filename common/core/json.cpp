@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "core/json.h"
+#include "core/json_places.h"
 
+#include <cstddef>
+#include <iterator>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,43 +22,109 @@ struct Fault {
     std::string what;
 };
 
+/// The characters of a document; counts the lines that the parser has read.
+class Characters {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+    Characters(const char* at, int* line) : m_at(at), m_line(line) {}
+    reference operator*() const { return *m_at; }
+    Characters& operator++() {
+        if (*m_at++ == '\n') ++*m_line;
+        return *this;
+    }
+    Characters operator++(int) {
+        const Characters before = *this;
+        ++*this;
+        return before;
+    }
+    bool operator==(const Characters& other) const { return m_at == other.m_at; }
+    bool operator!=(const Characters& other) const { return m_at != other.m_at; }
+
+  private:
+    const char* m_at;
+    int* m_line;
+};
+
 /// Watches a document while it is parsed.
 class Watch {
   public:
+    /// places: null where nobody asks. `line`: that the parser has come to.
+    Watch(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
+
     bool operator()(int, Json::parse_event_t event, const Json& parsed) {
         using Event = Json::parse_event_t;
         if (event == Event::object_start || event == Event::array_start) {
-            m_members.emplace_back();
-            if (m_members.size() > deepest)
+            std::string path = m_places != nullptr ? path_of_next() : std::string();
+            m_around.push_back({{}, std::move(path), 0, event == Event::array_start});
+            if (m_around.size() > deepest)
                 throw Fault{"nests more than " + std::to_string(deepest) + " levels deep"};
         } else if (event == Event::object_end || event == Event::array_end) {
-            m_members.pop_back();
+            m_around.pop_back();
         } else if (event == Event::key) {
             const auto& key = parsed.get_ref<const std::string&>();
-            if (!m_members.back().insert(key).second) throw Fault{"has '" + key + "' twice"};
+            if (!m_around.back().members.insert(key).second) throw Fault{"has '" + key + "' twice"};
+            if (m_places == nullptr) return true;
+            m_key = m_around.back().path + "/" + key;
+            note(m_key);
+        } else if (m_places != nullptr) {
+            path_of_next();
         }
         return true;
     }
 
   private:
-    std::vector<std::set<std::string>> m_members; ///< of the objects around; empty for a list
+    /// An object or a list around.
+    struct Around {
+        std::set<std::string> members; ///< empty for a list
+        std::string path;
+        size_t entries = 0; ///< so far, of a list
+        bool list = false;
+    };
+    void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
+    /// Of the value that begins.
+    std::string path_of_next() {
+        if (m_around.empty() || !m_around.back().list) return std::exchange(m_key, std::string());
+        Around& list = m_around.back();
+        std::string path = list.path + "/" + std::to_string(list.entries++);
+        note(path);
+        return path;
+    }
+
+    std::vector<Around> m_around;
+    JsonPlaces* m_places;
+    const int& m_line;
+    std::string m_key; ///< the path of the member whose value begins
 };
 
-} // namespace
-
-std::optional<Json> parse_json(const std::string& text, std::string& fault) {
+std::optional<Json> parse(const std::string& text, std::string& fault, JsonPlaces* places) {
+    int line = 1;
     try {
-        Watch watch;
+        Watch watch(places, line);
         Json root = Json::parse(
-            text,
+            Characters(text.data(), &line), Characters(text.data() + text.size(), &line),
             [&](int depth, Json::parse_event_t event, Json& parsed) { return watch(depth, event, parsed); },
-            false);
+            false, places != nullptr);
         if (!root.is_discarded()) return root;
         fault = "is not valid JSON, or is cut off";
     } catch (const Fault& found) {
         fault = found.what;
     }
+    if (places != nullptr) fault += " (line " + std::to_string(line) + ")";
     return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Json> parse_json(const std::string& text, std::string& fault) {
+    return parse(text, fault, nullptr);
+}
+
+std::optional<Json> parse_json(const std::string& text, std::string& fault, JsonPlaces& places) {
+    return parse(text, fault, &places);
 }
 
 } // namespace hsi

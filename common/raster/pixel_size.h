@@ -5,7 +5,9 @@
 #include "raster/raster_source.h"
 
 #include <array>
+#include <cmath>
 #include <optional>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -17,11 +19,20 @@ std::optional<double> pixel_metres(const RasterSource& source);
 class GroundScale {
   public:
     /// Along x and along y, at this y; of a geographic SRS by the radii of its ellipsoid.
-    std::array<double, 2> at(double y) const;
+    std::array<double, 2> at(double y) const {
+        if (semi_major == 0) return {unit, unit};
+        const double latitude = y * unit, sine = std::sin(latitude),
+                     w = 1 - eccentricity_squared * sine * sine;
+        const double across = semi_major / std::sqrt(w), along = across * (1 - eccentricity_squared) / w;
+        return {across * std::cos(latitude) * unit, along * unit};
+    }
     double unit = 1;                                 ///< projected: metres; geographic: radians
     double semi_major = 0, eccentricity_squared = 0; ///< of the ellipsoid; 0: the SRS is projected
 };
 /// Nothing without a geotransform, or when the SRS is neither projected nor geographic.
 std::optional<GroundScale> ground_scale(const RasterSource& source);
+/// The area of a pixel (m^2): one number where the SRS is projected; a number a line, of cells of the
+/// ellipsoid, where it is geographic and the geotransform not rotated; else empty.
+std::vector<double> pixel_areas(const RasterSource& source);
 
 } // namespace hsi::raster

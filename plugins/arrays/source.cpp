@@ -451,6 +451,6 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
 
 std::optional<double> pixel_metres(const RasterSource&) { return std::nullopt; }
 std::optional<GroundScale> ground_scale(const RasterSource&) { return std::nullopt; }
-std::array<double, 2> GroundScale::at(double) const { return {1, 1}; }
+std::vector<double> pixel_areas(const RasterSource&) { return {}; }
 
 } // namespace hsi::raster

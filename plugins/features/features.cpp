@@ -28,6 +28,13 @@ double crossing(const std::vector<double>& x, const double* r, size_t from, size
 
 } // namespace
 
+double vertex(const double* x, double before, double least, double behind) {
+    const double left = (x[0] + x[1]) / 2, right = (x[1] + x[2]) / 2;
+    const double d1 = (least - before) / (x[1] - x[0]), d2 = (behind - least) / (x[2] - x[1]);
+    const double a = (d2 - d1) / (x[2] - x[0]);
+    return a > 0 ? std::clamp(left - d1 / (2 * a), left, right) : x[1];
+}
+
 Feature feature_of(const std::vector<double>& x, const double* r) {
     constexpr double equal = 1e-10, least_depth = 1e-6;
     const size_t n = x.size();
@@ -40,10 +47,7 @@ Feature feature_of(const std::vector<double>& x, const double* r) {
     const double depth = 1 - r[m];
     if (depth < least_depth) return f;
     f.depth = depth;
-    const double left = (x[m - 1] + x[m]) / 2, right = (x[m] + x[m + 1]) / 2;
-    const double d1 = (r[m] - r[m - 1]) / (x[m] - x[m - 1]), d2 = (r[m + 1] - r[m]) / (x[m + 1] - x[m]);
-    const double a = (d2 - d1) / (x[m + 1] - x[m - 1]);
-    f.position = a > 0 ? std::clamp(left - d1 / (2 * a), left, right) : x[m];
+    f.position = vertex(x.data() + m - 1, r[m - 1], r[m], r[m + 1]);
     const double half = 1 - depth / 2;
     size_t i = m, k = m;
     while (r[i] < half)

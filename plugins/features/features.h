@@ -40,6 +40,10 @@ struct Feature {
 };
 inline constexpr int measures = 5; ///< bands of a range, in this order
 
+/// The vertex of the parabola through three points at x[0] < x[1] < x[2], the second the least, between the
+/// midpoints; x[1] where it does not open upwards.
+double vertex(const double* x, double before, double least, double behind);
+
 /// Of a continuum-removed spectrum, whose first and last value are 1; x as Range::x.
 Feature feature_of(const std::vector<double>& x, const double* r);
 

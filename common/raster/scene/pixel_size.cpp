@@ -3,7 +3,9 @@
 
 #include <ogr_spatialref.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace hsi::raster {
 
@@ -29,11 +31,34 @@ std::optional<GroundScale> ground_scale(const RasterSource& source) {
     return GroundScale{srs.GetAngularUnits(), a, 1 - b * b / (a * a)};
 }
 
-std::array<double, 2> GroundScale::at(double y) const {
-    if (semi_major == 0) return {unit, unit};
-    const double latitude = y * unit, sine = std::sin(latitude), w = 1 - eccentricity_squared * sine * sine;
-    const double across = semi_major / std::sqrt(w), along = across * (1 - eccentricity_squared) / w;
-    return {across * std::cos(latitude) * unit, along * unit};
+namespace {
+
+/// Of the ellipsoid between the equator and a latitude, in radians, over a radian of longitude and a^2 / 2
+/// (J. P. Snyder, Map projections: a working manual, USGS Professional Paper 1395, 1987, eq. 3-12).
+double zone(double latitude, double e) {
+    const double s = std::sin(latitude);
+    if (e == 0) return 2 * s;
+    return (1 - e * e) * (s / (1 - e * e * s * s) + std::atanh(e * s) / e);
+}
+
+} // namespace
+
+std::vector<double> pixel_areas(const RasterSource& source) {
+    if (const auto metres = pixel_metres(source)) return {*metres * *metres};
+    double gt[6];
+    if (!source.facts().srs || !source.facts().copy_geotransform(gt) || gt[2] != 0 || gt[4] != 0) return {};
+    OGRSpatialReference srs;
+    if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE || !srs.IsGeographic()) return {};
+    const double a = srs.GetSemiMajor(), b = srs.GetSemiMinor(), unit = srs.GetAngularUnits(),
+                 e = std::sqrt(std::max(0.0, 1 - b * b / (a * a))), pole = std::asin(1.0);
+    std::vector<double> areas;
+    for (int64_t line = 0; line < source.shape().lines; ++line) {
+        const auto at = [&](int64_t k) {
+            return zone(std::clamp((gt[3] + static_cast<double>(k) * gt[5]) * unit, -pole, pole), e);
+        };
+        areas.push_back(a * a / 2 * std::fabs(gt[1] * unit * (at(line + 1) - at(line))));
+    }
+    return areas;
 }
 
 } // namespace hsi::raster
