@@ -4,6 +4,8 @@
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "identify/identify.h"
 #include "model/document.h"
 
 #include <algorithm>
@@ -398,6 +400,49 @@ Make read_features(const Settings& s) {
     };
 }
 
+constexpr std::pair<const char*, identify::Best> best_names[] = {
+    {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
+constexpr double no_reference = -1e30; ///< JSON has no NaN
+
+/// The place of a name among those of a rule file.
+template <class List>
+size_t place_of(const Settings& s, const List& list, const std::string& name) {
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.name == name; });
+    if (found == list.end()) s.fail("'" + name + "' is not in its rules");
+    return static_cast<size_t>(found - list.begin());
+}
+
+Make read_identification(const Settings& s) {
+    const auto file = identify::read_rules(s.texts("file", 1).front(), "the link 'identify'");
+    identify::Choice choice;
+    choice.best = s.choice("best", best_names);
+    choice.groups = {place_of(s, file.groups, s.texts("group", 1).front())};
+    for (const auto& name : s.texts("rules", static_cast<double>(file.rules.size())))
+        choice.rules.push_back(place_of(s, file.rules, name));
+    s.count_is("count", choice.rules.size());
+    identify::Bands bands;
+    constexpr Span nanometres{0, 1e9}, factors{-1e30, 1e30};
+    bands.wavelengths = s.band_numbers("wavelengths", nanometres);
+    bands.scale = s.band_numbers("scale", factors);
+    bands.offset = s.band_numbers("offset", factors);
+    bands.unit = s.number("unit", {1e-30, 1e30});
+    std::vector<identify::Reference> references;
+    s.pairs("spectra", most_bands, "name", "values", [&](const Json& name, const Json& values) {
+        if (!name.is_string()) s.fail("a name of 'spectra' is not a text");
+        auto spectrum = s.numbers<double>(values, "spectra", s.bands, factors);
+        for (double& v : spectrum)
+            if (v == no_reference) v = std::numeric_limits<double>::quiet_NaN();
+        references.push_back({name.get<std::string>(), std::move(spectrum)});
+    });
+    if (references.size() != identify::spectra_of(file, choice).size())
+        s.fail("'spectra' are not those of its rules");
+    const auto plan =
+        std::make_shared<const identify::Plan>(identify::plan_rules(file, choice, bands, references));
+    s.check_bands(plan->used.size());
+    return [plan] { return dear(Made(identify::make_identification(plan, {}))); };
+}
+
 Make read_indices(const Settings& s) {
     s.same_bands("inputs");
     const auto expressions = s.texts("expressions", most_bands);
@@ -449,8 +494,9 @@ constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transf
                           {"unmix", read_unmixing},    {"detect", read_detection},
                           {"svm", read_svm},           {"mlr", read_mlr},
                           {"nearest", read_nearest},   {"resample", read_resampling},
-                          {"features", read_features}, {"index", read_indices},
-                          {"spectra", read_spectra},   {"columns", read_columns}};
+                           {"features", read_features}, {"identify", read_identification},
+                           {"index", read_indices},     {"spectra", read_spectra},
+                           {"columns", read_columns}};
 
 } // namespace
 
@@ -522,6 +568,41 @@ Link feature_bands(int inputs, const std::vector<features::Range>& ranges, featu
     const auto* const found = std::find_if(std::begin(feature_outputs), std::end(feature_outputs),
                                            [&](const auto& one) { return one.second == output; });
     return {"features", {{"inputs", inputs}, {"ranges", std::move(all)}, {"output", found->first}}};
+}
+
+Link identification(const std::string& rules, const identify::Plan& plan) {
+    auto scale = plan.bands.scale, offset = plan.bands.offset;
+    scale.resize(plan.used.size(), 1);
+    offset.resize(plan.used.size(), 0);
+    Json names = Json::array(), spectra = Json::array();
+    for (const auto& rule : plan.rules)
+        names.push_back(plan.file.rules[rule.rule].name);
+    identify::Choice choice;
+    for (const auto& rule : plan.rules)
+        choice.rules.push_back(rule.rule);
+    const auto& group = plan.groups[plan.shown().front()];
+    choice.groups = {group.group};
+    for (const auto& name : identify::spectra_of(plan.file, choice)) {
+        auto values = std::find_if(plan.references.begin(), plan.references.end(), [&](const auto& one) {
+                          return equal_names(one.name, name);
+                      })->spectrum;
+        for (double& v : values)
+            if (!std::isfinite(v)) v = no_reference;
+        spectra.push_back({{"name", name}, {"values", values}});
+    }
+    const auto* const best = std::find_if(std::begin(best_names), std::end(best_names),
+                                          [&](const auto& one) { return one.second == plan.best; });
+    return {"identify",
+            {{"file", Json::array({rules})},
+             {"best", best->first},
+             {"group", Json::array({plan.file.groups[group.group].name})},
+             {"rules", names},
+             {"count", names.size()},
+             {"wavelengths", plan.bands.wavelengths},
+             {"scale", scale},
+             {"offset", offset},
+             {"unit", plan.bands.unit},
+             {"spectra", spectra}}};
 }
 
 Link index_bands(int inputs, const std::vector<std::string>& expressions, const indices::Bands& bands) {

@@ -18,7 +18,12 @@
 #include "svm/svm.h"
 #include "unmix/unmix.h"
 
+#include <string>
 #include <vector>
+
+namespace hsi::identify {
+struct Plan;
+}
 
 namespace hsi::links {
 
@@ -46,6 +51,8 @@ stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, doub
 stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& bands);
 /// features::make_features()
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
+/// The map of identify::make_identification(), of a plan that shows one group. rules: the text of its file.
+stream::Link identification(const std::string& rules, const identify::Plan& plan);
 /// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);

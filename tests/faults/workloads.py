@@ -143,6 +143,9 @@ JOBS = [
         {"csv": "line.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("smooth", "gdal_hsi_smooth", ("-method", "msc", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
+    Job("identify", "gdal_hsi_identify", (("-scores", "{scores}"), ("-areas", "{areas}"), "-library", "library.sli", REPORT, "s.img", "rules.json", "{dst}"),
+        {"scores": "scores.tif", "areas": "areas.csv", "dst": "o.tif", "report": "run.json"},
+        SCENE + ("library.sli", "library.hdr", "rules.json"), devices=False),
     Job("features", "gdal_hsi_features", ("-range", "440-660nm", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE),
     Job("detect_columns", "gdal_hsi_detect",
@@ -322,6 +325,8 @@ def make_material(folder, lines=10, samples=12, spoil=None):
             file.write(columns + "\n")
             csv.writer(file).writerows([n, *cells(k)] for k, n in enumerate(names))
     (folder / "bands.csv").write_text("wavelength,fwhm\n" + "".join(f"{w},60\n" for w in (480, 530, 600)))
+    (folder / "rules.json").write_text(json.dumps({"format": "gdal_hsi_rules", "version": 1, "rules": [
+        {"name": name, "features": [{"windows": [440, 460, 640, 660]}]} for name in names]}))
     _tool(folder, "gdal_hsi_mnf", "-model", "mnf.json", "s.img", "scrap4.tif")
     _tool(folder, "gdal_hsi_statistics", "s.img", "-o", "s.stat")
     (folder / "options.txt").write_text("-apply pca.json\n")

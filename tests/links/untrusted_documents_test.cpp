@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text_file.h"
+#include "identify/identify.h"
 #include "links/links.h"
 #include "mnf/mnf.h"
 #include "raster/files/document_names.h"
@@ -240,6 +241,16 @@ TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
          document(links::nearest_target({{1, 2, 3, 4, 5}, {5, 3, 1, 4, 2}}, 90), 1, bands, "Byte"));
     walk("resample", document(links::resampling(bands, resampled), 2));
     walk("features", document(links::feature_bands(bands, ranges, features::Output::features), 5));
+    const char* const rules =
+        R"({"format": "gdal_hsi_rules", "version": 1,
+            "rules": [{"name": "a", "features": [{"windows": [400, 500, 700, 800]}], "limits": {"fit": [0.1, null]}},
+                      {"name": "b", "features": [{"windows": [400, 400, 700, 800]}]}]})";
+    walk("identify",
+         document(links::identification(
+                      rules, identify::plan_rules(identify::read_rules(rules, "rules"), {},
+                                                  {{400, 500, 600, 700, 800}, {}, {}, 1},
+                                                  {{"a", {5, 4, 3, 4, 5}}, {"b", {5, 3, 4, 5, 6}}})),
+                  1, bands, "Byte"));
     walk("index", document(links::index_bands(bands, {"b1/b2", "edge(r[400:800])"},
                                               {{400, 500, 600, 700, 800}, {}, {}, {}, {}}),
                            2));

@@ -161,7 +161,7 @@ def test_a_name_that_is_none():
 
 FIRST = {"accuracy": [LABELS, LABELS], "compare": [X, X + 1], "sahic": [X, LABELS], "sample": [LABELS], "spectra": [X, LABELS],
          "svm_train": [X, LABELS], "unmix": [X, X[:, 0, :2].T], "regularize": [X[:3] / X[:3].sum(axis=0)],
-         "svm_classify": [X, "{}"]}
+         "identify": [X, "{}"], "svm_classify": [X, "{}"]}
 
 
 def options_of_all():

@@ -53,6 +53,8 @@ RUNS = [
     ("cluster", "-k 5 -distance angle scene.dat angle.dat", "angle.dat"),
     ("compare", "-json -metric nrmse,maxsde,sad,rmse,maxabs,ssim -map apart.dat scene.dat spp.dat", "apart.dat -"),
     ("features", "-range 450-1300nm scene.dat features.dat", "features.dat"),
+    ("identify", "-scores identify_scores.dat -areas identify.csv scene.dat rules.json identify.dat",
+     "identify.dat identify_scores.dat identify.csv"),
     ("index", "-tolerance 30 -expr (r500-r900)/sqrt(r1000) -expr edge(r[500:1200]) -expr ln(r700)+tanh(b5)^1.5 scene.dat index.dat",
      "index.dat"),
     ("resample", "-bands bands.csv scene.dat resampled.dat", "resampled.dat"),
@@ -117,6 +119,12 @@ def prepare(folder):
         f"b{k},{500 + 90 * k},{40 + k}\n" for k in range(20)))
     (folder / "gas.csv").write_text("wavelength (nm),CH4\n" + "".join(
         f"{2000 + 10 * k},{-1e-6 * (1 + k * k % 17)}\n" for k in range(56)))
+    lab = range(400, 2501, 10)
+    (folder / "lab.csv").write_text("wavelength,one,two,three\n" + "".join(
+        f"{w}," + ",".join(str(1 - 40000 / (80000 + (w - centre) ** 2)) for centre in (700, 1250, 1900)) + "\n" for w in lab))
+    windows = [[450, 520, 900, 1000], [900, 1000, 1500, 1600], [1500, 1600, 2200, 2400]]
+    (folder / "rules.json").write_text(json.dumps({"format": "gdal_hsi_rules", "version": 1, "library": "lab.csv", "rules": [
+        {"name": name, "features": [{"windows": w, "role": "optional"} for w in windows]} for name in ("one", "two", "three")]}))
     # A lookup table: where each pixel of a turned grid comes from.
     samples = [1 + (x * 3 + y) % 157 for y in range(70) for x in range(100)]
     lines = [1 + (y * 2 + x) % 61 for y in range(70) for x in range(100)]

@@ -551,7 +551,8 @@ def test_without_a_mask_nothing_is_told(files, tmp_path):
     assert "mask" not in report and report["options"]["mask"] is None and "Mask" not in result.out
 
 
-MASKED = ("pca", "mnf", "vd", "eadp", "profile", "atdca", "endmembers", "svm_train", "sahic", "detect", "spectra", "spp", "cluster", "statistics", "index", "destripe", "noise", "reflect", "smooth")
+MASKED = ("pca", "mnf", "vd", "eadp", "profile", "atdca", "endmembers", "svm_train", "sahic", "detect", "spectra", "spp", "cluster", "statistics", "index",
+          "identify", "destripe", "noise", "reflect", "smooth")
 
 
 def test_who_has_a_mask():

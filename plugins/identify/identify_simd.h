@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The inner loops, compiled for every instruction set and dispatched at run time. A vector of pixels, one a
+// lane.
+#pragma once
+
+#include "identify/identify.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::identify {
+
+inline constexpr size_t most_lanes = 8;
+
+/// What is known of a vector of pixels: `lanes` numbers each, one after another.
+struct Vector {
+    explicit Vector(const Plan& plan);
+    static uint64_t bytes(const Plan& plan);
+
+    std::vector<double> values; ///< v, a row a band
+    std::vector<double> slots;  ///< of the plan
+    std::vector<double>
+        open; ///< of each span: 1 where the continuum is above 0 and the feature not flat, else 0
+    std::vector<double> squares; ///< of each span: S_OO
+    std::vector<double> ratios;  ///< O - mean O of each span, from first_ratio[span] rows on
+    std::vector<size_t> first_ratio;
+    std::vector<uint8_t> ends_made, ratios_made, fits_made; ///< of spans, spans, fits
+    std::vector<size_t> accepted;                           ///< of Plan::rules: by one lane at least
+    std::vector<double>
+        sums; ///< of each of these rules, as many rows: fit, depth, fd; fit is -1 where it is not
+};
+
+struct SimdKernels {
+    size_t lanes;
+    /// Judges all rules; what rejected pixels alone would need is not made.
+    void (*judge)(const Plan& plan, Vector& pixels);
+    /// Makes all slots but those of the rule, and no judgement.
+    void (*measure)(const Plan& plan, Vector& pixels);
+    const char* target;
+};
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::identify

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+// From rules to what is computed at the bands of a scene.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "identify/identify.h"
+#include "math/continuum.h"
+#include "math/distributions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace hsi::identify {
+namespace {
+
+constexpr double no_limit = std::numeric_limits<double>::quiet_NaN();
+constexpr double little = 1e-6; // nm, by which windows are widened
+constexpr size_t least_bands = 4;
+constexpr double least_extent = 1e-3;
+
+/// Which groups and rules a choice uses: also the groups that others need.
+struct Used {
+    std::vector<bool> groups, rules;
+};
+
+bool has(const std::vector<std::string>& list, const std::string& name) {
+    return std::any_of(list.begin(), list.end(), [&](const auto& one) { return equal_names(one, name); });
+}
+
+Used used_by(const RuleFile& file, const Choice& choice) {
+    Used used{std::vector<bool>(file.groups.size(), choice.groups.empty()),
+              std::vector<bool>(file.rules.size())};
+    for (const size_t g : choice.groups)
+        used.groups[g] = true;
+    for (size_t g = file.groups.size(); g-- > 0;) // conditions are about earlier groups
+        for (const Rule& rule : file.rules)
+            for (size_t other = 0; other < g && used.groups[g]; ++other)
+                if (is_in(rule, file.groups[other]) &&
+                    (has(file.groups[g].unless, rule.name) || has(file.groups[g].where, rule.name)))
+                    used.groups[other] = true;
+    for (size_t k = 0; k < file.rules.size(); ++k)
+        for (size_t g = 0; g < file.groups.size(); ++g)
+            if (used.groups[g] && is_in(file.rules[k], file.groups[g]) &&
+                (choice.rules.empty() ||
+                 std::find(choice.rules.begin(), choice.rules.end(), k) != choice.rules.end()))
+                used.rules[k] = true;
+    return used;
+}
+
+std::string range_text(const Windows& w) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.6g-%.6g nm", w[0], w[3]);
+    return text;
+}
+
+double mean(const std::vector<double>& values, size_t from, size_t to) {
+    double sum = 0;
+    for (size_t k = from; k < to; ++k)
+        sum += values[k];
+    return sum / static_cast<double>(to - from);
+}
+
+class Planner {
+  public:
+    explicit Planner(Plan& plan) : m_plan(plan) {}
+
+    /// A rule at the scene's bands; where it is skipped, the reason is noted.
+    void add(size_t number) {
+        const Rule& rule = m_plan.file.rules[number];
+        RuleInUse made;
+        made.rule = number;
+        m_fits.assign(rule.features.size(), none);
+        m_lost.clear();
+        const Size before = size();
+        std::string why = add_features(rule, made);
+        if (why.empty()) why = set_weights(rule, made);
+        if (!why.empty()) {
+            m_plan.skipped.emplace_back(number, why);
+            return shrink(before);
+        }
+        for (size_t f = 0, k = 0; f < rule.features.size(); ++f)
+            if (m_fits[f] != none) add_limits(made.features[k++], rule.features[f].limits);
+        add_nots(rule, made);
+        for (const Limit& limit : rule.limits)
+            made.checks.push_back({slots::rule + static_cast<size_t>(limit.quantity), slots::one,
+                                   limit.least.value_or(no_limit), limit.greatest.value_or(no_limit),
+                                   limit.key, 1});
+        set_chances(rule, made);
+        for (auto& text : m_lost)
+            m_plan.left_out.emplace_back(m_plan.rules.size(), std::move(text));
+        m_plan.rules.push_back(std::move(made));
+    }
+
+  private:
+    static constexpr size_t none = std::numeric_limits<size_t>::max();
+
+    /// Of the plan: what a rule that is skipped has added goes again.
+    struct Size {
+        size_t spans, fits, slots;
+    };
+    Size size() const { return {m_plan.spans.size(), m_plan.fits.size(), m_plan.slots}; }
+    void shrink(const Size& to) {
+        m_plan.spans.resize(to.spans);
+        m_plan.fits.resize(to.fits);
+        m_plan.slots = to.slots;
+    }
+
+    /// Why a must feature is not covered; empty: all are.
+    std::string add_features(const Rule& rule, RuleInUse& made) {
+        for (size_t f = 0; f < rule.features.size(); ++f) {
+            const Feature& feature = rule.features[f];
+            const std::string text = "feature " + std::to_string(f + 1);
+            std::string why;
+            m_fits[f] = fit_of(rule.spectrum, feature.windows, why);
+            if (m_fits[f] == none) {
+                why.insert(0, text + " (" + range_text(feature.windows) + "): ");
+                if (feature.role == Role::must) return why;
+                m_lost.push_back(why);
+                continue;
+            }
+            Part part;
+            part.fit = m_fits[f];
+            part.optional = feature.role == Role::optional;
+            part.text = text;
+            made.features.push_back(std::move(part));
+        }
+        return made.features.empty() ? "the scene covers none of its features" : "";
+    }
+
+    /// Why the rule has no weights; empty: it has.
+    std::string set_weights(const Rule& rule, RuleInUse& made) {
+        double all = 0, left = 0;
+        const bool given = rule.features.front().weight.has_value();
+        for (size_t f = 0, k = 0; f < rule.features.size(); ++f) {
+            if (given) all += *rule.features[f].weight;
+            if (m_fits[f] == none) continue;
+            Part& part = made.features[k++];
+            part.weight = given ? *rule.features[f].weight : m_plan.fits[part.fit].area;
+            left += part.weight;
+        }
+        if (!(left > 0)) return "the weights of its features are all 0";
+        for (Part& part : made.features)
+            if (!given || made.features.size() < rule.features.size())
+                part.weight *= (given ? all : 1) / left;
+        return {};
+    }
+
+    void add_nots(const Rule& rule, RuleInUse& made) {
+        for (size_t k = 0; k < rule.nots.size(); ++k) {
+            const NotFeature& feature = rule.nots[k];
+            Part part;
+            part.text = "NOT " + std::to_string(k + 1);
+            std::string why;
+            const Size before = size();
+            part.fit = fit_of(feature.spectrum, feature.windows, why);
+            for (const Limit& limit : feature.limits)
+                if (limit.over > 0 && m_fits[limit.over - 1] == none && why.empty())
+                    why = "feature " + std::to_string(limit.over) + ", which \"" + limit.key +
+                          "\" needs, is left out";
+            if (!why.empty()) {
+                shrink(before);
+                m_lost.push_back(part.text + " (" + feature.spectrum + ", " + range_text(feature.windows) +
+                                 "): " + why);
+                continue;
+            }
+            add_limits(part, feature.limits);
+            made.nots.push_back(std::move(part));
+        }
+    }
+
+    /// Limits on features that are left out are not checked.
+    void add_limits(Part& part, const std::vector<Limit>& limits) {
+        for (const Limit& limit : limits) {
+            if (limit.over > 0 && m_fits[limit.over - 1] == none) {
+                m_lost.push_back(part.text + ": \"" + limit.key + "\" is not checked");
+                continue;
+            }
+            const size_t other = limit.over > 0 ? m_fits[limit.over - 1] : none;
+            Check check{slot_of(part.fit, limit.quantity), slots::one,
+                        limit.least.value_or(no_limit),    limit.greatest.value_or(no_limit),
+                        part.text + ": " + limit.key,      1};
+            const bool on_fit = limit.quantity <= Quantity::fd;
+            const double unit =
+                limit.quantity == Quantity::slope ? m_plan.bands.unit / 1000 : m_plan.bands.unit;
+            if (other != none)
+                check.other = slot_of(other, limit.quantity);
+            else if (limit.quantity == Quantity::ratio)
+                check.other = m_plan.spans[m_plan.fits[part.fit].span].slot;
+            else if (!on_fit) {
+                check.least *= unit;
+                check.greatest *= unit;
+                check.factor = 1 / unit;
+            }
+            // What another feature's continuum says is there once its fit is.
+            if (other != none) part.with.push_back(other);
+            (on_fit || other != none ? part.checks : part.continuum).push_back(std::move(check));
+        }
+    }
+
+    size_t slot_of(size_t fit, Quantity quantity) const {
+        const size_t at = m_plan.fits[fit].slot, ends = m_plan.spans[m_plan.fits[fit].span].slot;
+        switch (quantity) {
+        case Quantity::fit:
+            return at;
+        case Quantity::depth:
+            return at + 1;
+        case Quantity::fd:
+            return at + 2;
+        case Quantity::left:
+            return ends;
+        case Quantity::mean:
+            return ends + 2;
+        case Quantity::slope:
+            return ends + 3;
+        default: // right, and ratio, which is compared with left
+            return ends + 1;
+        }
+    }
+
+    /// The fit of a spectrum in windows; none where the scene or the spectrum does not cover it, and `why`.
+    size_t fit_of(const std::string& name, const Windows& windows, std::string& why) {
+        const auto reference =
+            std::find_if(m_plan.references.begin(), m_plan.references.end(),
+                         [&](const Reference& one) { return equal_names(one.name, name); });
+        if (reference == m_plan.references.end()) throw Error("the spectrum '" + name + "' is missing");
+        const auto& spectrum = reference->spectrum;
+        auto nm = m_plan.bands.wavelengths;
+        for (size_t b = 0; b < nm.size(); ++b)
+            if (!std::isfinite(spectrum[b])) nm[b] = std::numeric_limits<double>::quiet_NaN();
+        Span span;
+        span.windows = windows;
+        span.bands = math::rising_bands(nm, windows[0] - little, windows[3] + little);
+        for (const size_t b : span.bands)
+            span.x.push_back(nm[b]);
+        why = uncovered(span);
+        if (!why.empty()) return none;
+        const size_t n = span.x.size();
+        span.x_left = mean(span.x, 0, span.left);
+        span.x_right = mean(span.x, span.right, n);
+        const auto same = std::find_if(m_plan.spans.begin(), m_plan.spans.end(), [&](const Span& one) {
+            return one.bands == span.bands && one.left == span.left && one.right == span.right;
+        });
+        Fit fit;
+        fit.span = static_cast<size_t>(same - m_plan.spans.begin());
+        why = shape_of(spectrum, span, fit);
+        if (!why.empty()) return none;
+        if (same == m_plan.spans.end()) {
+            span.slot = m_plan.slots;
+            m_plan.slots += slots::of_span;
+            m_plan.spans.push_back(std::move(span));
+        }
+        for (size_t k = 0; k < m_plan.fits.size(); ++k)
+            if (m_plan.fits[k].span == fit.span && m_plan.fits[k].shape == fit.shape) return k;
+        fit.slot = m_plan.slots;
+        m_plan.slots += slots::of_fit;
+        m_plan.fits.push_back(std::move(fit));
+        return m_plan.fits.size() - 1;
+    }
+
+    /// Why the bands do not cover the windows; sets left and right.
+    static std::string uncovered(Span& span) {
+        const auto& [a, b, c, d] = span.windows;
+        const double left_end = b + little, right_end = c - little;
+        const size_t n = span.x.size();
+        span.left =
+            static_cast<size_t>(std::upper_bound(span.x.begin(), span.x.end(), left_end) - span.x.begin());
+        span.right =
+            static_cast<size_t>(std::lower_bound(span.x.begin(), span.x.end(), right_end) - span.x.begin());
+        if (n == 0) return "no good band lies there";
+        if (span.left == 0) return "no good band lies in its left window";
+        if (span.right == n) return "no good band lies in its right window";
+        if (span.left == span.right) return "no good band lies between its windows";
+        if (n < least_bands) return counted(n, "good band") + " of at least 4";
+        for (size_t k = 1; k < n; ++k)
+            if (span.x[k] - span.x[k - 1] > (d - a) / 3) {
+                char text[96];
+                std::snprintf(text, sizeof text, "no good band lies between %.6g and %.6g nm", span.x[k - 1],
+                              span.x[k]);
+                return text;
+            }
+        return {};
+    }
+
+    /// L of the reference; why there is none.
+    static std::string shape_of(const std::vector<double>& spectrum, const Span& span, Fit& fit) {
+        const size_t n = span.x.size();
+        std::vector<double> y;
+        for (const size_t b : span.bands)
+            y.push_back(spectrum[b]);
+        const double left = mean(y, 0, span.left), right = mean(y, span.right, n),
+                     slope = (right - left) / (span.x_right - span.x_left);
+        const auto line = [&](size_t k) { return left + slope * (span.x[k] - span.x_left); };
+        if (!(std::min({left, right, line(0), line(n - 1)}) > 0)) return "the spectrum is not above 0 there";
+        for (size_t k = 0; k < n; ++k)
+            y[k] /= line(k);
+        const double level = mean(y, 0, n);
+        fit.peak = !(level < 1);
+        fit.extent =
+            fit.peak ? *std::max_element(y.begin(), y.end()) - 1 : 1 - *std::min_element(y.begin(), y.end());
+        if (!(fit.extent >= least_extent)) return "the spectrum has no feature there";
+        for (size_t k = 1; k < n; ++k)
+            fit.area += (std::fabs(1 - y[k]) + std::fabs(1 - y[k - 1])) / 2 * (span.x[k] - span.x[k - 1]);
+        for (const double v : y) {
+            fit.shape.push_back(v - level);
+            fit.squares += fit.shape.back() * fit.shape.back();
+        }
+        return {};
+    }
+
+    /// P(R2 >= f), b > 0 of white noise in n bands.
+    void set_chances(const Rule& rule, RuleInUse& made) const {
+        double least = 0;
+        for (const Limit& limit : rule.limits)
+            if (limit.quantity == Quantity::fit) least = std::max(least, limit.least.value_or(0));
+        if (m_plan.file.root) least *= least;
+        for (Part& part : made.features)
+            part.chance = math::beta_tail(std::min(least, 1.0), 0.5,
+                                          static_cast<double>(m_plan.fits[part.fit].shape.size()) / 2 - 1) /
+                          2;
+    }
+
+    Plan& m_plan;
+    std::vector<size_t> m_fits;      ///< of the rule's features; none: left out
+    std::vector<std::string> m_lost; ///< of the rule
+};
+
+void add_groups(Plan& plan, const Used& used, const Choice& choice) {
+    const RuleFile& file = plan.file;
+    for (size_t g = 0; g < file.groups.size(); ++g) {
+        if (!used.groups[g]) continue;
+        GroupInUse group;
+        group.group = g;
+        group.shown = choice.groups.empty() ||
+                      std::find(choice.groups.begin(), choice.groups.end(), g) != choice.groups.end();
+        for (size_t k = 0; k < plan.rules.size(); ++k)
+            if (is_in(file.rules[plan.rules[k].rule], file.groups[g])) group.rules.push_back(k);
+        for (size_t k = 0; k < file.rules.size(); ++k) {
+            if (has(file.groups[g].unless, file.rules[k].name)) group.unless.push_back(k);
+            if (has(file.groups[g].where, file.rules[k].name)) group.where.push_back(k);
+        }
+        group.conditional = !file.groups[g].where.empty();
+        plan.groups.push_back(std::move(group));
+    }
+}
+
+/// The bands in use become all that there are.
+void keep_used_bands(Plan& plan) {
+    std::set<size_t> used;
+    for (const Span& span : plan.spans)
+        used.insert(span.bands.begin(), span.bands.end());
+    plan.used.assign(used.begin(), used.end());
+    for (Span& span : plan.spans)
+        for (size_t& b : span.bands)
+            b = static_cast<size_t>(std::distance(used.begin(), used.find(b)));
+    std::vector<std::vector<double>*> lists{&plan.bands.wavelengths, &plan.bands.scale, &plan.bands.offset};
+    for (Reference& one : plan.references)
+        lists.push_back(&one.spectrum);
+    for (auto* const list : lists) {
+        std::vector<double> kept;
+        for (const size_t b : used)
+            if (!list->empty()) kept.push_back((*list)[b]);
+        *list = std::move(kept);
+    }
+}
+
+} // namespace
+
+std::vector<size_t> Plan::shown() const {
+    std::vector<size_t> all;
+    for (size_t g = 0; g < groups.size(); ++g)
+        if (groups[g].shown) all.push_back(g);
+    return all;
+}
+
+std::vector<std::string> spectra_of(const RuleFile& file, const Choice& choice) {
+    const auto used = used_by(file, choice);
+    std::vector<std::string> all;
+    const auto add = [&](const std::string& name) {
+        if (!has(all, name)) all.push_back(name);
+    };
+    for (size_t k = 0; k < file.rules.size(); ++k) {
+        if (!used.rules[k]) continue;
+        add(file.rules[k].spectrum);
+        for (const NotFeature& one : file.rules[k].nots)
+            add(one.spectrum);
+    }
+    return all;
+}
+
+Plan plan_rules(RuleFile file, const Choice& choice, Bands bands, std::vector<Reference> references) {
+    Plan plan;
+    plan.file = std::move(file);
+    plan.bands = std::move(bands);
+    plan.references = std::move(references);
+    plan.best = choice.best;
+    const auto used = used_by(plan.file, choice);
+    Planner planner(plan);
+    for (size_t k = 0; k < plan.file.rules.size(); ++k)
+        if (used.rules[k]) planner.add(k);
+    if (plan.rules.empty()) {
+        const auto& skipped = plan.skipped;
+        throw Error(skipped.empty()
+                        ? "no rule is in the groups that are asked for"
+                        : "the scene supports none of " + counted(skipped.size(), "rule") + "; '" +
+                              plan.file.rules[skipped.front().first].name + "': " + skipped.front().second,
+                    "Windows are nm; lists of numbers under 100 are um. gdal_hsi_info shows the wavelengths "
+                    "of the scene.");
+    }
+    add_groups(plan, used, choice);
+    keep_used_bands(plan);
+    return plan;
+}
+
+} // namespace hsi::identify

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Rule files of gdal_hsi_identify: which absorption features a material must show, and which not. JSON with
+// comments; of our own format ("gdal_hsi_rules"), or the rules of CRAMM (key "rf").
+#pragma once
+
+#include "core/label_class.h"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::identify {
+
+/// What a limit is on. Of rules: fit, depth and fd alone.
+enum class Quantity { fit, depth, fd, left, mean, right, ratio, slope };
+inline constexpr const char* quantity_names[] = {"fit",  "depth", "fd",    "left",
+                                                 "mean", "right", "ratio", "slope"};
+
+/// Both ends are included.
+struct Limit {
+    std::string key; ///< "depth", "depth/1"
+    Quantity quantity = Quantity::fit;
+    size_t over = 0; ///< the rule's feature with whose quantity it is compared, from 1 on; 0: none
+    std::optional<double> least, greatest;
+};
+
+/// The continuum is a line from the mean of [0, 1] to that of [2, 3], rising (nm).
+using Windows = std::array<double, 4>;
+
+enum class Role {
+    must,       ///< without it in the scene there is no rule
+    diagnostic, ///< as must, but left out where the scene does not cover it
+    optional,   ///< left out likewise; counts 0 where a pixel does not have it
+};
+
+struct Feature {
+    Windows windows{};
+    std::optional<double> weight; ///< 0 or more; all features of a rule have one, or none
+    Role role = Role::must;
+    std::vector<Limit> limits;
+};
+
+/// A feature that must not be there.
+struct NotFeature {
+    std::string spectrum;
+    Windows windows{};
+    std::vector<Limit> limits;
+};
+
+struct Rule {
+    std::string name, spectrum;
+    std::vector<std::string> groups; ///< as RuleFile::groups has them; "*": every group
+    std::optional<Colour> colour;
+    std::vector<Feature> features; ///< one at least
+    std::vector<NotFeature> nots;
+    std::vector<Limit> limits;
+    std::string family;                              ///< empty: none
+    std::optional<std::pair<double, double>> centre; ///< of the first feature (nm), from, to
+    int line = 0;                                    ///< in the file
+};
+
+struct Group {
+    std::string name;
+    std::vector<std::string> unless, where; ///< names of rules of earlier groups
+};
+
+struct RuleFile {
+    bool root = false;                  ///< the fit is r instead of r^2
+    std::vector<std::string> libraries; ///< as the file names them
+    std::vector<Group> groups;          ///< in the order in which they are decided; one at least
+    std::vector<Rule> rules;            ///< one at least
+    bool drops_centres = false;         ///< CRAMM's absorption_center_range is not taken
+};
+
+/// `path` is for messages. \throws Error naming the line, the part of the file and what is wrong with it.
+RuleFile read_rules(const std::string& text, const std::string& path);
+
+/// Colours by the names of rules: {"name": [r, g, b]}. \throws Error likewise.
+std::vector<std::pair<std::string, Colour>> read_colours(const std::string& text, const std::string& path);
+
+/// True when the rule belongs to the group.
+bool is_in(const Rule& rule, const Group& group);
+
+} // namespace hsi::identify
