@@ -217,13 +217,16 @@ HWY_EXPORT(target);
 } // namespace
 
 const SimdKernels& simd_kernels() {
-    static const SimdKernels kernels{
-        HWY_DYNAMIC_DISPATCH(lanes)(),
-        [](const Plan& plan, Vector& pixels) { HWY_DYNAMIC_DISPATCH(judge)
-                                               (plan, pixels); },
-        [](const Plan& plan, Vector& pixels) { HWY_DYNAMIC_DISPATCH(measure)
-                                               (plan, pixels); },
-        HWY_DYNAMIC_DISPATCH(target)()};
+    static const SimdKernels kernels{HWY_DYNAMIC_DISPATCH(lanes)(),
+                                     [](const Plan& plan, Vector& pixels) {
+                                         HWY_DYNAMIC_DISPATCH(judge)
+                                         (plan, pixels);
+                                     },
+                                     [](const Plan& plan, Vector& pixels) {
+                                         HWY_DYNAMIC_DISPATCH(measure)
+                                         (plan, pixels);
+                                     },
+                                     HWY_DYNAMIC_DISPATCH(target)()};
     return kernels;
 }
 
