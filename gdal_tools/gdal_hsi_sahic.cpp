@@ -189,7 +189,7 @@ scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool
     scene.set_fate(nullptr); // the map counts them, too
     const auto pass_of_scan = [&](bool again) {
         auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
-        tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels.index.size(), scene.shape().bands));
         return pass;
     };
     scene.scan(

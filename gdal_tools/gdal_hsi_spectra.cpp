@@ -171,8 +171,8 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
 std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                                     const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
     // As floats, and as the doubles that are written.
-    const uint64_t bytes =
-        static_cast<uint64_t>(2 + source.parts()) * tools::spectra_bytes(run, pixels, source.bands());
+    const uint64_t bytes = static_cast<uint64_t>(2 + source.parts()) *
+                           tools::spectra_bytes(run, pixels.index.size(), source.bands());
     if (bytes > run.buffer_memory() / 2)
         throw Error("the spectra of " + std::to_string(pixels.index.size()) + " labelled pixels take " +
                         format_byte_size(bytes) + ", more than half of -memory",

@@ -7,10 +7,10 @@
 #include "core/text.h"
 #include "raster/labels.h"
 #include "raster/side_files.h"
+#include "shared/labelled_spectra.h"
 #include "shared/many_scenes.h"
 #include "shared/neighbours.h"
 #include "shared/training_pixels.h"
-#include "svm/gather.h"
 #include "svm/svm_train.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
@@ -78,37 +78,6 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
     }
 }
 
-/// Reads the spectra of the labelled pixels. Bands without a single value there are left out of `scene`, with
-/// a warning: they would leave no pixel valid.
-svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
-                         const raster::LabelledPixels& labels) {
-    const auto shape = scene->shape();
-    const uint64_t bytes = tools::spectra_bytes(run, labels, shape.bands);
-    svm::Gather operation(shape.bands, shape.samples, labels.index);
-    auto pass = run.pass("training pixels", 0.05);
-    tool::leave_room(pass, bytes);
-    const auto plan = stream::plan_pass(*scene, operation, pass);
-    const auto tiles = operation.tiles(plan);
-    pass.only = &tiles;
-    run.add_pass(stream::run_pass(*scene, operation, {}, plan, pass));
-
-    std::vector<int> empty, numbers;
-    const auto bands = static_cast<size_t>(shape.bands);
-    for (size_t b = 0; b < bands; ++b) {
-        bool any = false;
-        for (size_t i = 0; i < labels.index.size() && !any; ++i)
-            any = std::isfinite(operation.spectra()[i * bands + b]);
-        if (any) continue;
-        empty.push_back(static_cast<int>(b));
-        numbers.push_back(scene->bands()[b]);
-    }
-    if (empty.empty() || empty.size() == bands) return operation;
-    run.warn("no labelled pixel has a value in band " + tool::list_text(numbers) + ": left out");
-    run.report()["bands_without_values"] = numbers;
-    scene = scene->without_bands(empty);
-    return read_spectra(run, scene, labels);
-}
-
 /// A scene with its labels: src, or one of -with.
 struct LabelledScene {
     std::shared_ptr<raster::RasterSource> scene;
@@ -134,7 +103,7 @@ class TrainingSets {
     }
     /// Pixels without a valid spectrum are left out with a warning.
     void add(tool::Run& run, LabelledScene& part) {
-        const svm::Gather operation = read_spectra(run, part.scene, part.labels);
+        const svm::Gather operation = tools::read_spectra(run, part.scene, part.labels.index);
         const int64_t width = part.labels.grid.samples;
         for (size_t i = 0; i < part.labels.index.size(); ++i)
             if (operation.valid(i))

@@ -284,6 +284,18 @@ std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
     return result;
 }
 
+Tridiagonal tridiagonal_of(const std::vector<double>& matrix, const std::vector<double>& v) {
+    const auto n = static_cast<int>(v.size());
+    if (n == 1) return {matrix, {}, v};
+    const Eigen::Tridiagonalization<Matrix> made(checked(matrix, n));
+    Eigen::VectorXd turned = Eigen::Map<const Eigen::VectorXd>(v.data(), n);
+    turned.applyOnTheLeft(made.matrixQ().adjoint());
+    const Eigen::VectorXd diagonal = made.diagonal(), beside = made.subDiagonal();
+    return {{diagonal.data(), diagonal.data() + n},
+            {beside.data(), beside.data() + n - 1},
+            {turned.data(), turned.data() + n}};
+}
+
 std::vector<double> invert(const std::vector<double>& matrix, int n) {
     const Matrix a = checked(matrix, n);
     require_finite(matrix);

@@ -52,6 +52,13 @@ std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 /// The inverse of any n x n matrix, by elimination. Throws Error when it is singular (to rounding).
 std::vector<double> invert(const std::vector<double>& matrix, int n);
 
+/// Q'aQ of a symmetric matrix, tridiagonal, for an orthogonal Q, and Q'v.
+struct Tridiagonal {
+    std::vector<double> diagonal, beside; ///< n and n - 1 entries
+    std::vector<double> turned;           ///< Q'v
+};
+Tridiagonal tridiagonal_of(const std::vector<double>& matrix, const std::vector<double>& v);
+
 /// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
 /// positive.
 void fix_sign(double* vector, int n);

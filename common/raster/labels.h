@@ -82,6 +82,9 @@ struct LabelOptions {
     /// said to be in. So they are taken without this where neither features nor grid tell of a place.
     bool pixel_coordinates = false;
     ZeroMeans zero = ZeroMeans::what_is_plain;
+    /// Read as numbers of any kind, for LabelSource::values(): `field` holds numbers, 0 is one of them.
+    bool values = false;
+    std::string group_field; ///< with `values`, of features: what is one group; empty: none
     bool mask = false; ///< read as a mask: 1 where the raster is not 0 or a feature lies, no field
     std::vector<std::string> open_options; ///< NAME=VALUE
 };
@@ -89,6 +92,12 @@ struct LabelOptions {
 class LabelSource;
 /// LabelSource::open() with all classes: of files, or of arrays.
 std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid);
+/// A number that pixels of a scene have: a feature's, or that of one pixel of a raster.
+struct ValueSample {
+    double value = 0;
+    std::string group;           ///< LabelOptions::group_field; empty: none
+    std::vector<int64_t> pixels; ///< line * samples + sample, ascending; none where a feature lies outside
+};
 
 class LabelSource {
   public:
@@ -137,6 +146,10 @@ class LabelSource {
     /// out.
     std::vector<uint16_t> share_classes() const;
     virtual void shares(int64_t line, int64_t count, uint16_t value, float* out);
+    /// With LabelOptions::values: features as read, which may overlap, or pixels in raster order.
+    virtual std::vector<ValueSample> values() = 0;
+    virtual bool of_features() const { return false; }
+    const std::string& value_name() const { return m_value_name; } ///< the field; of a raster empty
     /// Of features, each polygon by itself (multipolygons taken apart): its class and the pixels (line *
     /// samples + sample, ascending) that it lies in, be it in part; not all of them need have its label.
     using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
@@ -165,7 +178,7 @@ class LabelSource {
     uint16_t m_none = 0;
     Grid m_grid;
     std::vector<LabelClass> m_legend;
-    std::string m_description, m_path;
+    std::string m_description, m_path, m_value_name;
     std::vector<std::string> m_notes;
 
   private:

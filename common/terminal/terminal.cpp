@@ -182,8 +182,8 @@ void give_line(tool::Call& call, const CommandLine& line) {
         call.give(option.name, option.values);
     auto next = line.arguments.begin();
     for (const tool::Argument& argument : call.arguments())
-        while (argument.positional && (call.given_to(argument).count == 0 || argument.repeatable) &&
-               next != line.arguments.end())
+        while (argument.positional && !call.excluded(argument.name) &&
+               (call.given_to(argument).count == 0 || argument.repeatable) && next != line.arguments.end())
             call.give(argument.name, {*next++});
     if (next != line.arguments.end())
         throw UsageError("unexpected argument: " +

@@ -23,11 +23,11 @@ namespace hsi::tools {
 
 /// Bytes of the spectra of all labelled pixels. Throws Error when they are more than half of the buffer
 /// memory.
-inline uint64_t spectra_bytes(const tool::Run& run, const raster::LabelledPixels& labels, int bands) {
-    const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(bands) * sizeof(float);
+inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
+    const uint64_t bytes = pixels * static_cast<uint64_t>(bands) * sizeof(float);
     if (bytes > run.buffer_memory() / 2)
-        throw Error(std::to_string(labels.index.size()) + " training pixels of " + std::to_string(bands) +
-                        " bands need " + format_byte_size(bytes) + ", more than half of -memory",
+        throw Error(std::to_string(pixels) + " training pixels of " + std::to_string(bands) + " bands need " +
+                        format_byte_size(bytes) + ", more than half of -memory",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
     return bytes;
 }

@@ -51,7 +51,17 @@ class ArrayLabels final : public NumberedLabels {
         m_grid.owner = grid != nullptr ? grid->owner : "'" + m_path + "'";
         m_description = "array";
         if (m_array.has_nodata != 0) m_nodata = m_array.nodata;
-        if (!m_mask) read_legend(options.zero);
+        if (!m_mask && !options.values) read_legend(options.zero);
+    }
+
+    std::vector<ValueSample> values() override {
+        m_seen = true;
+        std::vector<ValueSample> all;
+        for (int64_t y = 0; y < m_grid.lines; ++y)
+            for (int64_t x = 0; x < m_grid.samples; ++x)
+                if (const double v = value_at(y, x); std::isfinite(v))
+                    all.push_back({v, {}, {y * m_grid.samples + x}});
+        return all;
     }
 
   protected:

@@ -67,9 +67,9 @@ class Settings {
             if (name == one.first) return one.second;
         fail(std::string("'") + key + "' is not a choice of this operation");
     }
-    const Json& model() const {
-        if (!at("model").is_object()) fail("'model' is not an object");
-        return at("model");
+    const Json& model(const std::string& key = "model") const {
+        if (!at(key).is_object()) fail("'" + key + "' is not an object");
+        return at(key);
     }
     /// How many entries a list has.
     size_t length(const char* key, double least, double most) const {
@@ -163,10 +163,10 @@ class Settings {
     }
 
   private:
-    const Json& at(const char* key) const {
+    const Json& at(const std::string& key) const {
         m_declared.insert(key);
         const auto found = m_link.settings.find(key);
-        if (found == m_link.settings.end()) fail(std::string("'") + key + "' is missing");
+        if (found == m_link.settings.end()) fail("'" + key + "' is missing");
         return *found;
     }
     double number(const Json& json, const char* key, const Span& span) const {
@@ -351,17 +351,23 @@ Make read_nearest(const Settings& s) {
     };
 }
 
-Make read_resampling(const Settings& s) {
-    s.same_bands("inputs");
+/// Sums of the scene's bands; weights of any sign lie in the span.
+std::vector<math::ResampledBand> read_sums(const Settings& s, const char* key, const Span& span) {
     std::vector<math::ResampledBand> bands;
     // Resampling has positive weights; smoothing and derivatives have any.
-    s.pairs("bands", most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
+    s.pairs(key, most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
         math::ResampledBand band;
         band.target = bands.size();
         band.sources = s.places<size_t>(from, "sources", 1, true);
-        band.weights = s.numbers<double>(by, "weights", band.sources.size(), {});
+        band.weights = s.numbers<double>(by, "weights", band.sources.size(), span);
         bands.push_back(std::move(band));
     });
+    return bands;
+}
+
+Make read_resampling(const Settings& s) {
+    s.same_bands("inputs");
+    const auto bands = read_sums(s, "bands", {});
     return [inputs = s.scene.bands, bands] {
         Made work(resample::make_resampling(inputs, bands));
         for (const auto& band : bands)
@@ -369,6 +375,32 @@ Make read_resampling(const Settings& s) {
                 work.per_pixel + resample::cost::weight * static_cast<double>(band.weights.size());
         work.on_devices = by_backend<resample::Backend>(
             "resample", [=](resample::Backend& backend) { return backend.make_resampling(inputs, bands); });
+        return work;
+    };
+}
+
+/// Settings end with the number of the model: "model 1", "bands 1".
+Make read_regression(const Settings& s) {
+    s.same_bands("inputs");
+    constexpr int64_t most_models = 1000;
+    std::vector<regression::Applied> models;
+    const auto scale = s.band_numbers("scale"), offset = s.band_numbers("offset");
+    const int64_t count = s.whole("models", 1, most_models);
+    constexpr Span weights{0, 1 + 1e-6};
+    double products = 0;
+    for (int64_t m = 1; m <= count; ++m) {
+        const std::string number = " " + std::to_string(m);
+        auto model = std::make_shared<const regression::Model>(
+            regression::from_json(model::dump(s.model("model" + number)), "the link 'regression'"));
+        regression::Inputs inputs{read_sums(s, ("bands" + number).c_str(), weights), scale, offset};
+        if (inputs.bands.size() != model->bands.size()) s.fail("a model has another count of bands");
+        products += static_cast<double>(inputs.bands.size()) *
+                    static_cast<double>(model->members() + model->kernel.weights.size());
+        models.push_back({std::move(model), std::move(inputs)});
+    }
+    return [inputs = s.scene.bands, models, products] {
+        Made work = dear(Made(regression::make_estimation(inputs, models)));
+        work.per_pixel = regression::cost::product * products;
         return work;
     };
 }
@@ -490,13 +522,20 @@ struct Kind {
     Make (*read)(const Settings& settings);
 };
 
-constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transform},
-                          {"unmix", read_unmixing},    {"detect", read_detection},
-                          {"svm", read_svm},           {"mlr", read_mlr},
-                          {"nearest", read_nearest},   {"resample", read_resampling},
-                           {"features", read_features}, {"identify", read_identification},
-                           {"index", read_indices},     {"spectra", read_spectra},
-                           {"columns", read_columns}};
+constexpr Kind kinds[] = {{"spp", read_displacement},
+                          {"transform", read_transform},
+                          {"unmix", read_unmixing},
+                          {"detect", read_detection},
+                          {"svm", read_svm},
+                          {"mlr", read_mlr},
+                          {"nearest", read_nearest},
+                          {"resample", read_resampling},
+                          {"features", read_features},
+                          {"identify", read_identification},
+                          {"index", read_indices},
+                          {"spectra", read_spectra},
+                          {"columns", read_columns},
+                          {"regression", read_regression}};
 
 } // namespace
 
@@ -542,6 +581,21 @@ Link detection(const detect::Detector& d) {
              {"factor", d.factor},
              {"deviation", d.deviation},
              {"targets", d.targets}}};
+}
+
+Link estimates(int inputs, const std::vector<regression::Applied>& models) {
+    Link link{"regression", {{"inputs", inputs}, {"models", models.size()}}};
+    const auto bands = static_cast<size_t>(inputs);
+    const auto& values = models.front().inputs;
+    link.settings["scale"] = values.scale.empty() ? std::vector<double>(bands, 1.0) : values.scale;
+    link.settings["offset"] = values.offset.empty() ? std::vector<double>(bands, 0.0) : values.offset;
+    for (size_t m = 0; m < models.size(); ++m) {
+        const std::string number = " " + std::to_string(m + 1);
+        link.settings["model" + number] = Json::parse(regression::to_json(*models[m].model));
+        for (const auto& band : models[m].inputs.bands)
+            link.settings["bands" + number].push_back({{"sources", band.sources}, {"weights", band.weights}});
+    }
+    return link;
 }
 
 Link svm_classes(const svm::Model& model) { return {"svm", {{"model", Json::parse(svm::to_json(model))}}}; }

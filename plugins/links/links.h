@@ -10,6 +10,7 @@
 #include "features/features.h"
 #include "indices/indices.h"
 #include "pca/pca.h"
+#include "regression/regression.h"
 #include "resample/resample.h"
 #include "sahic/sahic.h"
 #include "smooth/smooth.h"
@@ -49,6 +50,8 @@ stream::Link mlr_classes(const sahic::MlrModel& model);
 stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle);
 /// resample::make_resampling()
 stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& bands);
+/// regression::make_estimation()
+stream::Link estimates(int inputs, const std::vector<regression::Applied>& models);
 /// features::make_features()
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
 /// The map of identify::make_identification(), of a plan that shows one group. rules: the text of its file.

@@ -142,4 +142,19 @@ class Backend {
 
 std::unique_ptr<Backend> make_cpu_backend();
 
+/// An epsilon-SVR with the kernel exp(-gamma |x-y|^2).
+struct RegressionOptions {
+    double c = 1, gamma = 1, epsilon = 0.1;
+    uint64_t memory = uint64_t{100} << 20; ///< bytes of LIBSVM's cache
+};
+struct RegressionMachine {
+    std::vector<int> support; ///< samples, rising
+    std::vector<double> coefficients;
+    double rho = 0;
+    bool at_limit = false; ///< LIBSVM stopped at its limit of iterations
+};
+/// x: [sample][feature]; y: one a sample. Safe to call from several threads. In the room svm_training.
+RegressionMachine train_regression(const std::vector<float>& x, const std::vector<double>& y,
+                                   const RegressionOptions& options);
+
 } // namespace hsi::svm

@@ -66,6 +66,7 @@ class Trainings {
         if (error) std::rethrow_exception(error);
         return model;
     }
+    bool any() const { return !m_warnings.empty(); }
     /// Each text, and in how many trainings of all ranks.
     std::map<std::string, int64_t> warnings() const {
         auto all = m_warnings;
@@ -372,6 +373,37 @@ std::vector<double> balanced_weights(const std::vector<ModelClass>& classes) {
         weights.push_back(static_cast<double>(total) /
                           (static_cast<double>(classes.size()) * static_cast<double>(c.pixels)));
     return weights;
+}
+
+RegressionMachine train_regression(const std::vector<float>& x, const std::vector<double>& y,
+                                   const RegressionOptions& options) {
+    ::svm_set_print_string_function([](const char*) {});
+    const size_t n = y.size(), features = x.size() / n;
+    std::vector<Node> nodes(n * (features + 1));
+    std::vector<Node*> rows;
+    for (size_t i = 0; i < n; ++i) {
+        Node* const row = nodes.data() + i * (features + 1);
+        for (size_t f = 0; f < features; ++f)
+            row[f] = {static_cast<int>(f) + 1, static_cast<double>(x[i * features + f])};
+        row[features].index = -1;
+        rows.push_back(row);
+    }
+    auto parameter =
+        make_parameter(options.c, options.gamma, static_cast<double>(options.memory >> 20), {}, {});
+    parameter.svm_type = EPSILON_SVR;
+    parameter.p = options.epsilon;
+    ::svm_problem problem{static_cast<int>(n), const_cast<double*>(y.data()), rows.data()};
+    if (const char* wrong = ::svm_check_parameter(&problem, &parameter))
+        throw Error("LIBSVM: " + std::string(wrong));
+    Trainings trainings;
+    const LibsvmModel trained = trainings.train(problem, parameter);
+    RegressionMachine machine;
+    for (int v = 0; v < trained->l; ++v)
+        machine.support.push_back(trained->sv_indices[v] - 1);
+    machine.coefficients.assign(trained->sv_coef[0], trained->sv_coef[0] + trained->l);
+    machine.rho = trained->rho[0];
+    machine.at_limit = trainings.any();
+    return machine;
 }
 
 TrainResult train(const TrainingSet& set, const TrainOptions& options) {

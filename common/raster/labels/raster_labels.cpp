@@ -114,7 +114,7 @@ class RasterLabels final : public NumberedLabels {
             m_nothing = nodata_range(*nodata, sample_type(m_band->GetRasterDataType()));
         }
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
-        if (!m_mask) read_legend(options.zero);
+        if (!m_mask && !options.values) read_legend(options.zero);
         place(grid);
     }
     void add_notes(const std::vector<std::string>& notes) {
@@ -127,19 +127,38 @@ class RasterLabels final : public NumberedLabels {
     }
 
     void read_lines(int64_t line, int64_t count, uint16_t* out) override {
-        for (int64_t y = line; y < line + count; y += strip_lines) {
-            const int64_t n = std::min(strip_lines, line + count - y);
-            uint16_t* const to = out + (y - line) * m_grid.samples;
-            if (!m_same) {
-                resample(y, n, to);
-                continue;
-            }
-            read_own(Rect{0, y, m_grid.samples, n}, m_values);
-            std::transform(m_values.begin(), m_values.end(), to, [&](double v) { return label_of(v); });
+        read_as(line, count, out, m_none, [&](double v) { return label_of(v); });
+    }
+
+    std::vector<ValueSample> values() override {
+        std::vector<ValueSample> all;
+        std::vector<double> strip(static_cast<size_t>(strip_lines * m_grid.samples));
+        for (int64_t y = 0; y < m_grid.lines; y += strip_lines) {
+            const int64_t n = std::min(strip_lines, m_grid.lines - y);
+            read_as(y, n, strip.data(), std::numeric_limits<double>::quiet_NaN(), [](double v) { return v; });
+            for (int64_t i = 0; i < n * m_grid.samples; ++i)
+                if (const double v = strip[static_cast<size_t>(i)]; std::isfinite(v))
+                    all.push_back({v, {}, {y * m_grid.samples + i}});
         }
+        return all;
     }
 
   private:
+    /// Whole lines as what `of` makes of their numbers; `none` where the file has no pixel.
+    template <class To, class Of>
+    void read_as(int64_t line, int64_t count, To* out, To none, const Of& of) {
+        for (int64_t y = line; y < line + count; y += strip_lines) {
+            const int64_t n = std::min(strip_lines, line + count - y);
+            To* const to = out + (y - line) * m_grid.samples;
+            if (!m_same) {
+                resample(y, n, to, none, of);
+                continue;
+            }
+            read_own(Rect{0, y, m_grid.samples, n}, m_values);
+            std::transform(m_values.begin(), m_values.end(), to, of);
+        }
+    }
+
     void check_bands() const {
         const int bands = m_dataset->GetRasterCount();
         if (bands == 1) return;
@@ -229,7 +248,8 @@ class RasterLabels final : public NumberedLabels {
                 values[i] = std::numeric_limits<double>::quiet_NaN();
     }
 
-    void resample(int64_t line, int64_t count, uint16_t* out) {
+    template <class To, class Of>
+    void resample(int64_t line, int64_t count, To* out, To none, const Of& of) {
         const auto n = static_cast<size_t>(count * m_grid.samples);
         m_x.resize(n);
         m_y.resize(n);
@@ -271,7 +291,7 @@ class RasterLabels final : public NumberedLabels {
         }
         box.w = right - box.x;
         box.h = bottom - box.y;
-        std::fill_n(out, n, m_none);
+        std::fill_n(out, n, none);
         if (box.empty()) return;
         // The file's window in strips too: a coarse scene over a fine raster must not take it into memory
         // whole.
@@ -282,8 +302,8 @@ class RasterLabels final : public NumberedLabels {
                 if (!m_ok[i]) continue;
                 const auto py = static_cast<int64_t>(m_y[i]);
                 if (py < part.y || py >= part.bottom()) continue;
-                out[i] = label_of(m_values[static_cast<size_t>((py - part.y) * part.w +
-                                                               static_cast<int64_t>(m_x[i]) - part.x)]);
+                out[i] = of(m_values[static_cast<size_t>((py - part.y) * part.w +
+                                                         static_cast<int64_t>(m_x[i]) - part.x)]);
             }
         }
     }

@@ -188,6 +188,7 @@ struct Found {
     double sample = 0, line = 0;
     double number = 0;      ///< of its class
     std::string text, name; ///< of its class
+    std::string group;      ///< LabelOptions::group_field
 };
 
 /// How features come onto the grid.
@@ -243,10 +244,17 @@ class VectorLabels final : public LabelSource {
         std::vector<Found> found = read_features(layer, options);
         m_description += ", " + counted(found.size(), "feature");
         place(found, options.pixel_coordinates);
+        if (options.values) {
+            find_pixels(found, options);
+            return;
+        }
         if (m_text_classes) read_texts(found);
         decide_zero(options.zero, found);
         burn_into(found, options);
     }
+
+    std::vector<ValueSample> values() override { return std::move(m_samples); }
+    bool of_features() const override { return true; }
 
     void read_lines(int64_t line, int64_t count, uint16_t* out) override {
         m_min_cover ? m_cover->read(line, count, out) : m_burner->read(line, count, out);
@@ -358,6 +366,7 @@ class VectorLabels final : public LabelSource {
             m_line_field = number_field(definition, "line");
         }
         if (options.mask) return;
+        if (options.values) return choose_value_field(definition, options);
         m_field = class_field(definition, options);
         m_text_classes = is_text(*definition.GetFieldDefn(m_field));
         if (!options.name_field.empty()) {
@@ -370,6 +379,31 @@ class VectorLabels final : public LabelSource {
         } else if (!m_text_classes) {
             m_name_field = companion(definition, m_field);
         }
+    }
+
+    /// The field of numbers, and that of groups.
+    void choose_value_field(const OGRFeatureDefn& definition, const LabelOptions& options) {
+        const std::string advice = "Fields: " + field_list(definition) + ".";
+        const auto wanted = [&](const std::string& name) {
+            const int i = find_field(definition, name);
+            if (i < 0) throw Error("'" + m_path + "' has no field '" + name + "'", advice);
+            return i;
+        };
+        if (!options.group_field.empty()) m_group_field = wanted(options.group_field);
+        if (!options.field.empty()) m_field = wanted(options.field);
+        std::vector<int> numbers;
+        for (int i = 0; i < definition.GetFieldCount(); ++i)
+            if (is_number(*definition.GetFieldDefn(i)) && i != m_sample_field && i != m_line_field &&
+                i != m_group_field)
+                numbers.push_back(i);
+        if (m_field < 0 && numbers.size() != 1)
+            throw Error("'" + m_path + "' has " +
+                            (numbers.empty() ? "no numeric field" : "several numeric fields"),
+                        (numbers.empty() ? "" : "Choose one with -field NAME. ") + advice);
+        if (m_field < 0) m_field = numbers.front();
+        if (!is_number(*definition.GetFieldDefn(m_field)))
+            throw Error("'" + m_path + "': field '" + options.field + "' does not hold numbers", advice);
+        m_value_name = definition.GetFieldDefn(m_field)->GetNameRef();
     }
 
     void choose_placing(OGRLayer& layer, const LabelOptions& options, bool guessed) {
@@ -515,6 +549,8 @@ class VectorLabels final : public LabelSource {
             return !one.text.empty();
         }
         one.number = feature.GetFieldAsDouble(m_field);
+        if (m_group_field >= 0 && feature.IsFieldSetAndNotNull(m_group_field))
+            one.group = feature.GetFieldAsString(m_group_field);
         if (m_name_field >= 0 && feature.IsFieldSetAndNotNull(m_name_field))
             one.name = clean_name(feature.GetFieldAsString(m_name_field));
         return !std::isnan(one.number);
@@ -722,6 +758,70 @@ class VectorLabels final : public LabelSource {
                 " nothing" + (options.inside_only ? "" : " (-all-touched labels what they touch)"));
     }
 
+    /// Each feature is burned by itself, into the part of the grid around it.
+    void find_pixels(std::vector<Found>& found, const LabelOptions& options) {
+        GeoTransform forward = m_place, inverse{};
+        if (!GDALInvGeoTransform(forward.data(), inverse.data()))
+            throw Error("'" + m_path + "' cannot be placed: the scene's geotransform cannot be inverted");
+        for (Found& one : found) {
+            if (!std::isfinite(one.number)) continue;
+            OGREnvelope box;
+            one.geometry->getEnvelope(&box);
+            double left = HUGE_VAL, right = -HUGE_VAL, top = HUGE_VAL, bottom = -HUGE_VAL;
+            for (const double east : {box.MinX, box.MaxX})
+                for (const double north : {box.MinY, box.MaxY}) {
+                    const double x = inverse[0] + inverse[1] * east + inverse[2] * north,
+                                 y = inverse[3] + inverse[4] * east + inverse[5] * north;
+                    left = std::min(left, x);
+                    right = std::max(right, x);
+                    top = std::min(top, y);
+                    bottom = std::max(bottom, y);
+                }
+            const auto within = [](double v, int64_t size) {
+                return static_cast<int64_t>(std::clamp(v, 0.0, static_cast<double>(size)));
+            };
+            const Rect part{within(std::floor(left) - 1, m_grid.samples),
+                            within(std::floor(top) - 1, m_grid.lines),
+                            within(std::ceil(right) + 1, m_grid.samples),
+                            within(std::ceil(bottom) + 1, m_grid.lines)}; // w, h: the ends
+            m_samples.push_back({one.number, std::move(one.group), {}});
+            if (part.w > part.x && part.h > part.y) burn_alone(one, part, options, m_samples.back().pixels);
+        }
+        const auto empty = std::count_if(m_samples.begin(), m_samples.end(),
+                                         [](const ValueSample& one) { return one.pixels.empty(); });
+        if (empty > 0)
+            m_notes.push_back("'" + m_path + "': " + std::to_string(empty) + " of " +
+                              counted(m_samples.size(), "feature") + worded(empty, " has", " have") +
+                              " no pixel of " + m_grid.owner + worded(empty, " and is", " and are") +
+                              " left out");
+    }
+
+    void burn_alone(Found& one, const Rect& part, const LabelOptions& options, std::vector<int64_t>& pixels) {
+        const auto x = static_cast<double>(part.x), y = static_cast<double>(part.y);
+        const int64_t samples = part.w - part.x, lines = part.h - part.y;
+        GeoTransform place = m_place;
+        place[0] += m_place[1] * x + m_place[2] * y;
+        place[3] += m_place[4] * x + m_place[5] * y;
+        std::vector<Shape> shapes(1);
+        shapes[0].value = 1;
+        shapes[0].geometry = std::move(one.geometry);
+        shapes[0].geometry->getEnvelope(&shapes[0].envelope);
+        std::vector<uint16_t> burned(static_cast<size_t>(samples * lines));
+        if (options.min_cover)
+            PolygonCover(shapes, samples, lines, place, *options.min_cover, 0, m_path)
+                .read(0, lines, burned.data());
+        else
+            ShapeBurner(std::move(shapes), samples, place,
+                        options.inside_only   ? Cover::inside
+                        : options.all_touched ? Cover::touched
+                                              : Cover::centres,
+                        0, m_path)
+                .read(0, lines, burned.data());
+        for (int64_t i = 0; i < samples * lines; ++i)
+            if (burned[static_cast<size_t>(i)] != 0)
+                pixels.push_back((part.y + i / samples) * m_grid.samples + part.x + i % samples);
+    }
+
     void name_classes(const std::map<int, std::map<std::string, int64_t>>& names) {
         for (const auto& [value, all] : names) {
             LabelClass one;
@@ -740,6 +840,8 @@ class VectorLabels final : public LabelSource {
     std::optional<double> m_middle;  ///< longitude of the grid's centre, where it lies in degrees
     Transformation m_transformation; ///< null when nothing is to be reprojected
     GeoTransform m_place{};          ///< of the coordinates that features have in the end
+    std::vector<ValueSample> m_samples;
+    int m_group_field = -1;
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;
     bool m_text_classes = false;
     std::unique_ptr<ShapeBurner> m_burner;

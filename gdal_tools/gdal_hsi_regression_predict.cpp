@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_regression_predict: a scene and models to maps of estimates; one pass, tile by tile.
+#include "core/counted.h"
+#include "core/error.h"
+#include "links/links.h"
+#include "math/resampling.h"
+#include "model/band_match.h"
+#include "raster/output_set.h"
+#include "raster/text_input.h"
+#include "regression/regression.h"
+#include "shared/regression_samples.h"
+#include "shared/scene_and_library.h"
+#include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/model_values.h"
+#include "tool/passes.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace regression_predict_tool {
+
+using regression::Applied;
+using tool::Content;
+
+struct Settings {
+    std::string model_file, reference, predictions;
+    std::vector<std::string> apply;
+    tools::SampleOptions samples;
+    tools::BandFit fit = tools::BandFit::automatic;
+    bool any_wavelengths = false;
+};
+
+/// The scene's bands as they are, where each of the model's has one within half a nanometre; empty: not.
+std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scene,
+                                                   const std::vector<double>& wanted) {
+    constexpr double near = 0.5;
+    std::vector<math::ResampledBand> bands;
+    for (const double nm : wanted) {
+        size_t best = 0;
+        for (size_t b = 1; b < scene.wavelengths_nm.size(); ++b)
+            if (!(std::fabs(scene.wavelengths_nm[b] - nm) >= std::fabs(scene.wavelengths_nm[best] - nm)))
+                best = b;
+        if (!(std::fabs(scene.wavelengths_nm[best] - nm) <= near)) return {};
+        bands.push_back({bands.size(), {best}, {1.0}});
+    }
+    return bands;
+}
+
+/// How the scene's bands become the model's.
+regression::Inputs inputs_of(tool::Run& run, const Settings& s, const std::string& file,
+                             const regression::Model& model, const raster::RasterSource& scene) {
+    const auto bands = tool::scene_bands(scene);
+    const auto& values = scene.facts().bands.values;
+    regression::Inputs inputs{{}, values.scale, values.offset};
+    const bool by_wavelength = !s.any_wavelengths && model::all_known(model.wavelengths_nm) &&
+                               model::all_known(bands.wavelengths_nm);
+    if (!by_wavelength) {
+        for (const int place : model::match_bands(file, model, scene.path(), bands, s.any_wavelengths))
+            inputs.bands.push_back({inputs.bands.size(), {static_cast<size_t>(place)}, {1.0}});
+        return inputs;
+    }
+    inputs.bands = bands_as_they_are(bands, model.wavelengths_nm);
+    if (!inputs.bands.empty()) return inputs;
+    const math::SpectralBands from{bands.wavelengths_nm, scene.facts().bands.fwhm_nm},
+        to{model.wavelengths_nm, model.fwhm_nm};
+    const bool response =
+        s.fit == tools::BandFit::response ||
+        (s.fit == tools::BandFit::automatic && math::tells_widths(from) && math::tells_widths(to));
+    auto plan =
+        math::plan_resampling(from, to, response ? math::Resampling::response : math::Resampling::linear);
+    if (!plan.left_out.empty()) {
+        const double nm = model.wavelengths_nm[plan.left_out.front()];
+        throw Error("the bands of " + scene.path() + " do not make " + counted(plan.left_out.size(), "band") +
+                        " of the model '" + file + "' (the first at " + tool::number_text(nm) + " nm)",
+                    "Train with bands that both have (-b, -exclude-range), or try -resample linear.");
+    }
+    inputs.bands = std::move(plan.bands);
+    run.note("The scene is resampled to the bands of '" + file + "' (" + (response ? "response" : "linear") +
+             ")");
+    run.report()["resampled"] = response ? "response" : "linear";
+    return inputs;
+}
+
+std::vector<Applied> read_models(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                                 const std::vector<std::string>& files) {
+    std::vector<Applied> models;
+    Json report = Json::array();
+    for (const auto& file : files) {
+        auto model = std::make_shared<regression::Model>(
+            regression::from_json(raster::read_input(file, largest_file::model), file));
+        if (model->name.empty()) model->name = "value " + std::to_string(models.size() + 1);
+        auto inputs = inputs_of(run, s, file, *model, scene);
+        report.push_back({{"path", file},
+                          {"name", model->name},
+                          {"method", regression::name_of(model->method)},
+                          {"features", model->bands.size()}});
+        models.push_back({std::move(model), std::move(inputs)});
+    }
+    run.report()["models"] = report;
+    return models;
+}
+
+raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<Applied>& models,
+                           const std::vector<std::string>& files) {
+    raster::OutputSpec spec;
+    spec.shape = {scene.shape().samples, scene.shape().lines, 3 * static_cast<int>(models.size())};
+    spec.holes = true;
+    for (size_t m = 0; m < models.size(); ++m) {
+        const auto& model = *models[m].model;
+        raster::BandSpec estimate{model.name, {{"HSI_REGRESSION_MODEL", files[m]}}};
+        estimate.unit = model.unit;
+        raster::BandSpec deviation{model.name + " deviation", {}};
+        deviation.unit = model.unit;
+        spec.bands.push_back(std::move(estimate));
+        spec.bands.push_back(std::move(deviation));
+        spec.bands.push_back({model.name + " outside", {}});
+    }
+    return spec;
+}
+
+void report_outside(tool::Run& run, const std::vector<Applied>& models,
+                    const regression::Estimation& operation) {
+    Json counts = Json::array();
+    for (size_t m = 0; m < models.size(); ++m) {
+        const auto& name = models[m].model->name;
+        counts.push_back({{"name", name},
+                          {"outside", operation.outside(m)},
+                          {"without_transform", operation.undefined(m)}});
+        if (const int64_t n = operation.undefined(m); n > 0)
+            run.warn(name + ": " + counted(n, "pixel") + worded(n, " has", " have") +
+                     " no finite value after the model's transform and" + worded(n, " stays", " stay") +
+                     " without an estimate");
+        constexpr double most = 0.5;
+        const auto all = static_cast<double>(std::max<int64_t>(operation.valid(), 1));
+        if (static_cast<double>(operation.outside(m)) > most * all)
+            run.warn(name + ": " +
+                     std::to_string(std::llround(100 * static_cast<double>(operation.outside(m)) / all)) +
+                     " % of the pixels are outside of what the model was trained with. Check that the scene "
+                     "has the scale of the training (reflectance or integers)");
+    }
+    run.report()["outside"] = counts;
+}
+
+/// Estimates of independent samples.
+void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
+            const std::string& file) {
+    const auto output = run.text_output("-predictions", s.predictions, run.options().destination.overwrite);
+    raster::check_text_output(output);
+    tools::SampleSet set;
+    auto options = s.samples;
+    options.labels.path = s.reference;
+    tools::add_samples(run, options, scene, 0, set);
+    const auto applied = read_models(run, s, *scene, {file});
+    const regression::Fitted fitted(applied[0].model);
+    const size_t width = regression::Fitted::width();
+    regression::Fitted::Buffers b;
+    tools::HeldOut held_out;
+    for (size_t first = 0; first < set.count(); first += width) {
+        const size_t count = std::min(width, set.count() - first);
+        b.x.assign(applied[0].inputs.bands.size() * width, 0.0);
+        for (const auto& band : applied[0].inputs.bands)
+            for (size_t k = 0; k < band.sources.size(); ++k)
+                for (size_t i = 0; i < count; ++i)
+                    b.x[static_cast<size_t>(&band - applied[0].inputs.bands.data()) * width + i] +=
+                        band.weights[k] * set.x[(first + i) * set.bands + band.sources[k]];
+        fitted.evaluate(b);
+        for (size_t i = 0; i < count; ++i) {
+            if (b.defined[i] == 0) continue;
+            held_out.value.push_back(set.y[first + i]);
+            held_out.estimate.push_back(b.estimate[i]);
+            held_out.deviation.push_back(b.deviation[i]);
+        }
+    }
+    if (held_out.value.empty())
+        throw Error("the model gives no sample of '" + s.reference + "' an estimate",
+                    "Logarithms need values above 0.");
+    const auto metrics = regression::metrics_of(held_out.value, held_out.estimate);
+    run.report()["metrics"] = tools::metrics_json(metrics);
+    run.note("Samples of '" + s.reference + "': " + tools::metrics_text(metrics));
+    if (!s.predictions.empty()) raster::write_text_output(output, tools::predictions_csv(held_out));
+}
+
+void run_predict(tool::Run& run, const Settings& s) {
+    const auto files = s.apply.empty() ? std::vector<std::string>{s.model_file} : s.apply;
+    for (const auto& file : s.apply)
+        run.files()->reads("-apply", file, {});
+    const auto scene = run.open_source();
+    if (!s.reference.empty()) assess(run, s, scene, files.front());
+    if (run.options().destination.path.empty()) return;
+    auto models = read_models(run, s, *scene, files);
+    const auto spec = spec_of(*scene, models, files);
+    const auto& dst = run.options().destination;
+    if (raster::RasterSink::is_virtual(dst)) {
+        if (!raster::RasterSink::is_computed(dst))
+            throw UsageError("dst: there is no pixel function for regressions, so a VRT cannot compute them",
+                             "Write an .hsi instead.");
+        return tool::write_virtual(
+            run, dst, spec, *scene, [&] { return links::estimates(scene->shape().bands, models); },
+            [] { return std::vector<raster::VirtualBand>(); });
+    }
+    const auto operation = regression::make_estimation(scene->shape().bands, models);
+    run.report()["device"] = tool::describe_devices(run, {}, regression::simd_target());
+    raster::OutputSet outputs;
+    outputs.plan(dst, spec);
+    tool::write(run, *scene, *operation, outputs, scene.get(), [&] { return run.pass("estimation", 1.0); });
+    if (operation->valid() == 0 && operation->undefined(0) == 0) throw tool::no_valid_pixel(*scene);
+    outputs.commit();
+    report_outside(run, models, *operation);
+    tool::report_invalid(run, operation->valid(), operation->invalid());
+}
+
+void check(const tool::Call& call, const Settings& s) {
+    if (s.apply.empty() && s.model_file.empty()) throw UsageError("model is missing");
+    if (call.options().destination.path.empty() && s.reference.empty())
+        throw UsageError("dst is missing", "Only -reference needs no dst.");
+    if (!s.reference.empty() && s.apply.size() > 1)
+        throw UsageError("-reference cannot be used with several models", "Give one model.");
+    if (s.reference.empty()) {
+        tools::refuse_sample_options(call, "requires -reference");
+        for (const char* name : {"field", "predictions"})
+            if (call.given(name)) throw UsageError("-" + std::string(name) + " requires -reference");
+    }
+}
+
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source();
+    args.input_argument("model", s.model_file, Content::model,
+                        "The model, a file of gdal_hsi_regression_train or a trait model of HyTools")
+        .required = false; // -apply
+    args.add_destination("The estimates, three bands a model; it appears when it is complete").required =
+        false; // -reference
+    args.computes_dst();
+    args.option("apply", s.apply, "Apply this model, in the place of model; all of them in one read of src")
+        .shown_as("FILE");
+    args.exclusive("apply", "model");
+    tools::add_resample_option(args, s.fit);
+    tool::add_any_wavelengths(args, s.any_wavelengths);
+    args.input("reference", s.reference, Content::labels,
+               "Compare the estimates with the values of these labels, samples that the model has not seen");
+    tools::add_sample_options(args, s.samples);
+    args.output("predictions", s.predictions, Content::text,
+                "Also write values and estimates of -reference to this .csv");
+    args.add_compute(false);
+    args.check([&s](const tool::Call& call) { check(call, s); });
+    args.body([&s](tool::Run& run) { run_predict(run, s); });
+}
+
+} // namespace regression_predict_tool
+} // namespace
+
+namespace tools {
+
+extern constinit const tool::Definition regression_predict{
+    "regression_predict",
+    "Maps of a regression",
+    "Applies models of gdal_hsi_regression_train, or trait models of HyTools, to a scene: the estimate, its "
+    "deviation, and where the spectrum is outside of what the model was trained with.",
+    {{"gdal_hsi_regression_predict scene.img model.json traits.tif", "A map with three bands"},
+     {"gdal_hsi_regression_predict -apply nitrogen.json -apply lma.json scene.img traits.tif",
+      "Two models, one read"},
+     {"gdal_hsi_regression_predict -reference test.gpkg -field nitrogen scene.img model.json",
+      "Metrics of independent plots"}},
+    "",
+    regression_predict_tool::declare};
+
+} // namespace tools
+} // namespace hsi

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+#include "shared/regression_samples.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text.h"
+#include "model/document.h"
+#include "raster/spectral_library.h"
+#include "shared/labelled_spectra.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+namespace hsi::tools {
+namespace {
+
+/// Sets that are united.
+class Unions {
+  public:
+    explicit Unions(size_t count) : m_parent(count) {
+        std::iota(m_parent.begin(), m_parent.end(), size_t{0});
+    }
+    size_t root(size_t i) {
+        while (m_parent[i] != i)
+            i = m_parent[i] = m_parent[m_parent[i]];
+        return i;
+    }
+    void unite(size_t a, size_t b) { m_parent[std::max(root(a), root(b))] = std::min(root(a), root(b)); }
+
+  private:
+    std::vector<size_t> m_parent;
+};
+
+/// Features that share a pixel, or pixels of a raster that touch, are one group.
+Unions natural_groups(const std::vector<raster::ValueSample>& samples, bool features, int64_t width) {
+    Unions unions(samples.size());
+    std::map<int64_t, size_t> owner;
+    for (size_t s = 0; s < samples.size(); ++s)
+        for (const int64_t p : samples[s].pixels) {
+            const auto [at, fresh] = owner.emplace(p, s);
+            if (!fresh) unions.unite(at->second, s);
+            if (features) continue;
+            for (const int64_t line : {p / width - 1, p / width})
+                for (int64_t x = p % width - 1; x <= p % width + 1; ++x)
+                    if (const auto near = owner.find(line * width + x);
+                        x >= 0 && x < width && near != owner.end())
+                        unions.unite(near->second, s);
+        }
+    return unions;
+}
+
+/// With -per pixel each pixel of a feature is a sample; the last feature that has it gives the value.
+std::vector<raster::ValueSample> single_pixels(const std::vector<raster::ValueSample>& features,
+                                               std::vector<size_t>& owner) {
+    std::map<int64_t, size_t> last;
+    for (size_t s = 0; s < features.size(); ++s)
+        for (const int64_t p : features[s].pixels)
+            last[p] = s;
+    std::vector<raster::ValueSample> samples;
+    owner.clear();
+    for (const auto& [p, s] : last) {
+        samples.push_back({features[s].value, features[s].group, {p}});
+        owner.push_back(s);
+    }
+    return samples;
+}
+
+/// The labelled pixels in the mask, of which there is one at least.
+std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions& options,
+                                             const raster::RasterSource& scene, bool& features,
+                                             std::string& name) {
+    const auto grid = raster::grid_of(scene);
+    const auto source = raster::LabelSource::open(options.labels, &grid);
+    auto samples = source->values();
+    features = source->of_features();
+    const std::string file = name_of(source->path());
+    name = features ? source->value_name() : file.substr(0, file.rfind('.'));
+    for (const auto& note : source->notes())
+        run.warn(note);
+    run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
+    if (run.mask())
+        for (auto& sample : samples)
+            sample.pixels.erase(std::remove_if(sample.pixels.begin(), sample.pixels.end(),
+                                               [&](int64_t p) { return !run.mask()->at(p); }),
+                                sample.pixels.end());
+    samples.erase(std::remove_if(samples.begin(), samples.end(),
+                                 [](const auto& sample) { return sample.pixels.empty(); }),
+                  samples.end());
+    if (samples.empty()) throw raster::no_labels(*source);
+    return samples;
+}
+
+/// The column that holds values: the only numeric one that is no band and no group.
+std::string value_column(const std::string& path, const std::vector<std::string>& columns,
+                         const std::string& group) {
+    std::vector<std::string> numeric;
+    for (const auto& column : columns) {
+        if (equal_names(column, group)) continue;
+        const auto table = raster::read_spectrum_table(path, {column});
+        const bool numbers = std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+            return row[0].empty() || std::isfinite(raster::table_number(row[0]));
+        });
+        if (numbers) numeric.push_back(column);
+    }
+    if (numeric.size() == 1) return numeric.front();
+    throw Error("'" + path + "' has " + (numeric.empty() ? "no numeric column" : "several numeric columns") +
+                    " beside its bands",
+                (numeric.empty() ? "" : "Choose one with -field NAME. ") + std::string("Columns: ") +
+                    joined(columns, ", ") + ".");
+}
+
+/// The wavelength that a column's name is; none for another name.
+std::optional<double> wavelength_of(std::string name) {
+    for (const auto& [unit, nm] : {std::pair{"nm", 1.0}, {"um", 1000.0}})
+        if (name.size() > 2 && equal_names(name.substr(name.size() - 2), unit)) {
+            name.erase(name.find_last_not_of(" _", name.size() - 3) + 1);
+            const auto value = to_number(name);
+            return value && *value > 0 ? std::optional(*value * nm) : std::nullopt;
+        }
+    const auto value = to_number(name);
+    return value && *value > 0 ? value : std::nullopt;
+}
+
+} // namespace
+
+void add_sample_options(tool::Builder& args, SampleOptions& o) {
+    o.labels.values = true;
+    args.option("field", o.labels.field, "Field or column of the values")
+        .shown_as("NAME")
+        .defaults_to("the only numeric one");
+    args.choice("per", o.per, "What a sample is",
+                {{"feature", Per::feature, "a feature, with the mean spectrum of its pixels"},
+                 {"pixel", Per::pixel, "each labelled pixel"}});
+    args.option("layer", o.labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
+    args.flag("all-touched", o.labels.all_touched,
+              "Take every pixel that a polygon touches, not only those whose centre it covers");
+    args.flag("inside-only", o.labels.inside_only, "Take only pixels that lie in a polygon as a whole");
+    args.option("min-cover", o.labels.min_cover,
+                "Take only pixels of which the polygon covers this share, such as 0.7")
+        .between(0, 1)
+        .above(0)
+        .shown_as("SHARE")
+        .defaults_to("the centre decides");
+    args.exclusive("all-touched", "inside-only");
+    args.exclusive("all-touched", "min-cover");
+    args.exclusive("inside-only", "min-cover");
+    args.flag("pixel-coordinates", o.labels.pixel_coordinates,
+              "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+}
+
+void refuse_sample_options(const tool::Call& call, const std::string& why) {
+    for (const char* name : {"per", "layer", "all-touched", "inside-only", "min-cover", "pixel-coordinates"})
+        if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why);
+}
+
+void SampleSet::keep(const std::vector<size_t>& kept) {
+    std::vector<int> number(count(), -1);
+    SampleSet some = *this;
+    for (auto* list : {&some.x, &some.y, &some.pixels})
+        list->clear();
+    some.group.clear();
+    some.pixel_sample.clear();
+    some.place.clear();
+    for (const size_t s : kept) {
+        number[s] = static_cast<int>(some.y.size());
+        some.x.insert(some.x.end(), x.begin() + static_cast<ptrdiff_t>(s * bands),
+                      x.begin() + static_cast<ptrdiff_t>((s + 1) * bands));
+        some.y.push_back(y[s]);
+        some.group.push_back(group[s]);
+    }
+    for (size_t p = 0; p < pixel_sample.size(); ++p) {
+        const int owner = number[static_cast<size_t>(pixel_sample[p])];
+        if (owner < 0) continue;
+        some.pixels.insert(some.pixels.end(), pixels.begin() + static_cast<ptrdiff_t>(p * bands),
+                           pixels.begin() + static_cast<ptrdiff_t>((p + 1) * bands));
+        some.pixel_sample.push_back(owner);
+        some.place.push_back(place[p]);
+    }
+    *this = std::move(some);
+    number_groups();
+}
+
+void SampleSet::number_groups() {
+    std::map<int, int> numbers;
+    for (int& g : group)
+        g = numbers.emplace(g, static_cast<int>(numbers.size())).first->second;
+}
+
+void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<raster::RasterSource>& scene,
+                 int scene_number, SampleSet& set) {
+    bool features = false;
+    std::string name;
+    auto samples = read_values(run, options, *scene, features, name);
+    if (set.name.empty()) set.name = name;
+    const int64_t width = scene->shape().samples;
+    Unions unions = natural_groups(samples, features, width);
+    std::vector<size_t> owner(samples.size());
+    std::iota(owner.begin(), owner.end(), size_t{0});
+    if (features && options.per == Per::pixel) samples = single_pixels(samples, owner);
+    std::vector<int64_t> index;
+    for (const auto& sample : samples)
+        index.insert(index.end(), sample.pixels.begin(), sample.pixels.end());
+    std::sort(index.begin(), index.end());
+    index.erase(std::unique(index.begin(), index.end()), index.end());
+    const svm::Gather spectra = read_spectra(run, scene, index);
+    set.bands = static_cast<size_t>(scene->shape().bands);
+    const auto& values = scene->facts().bands.values;
+    const auto number = [&](size_t pixel, size_t b) {
+        const auto v = static_cast<double>(spectra.spectra()[pixel * set.bands + b]);
+        return values.scale.empty() ? v : v * values.scale[b] + values.offset[b];
+    };
+    std::vector<int> sample_of_pixel(index.size(), -1);
+    for (size_t s = 0; s < samples.size(); ++s) {
+        std::vector<double> sum(set.bands);
+        int64_t valid = 0;
+        for (const int64_t p : samples[s].pixels) {
+            const auto pixel =
+                static_cast<size_t>(std::lower_bound(index.begin(), index.end(), p) - index.begin());
+            if (!spectra.valid(pixel)) continue;
+            ++valid;
+            sample_of_pixel[pixel] = static_cast<int>(set.count());
+            for (size_t b = 0; b < set.bands; ++b)
+                sum[b] += number(pixel, b);
+        }
+        if (valid == 0) {
+            ++set.empty_samples;
+            continue;
+        }
+        for (const double v : sum)
+            set.x.push_back(v / static_cast<double>(valid));
+        set.y.push_back(samples[s].value);
+        const int64_t first = samples[s].pixels.front();
+        std::string key = samples[s].group.empty() ? "" : "=" + samples[s].group;
+        if (options.block > 0)
+            key = "block " + std::to_string(scene_number) + " " +
+                  std::to_string(first / width / options.block) + " " +
+                  std::to_string(first % width / options.block);
+        else if (key.empty())
+            key = std::to_string(scene_number) + " " + std::to_string(unions.root(owner[s]));
+        set.group.push_back(
+            set.group_numbers.emplace(key, static_cast<int>(set.group_numbers.size())).first->second);
+    }
+    const int64_t first_line =
+        set.place.empty() ? 0 : set.place.back() / set.place_samples + 2; // no pixel touches another scene's
+    for (size_t pixel = 0; pixel < index.size(); ++pixel) {
+        if (sample_of_pixel[pixel] < 0) {
+            ++set.invalid_pixels;
+            continue;
+        }
+        for (size_t b = 0; b < set.bands; ++b)
+            set.pixels.push_back(number(pixel, b));
+        set.pixel_sample.push_back(sample_of_pixel[pixel]);
+        constexpr int64_t wide = int64_t{1} << 31; // of a line; wider than any scene
+        set.place_samples = wide;
+        set.place.push_back((first_line + index[pixel] / width) * wide + index[pixel] % width);
+    }
+}
+
+SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::string& field,
+                            const std::string& group, std::vector<double>& wavelengths_nm) {
+    const auto columns = raster::read_spectrum_table(path, {}).further;
+    std::vector<std::string> wanted, others;
+    for (const auto& column : columns)
+        if (const auto nm = wavelength_of(column)) {
+            wavelengths_nm.push_back(*nm);
+            wanted.push_back(column);
+        } else {
+            others.push_back(column);
+        }
+    if (wanted.empty())
+        throw Error("'" + path + "' has no column that is named by a wavelength",
+                    "Name the columns of bands by their wavelengths in nm: 450, 452.5nm ..");
+    constexpr double least_nm = 100;
+    if (*std::max_element(wavelengths_nm.begin(), wavelengths_nm.end()) < least_nm) {
+        for (double& nm : wavelengths_nm)
+            nm *= 1000;
+        run.note("The wavelengths of '" + path + "' are taken for micrometres");
+    }
+    SampleSet set;
+    set.bands = wanted.size();
+    set.name = field.empty() ? value_column(path, others, group) : field;
+    wanted.push_back(set.name);
+    if (!group.empty()) wanted.push_back(group);
+    const auto table = raster::read_spectrum_table(path, wanted);
+    std::map<std::string, int> groups;
+    int64_t without = 0;
+    for (size_t r = 0; r < table.rows.size(); ++r) {
+        const auto& row = table.rows[r];
+        const double value = raster::table_number(row[set.bands]);
+        if (!row[set.bands].empty() && !std::isfinite(value))
+            throw Error("'" + path + "': column '" + set.name + "' does not hold numbers: '" +
+                            row[set.bands] + "'",
+                        "Columns: " + joined(others, ", ") + ".");
+        std::vector<double> x;
+        for (size_t b = 0; b < set.bands; ++b)
+            x.push_back(row[b].empty() ? NAN : raster::table_number(row[b]));
+        const bool finite = std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); });
+        const bool zero = std::all_of(x.begin(), x.end(), [](double v) { return v == 0; });
+        if (!std::isfinite(value) || !finite || zero) {
+            ++without;
+            continue;
+        }
+        set.x.insert(set.x.end(), x.begin(), x.end());
+        set.y.push_back(value);
+        const std::string key =
+            group.empty() || row.back().empty() ? "row " + std::to_string(r) : "=" + row.back();
+        set.group.push_back(groups.emplace(key, static_cast<int>(groups.size())).first->second);
+        set.pixel_sample.push_back(static_cast<int>(set.y.size()) - 1);
+        set.place.push_back(4 * static_cast<int64_t>(set.y.size())); // rows do not touch
+    }
+    set.place_samples = int64_t{1} << 31;
+    set.pixels = set.x;
+    if (without > 0)
+        run.warn("'" + path + "': " + counted(without, "row lacks", "rows lack") + " a value or a band and" +
+                 worded(without, " is", " are") + " left out");
+    if (set.y.empty())
+        throw Error("'" + path + "' has no row with a value and a spectrum", "Check its cells.");
+    return set;
+}
+
+std::vector<double> transformed(const regression::Transform& transform, const std::vector<double>& x) {
+    const size_t bands = transform.inputs(), outputs = transform.outputs(), n = x.size() / bands;
+    constexpr size_t block = smooth::Transformer::most_pixels;
+    std::vector<double> all(n * outputs), values, spare;
+    for (size_t first = 0; first < n; first += block) {
+        const size_t count = std::min(block, n - first);
+        values.assign(bands * count, 0.0);
+        for (size_t i = 0; i < count; ++i)
+            for (size_t b = 0; b < bands; ++b)
+                values[b * count + i] = x[(first + i) * bands + b];
+        transform.apply(values, count, spare);
+        for (size_t i = 0; i < count; ++i)
+            for (size_t b = 0; b < outputs; ++b)
+                all[(first + i) * outputs + b] = values[b * count + i];
+    }
+    return all;
+}
+
+std::vector<size_t> finite_rows(const std::vector<double>& x, size_t bands) {
+    std::vector<size_t> rows;
+    for (size_t i = 0; i < x.size() / bands; ++i) {
+        const auto at = x.begin() + static_cast<ptrdiff_t>(i * bands);
+        if (std::all_of(at, at + static_cast<ptrdiff_t>(bands), [](double v) { return std::isfinite(v); }))
+            rows.push_back(i);
+    }
+    return rows;
+}
+
+std::string predictions_csv(const HeldOut& h) {
+    std::string text = "sample,group,fold,value,estimate,deviation\n";
+    for (size_t i = 0; i < h.value.size(); ++i) {
+        text += std::to_string(i + 1) + ",";
+        if (!h.group.empty()) text += std::to_string(h.group[i] + 1);
+        text += ",";
+        if (!h.fold.empty()) text += std::to_string(h.fold[i] + 1);
+        text += "," + model::number_text(h.value[i]) + "," + model::number_text(h.estimate[i]) + ",";
+        if (!h.deviation.empty() && std::isfinite(h.deviation[i])) text += model::number_text(h.deviation[i]);
+        text += "\n";
+    }
+    return text;
+}
+
+Json metrics_json(const regression::Metrics& m) {
+    return {{"n", m.n},       {"r2", m.r2},  {"rmse", m.rmse}, {"nrmse_percent", m.nrmse_percent},
+            {"bias", m.bias}, {"rpd", m.rpd}};
+}
+
+std::string metrics_text(const regression::Metrics& m) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "n = %lld, R2 = %.4f, RMSE = %.4g (%.1f %% of the range), bias = %.2g, RPD = %.2f",
+                  static_cast<long long>(m.n), m.r2, m.rmse, m.nrmse_percent, m.bias, m.rpd);
+    return text;
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Samples of a regression: a number with its spectrum, from features or rasters on scenes, or from a table;
+// and what is written of their estimates.
+#pragma once
+
+#include "raster/labels.h"
+#include "raster/raster_source.h"
+#include "regression/train.h"
+#include "tool/definition.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::tools {
+
+enum class Per { feature, pixel };
+
+struct SampleOptions {
+    raster::LabelOptions labels; ///< `values`
+    Per per = Per::feature;
+    int64_t block = 0; ///< groups by squares of so many pixels; 0: not
+};
+/// -field, -per, and which pixels features label.
+void add_sample_options(tool::Builder& args, SampleOptions& options);
+/// Throws UsageError when one of these was given, which `why` forbids.
+void refuse_sample_options(const tool::Call& call, const std::string& why);
+
+/// Samples in their order.
+struct SampleSet {
+    std::string name; ///< of the variable
+    size_t bands = 0;
+    std::vector<double> x; ///< [sample][band], scaled values
+    std::vector<double> y;
+    std::vector<int> group;        ///< by first appearance, from 0
+    std::vector<double> pixels;    ///< [pixel][band]: all labelled pixels
+    std::vector<int> pixel_sample; ///< of each pixel a sample that it belongs to
+    std::vector<int64_t> place;    ///< of each pixel, as if all scenes were on one grid
+    int64_t place_samples = 1;     ///< of a line of this grid
+    int64_t invalid_pixels = 0, empty_samples = 0;
+
+    size_t count() const { return y.size(); }
+    /// The samples `kept` alone (rising), and of pixels those that belong to one of them.
+    void keep(const std::vector<size_t>& kept);
+    /// Numbers the groups of all samples again.
+    void number_groups();
+
+    std::map<std::string, int> group_numbers; ///< while samples are added
+};
+
+/// Adds the samples of one scene; bands without values at labelled pixels are left out of it. `scene_number`
+/// keeps its groups apart. \throws Error when no pixel is labelled.
+void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<raster::RasterSource>& scene,
+                 int scene_number, SampleSet& set);
+
+/// A table: a spectrum per row, whose columns are named by wavelength (nm; all below 100: um), returned in
+/// `wavelengths_nm`, and columns of values and groups.
+SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::string& field,
+                            const std::string& group, std::vector<double>& wavelengths_nm);
+
+/// [sample][band] transformed; samples whose result is not finite are NaN.
+std::vector<double> transformed(const regression::Transform& transform, const std::vector<double>& x);
+
+/// The samples (or pixels) whose numbers are all finite.
+std::vector<size_t> finite_rows(const std::vector<double>& x, size_t bands);
+
+/// A value and its estimate, for -predictions and -scatter. Lists may be empty but for the first two.
+struct HeldOut {
+    std::vector<double> value, estimate, deviation;
+    std::vector<int> group, fold;
+};
+std::string predictions_csv(const HeldOut& held_out);
+Json metrics_json(const regression::Metrics& metrics);
+std::string metrics_text(const regression::Metrics& metrics);
+
+} // namespace hsi::tools

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "core/cube_view.h"
+#include "core/error.h"
+#include "core/valid_pixel.h"
+#include "parallel/group.h"
+#include "regression/regression.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hsi::regression {
+namespace {
+
+constexpr float no_estimate = std::numeric_limits<float>::quiet_NaN();
+
+/// A model with what is read for it.
+struct Part {
+    Part(Applied applied, int bands) : fitted(applied.model), inputs(std::move(applied.inputs)) {
+        std::vector<char> used(static_cast<size_t>(bands));
+        for (const auto& band : inputs.bands)
+            for (const size_t source : band.sources) {
+                if (source >= used.size())
+                    throw Error("internal: a band of a regression model has no source");
+                used[source] = 1;
+            }
+        for (size_t b = 0; b < used.size(); ++b)
+            if (used[b] != 0) sources.push_back(b);
+    }
+    Fitted fitted;
+    Inputs inputs;
+    std::vector<size_t> sources; ///< bands of the scene that are read
+};
+using Parts = std::vector<Part>;
+
+class EstimateWorker final : public stream::Worker {
+  public:
+    explicit EstimateWorker(std::shared_ptr<const Parts> parts)
+        : counts(2 + 2 * parts->size()), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
+        const auto width = static_cast<int64_t>(Fitted::width());
+        for (int64_t first = 0; first < pixels; first += width)
+            for (size_t m = 0; m < m_parts->size(); ++m)
+                block(m, in, first, static_cast<size_t>(std::min(width, pixels - first)), out.front());
+    }
+
+    std::vector<int64_t> counts;
+
+  private:
+    void block(size_t m, const CubeView<float>& in, int64_t first, size_t count, const CubeView<float>& out) {
+        const Part& part = (*m_parts)[m];
+        Fitted::Buffers& b = m_buffers[m];
+        m_pixels.start(count);
+        for (const size_t source : part.sources)
+            m_pixels.look(in.data + static_cast<int64_t>(source) * in.band_stride + first);
+        if (m_pixels.judge() > 0) {
+            load(part, in, first, count, b.x);
+            part.fitted.evaluate(b);
+        }
+        for (size_t i = 0; i < count; ++i) {
+            const bool valid = m_pixels.is_valid(i), made = valid && b.defined[i] != 0;
+            float* const to =
+                out.data + static_cast<int64_t>(3 * m) * out.band_stride + first + static_cast<int64_t>(i);
+            to[0] = made ? static_cast<float>(b.estimate[i]) : no_estimate;
+            to[out.band_stride] = made ? static_cast<float>(b.deviation[i]) : no_estimate;
+            to[2 * out.band_stride] = made ? static_cast<float>(b.outside[i]) : no_estimate;
+            if (m == 0) ++counts[made ? 0 : 1];
+            counts[2 + 2 * m] += valid && !made;
+            counts[3 + 2 * m] += made && b.outside[i] > 0;
+        }
+    }
+
+    /// The model's bands; behind the last pixel zeros.
+    static void load(const Part& part, const CubeView<float>& in, int64_t first, size_t count,
+                     std::vector<double>& x) {
+        const size_t width = Fitted::width();
+        x.assign(part.inputs.bands.size() * width, 0.0);
+        double* to = x.data();
+        for (const auto& band : part.inputs.bands) {
+            for (size_t k = 0; k < band.sources.size(); ++k) {
+                const size_t source = band.sources[k];
+                const float* const from = in.data + static_cast<int64_t>(source) * in.band_stride + first;
+                const double weight = band.weights[k],
+                             scale = part.inputs.scale.empty() ? 1.0 : part.inputs.scale[source],
+                             offset = part.inputs.offset.empty() ? 0.0 : part.inputs.offset[source];
+                for (size_t i = 0; i < count; ++i)
+                    to[i] += weight * (static_cast<double>(from[i]) * scale + offset);
+            }
+            to += width;
+        }
+    }
+
+    const std::shared_ptr<const Parts> m_parts;
+    std::vector<Fitted::Buffers> m_buffers;
+    PixelRow m_pixels;
+};
+
+class CpuEstimation final : public Estimation {
+  public:
+    CpuEstimation(int inputs, std::vector<Applied> models) {
+        auto parts = std::make_shared<Parts>();
+        for (Applied& one : models)
+            parts->emplace_back(std::move(one), inputs);
+        m_counts.assign(2 + 2 * parts->size(), 0);
+        m_parts = std::move(parts);
+    }
+    std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        uint64_t bytes = 0;
+        for (const Part& part : *m_parts)
+            bytes += part.fitted.buffer_bytes();
+        return bytes;
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<EstimateWorker>(m_parts);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& counts = static_cast<const EstimateWorker&>(worker).counts;
+        for (size_t k = 0; k < m_counts.size(); ++k)
+            m_counts[k] += counts[k];
+    }
+
+  private:
+    std::shared_ptr<const Parts> m_parts;
+};
+
+} // namespace
+
+void Estimation::exchange(parallel::Group& ranks) { ranks.add_up("estimated pixels", m_counts); }
+
+std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models) {
+    return std::make_unique<CpuEstimation>(inputs, std::move(models));
+}
+
+const char* simd_target() { return math::row_kernels().target; }
+
+} // namespace hsi::regression

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// Regression of a continuous variable on spectra: models, and what they say of a pixel.
+//
+// PLSR: I. S. Helland, On the structure of partial least squares regression, Communications in Statistics
+// 17(2), 1988. Gaussian process: C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning,
+// MIT Press 2006. SVR: epsilon-SVR of LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
+//
+// A model takes scaled values (number * scale + offset), transforms them, and gives an estimate, its
+// deviation, and whether the spectrum is outside of what it was trained with. All is computed in double
+// precision, pixel by pixel: no tile, thread or rank changes a bit.
+#pragma once
+
+#include "core/cost.h"
+#include "math/resampling.h"
+#include "math/row_products.h"
+#include "model/classes.h"
+#include "smooth/smooth.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::regression {
+
+/// What it costs, for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost product{1.5e-10, 0}; ///< a pixel, and a band of a row or a sample
+} // namespace cost
+
+enum class Method { plsr, ridge, gp, svr };
+inline constexpr std::pair<const char*, Method> method_names[] = {
+    {"plsr", Method::plsr}, {"ridge", Method::ridge}, {"gp", Method::gp}, {"svr", Method::svr}};
+const char* name_of(Method method);
+
+struct Step {
+    enum class Kind {
+        snv,         ///< (x - mean)/sd, n - 1
+        vector,      ///< x/|x|
+        mean,        ///< x/mean(x)
+        log,         ///< ln(1/x)
+        derivative1, ///< per nm, of the least-squares parabola through `window` bands
+        derivative2,
+    };
+    Kind kind = Kind::snv;
+    int window = 0; ///< of derivatives: odd, 3 to 99
+};
+/// "snv", "d1:7". \throws UsageError naming `role` for any other word.
+Step parse_step(const std::string& word, const std::string& role);
+std::string text_of(const Step& step);
+
+/// Steps in their order, at the bands of a model.
+class Transform {
+  public:
+    Transform() = default;
+    /// \throws Error where a derivative lacks wavelengths, or no run of bands is as long as its window.
+    Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands);
+    const std::vector<Step>& steps() const { return m_steps; }
+    bool has_derivatives() const;
+    size_t inputs() const { return m_inputs; }
+    size_t outputs() const { return m_outputs; } ///< derivatives leave out bands of runs that are too short
+    /// values: [band][pixels], in place; each pixel is computed by itself. At most
+    /// smooth::Transformer::most_pixels of them. `spare`: memory for it.
+    void apply(std::vector<double>& values, size_t pixels, std::vector<double>& spare) const;
+
+  private:
+    std::vector<Step> m_steps;
+    struct Made {
+        bool log;
+        smooth::Transformer plain;
+        std::vector<math::ResampledBand> rows; ///< of a derivative
+    };
+    std::vector<Made> m_made;
+    size_t m_inputs = 0, m_outputs = 0;
+};
+
+/// (x - centre) / spread, a band each.
+struct Standard {
+    std::vector<double> centre, spread;
+};
+
+/// Where the spectra of training lie: principal components of all labelled pixels.
+struct Domain {
+    Standard standard;              ///< of the transformed bands
+    std::vector<double> components; ///< [component][band], of unit length
+    std::vector<double> variances;  ///< a component each
+    double t2_limit = 0, q_limit = 0;
+};
+
+/// Members of a linear model, at plain transformed bands.
+struct Linear {
+    int components = 0;               ///< plsr
+    double lambda = 0;                ///< ridge: t
+    std::vector<double> coefficients; ///< [member][band]
+    std::vector<double> intercepts;
+};
+
+/// Samples with weights: a Gaussian process (k = exp(-d^2 / (2 length^2))) or a support vector machine.
+struct Kernel {
+    Standard standard; ///< of the bands; svr: minimum and range
+    double value_mean = 0, value_spread = 1;
+    std::vector<double> samples; ///< [sample][band], standardised; svr: rounded to single precision
+    std::vector<double> weights;
+    double length = 1, noise = 1, variance = 1;      ///< gp
+    double c = 1, gamma = 1, epsilon = 0.1, rho = 0; ///< svr
+};
+
+struct Metrics {
+    int64_t n = 0;
+    double r2 = 0, rmse = 0, nrmse_percent = 0, bias = 0, rpd = 0; ///< NaN where undefined
+};
+/// Of estimates of values.
+Metrics metrics_of(const std::vector<double>& values, const std::vector<double>& estimates);
+
+struct Model : model::ModelBands {
+    std::vector<double> fwhm_nm; ///< as wavelengths_nm
+    Method method = Method::plsr;
+    std::string name, unit; ///< of the variable
+    double lowest = 0, highest = 0;
+    Transform transform;
+    std::optional<Domain> domain; ///< none in models of other programs
+    Linear linear;
+    Kernel kernel;
+    // How it was made.
+    int64_t samples = 0, groups = 0;
+    int folds = 0;
+    uint64_t seed = 1;
+    std::string trained_on, labels; ///< file names, for people
+    std::optional<Metrics> metrics; ///< of held-out samples
+    model::Origin origin;
+
+    bool is_linear() const { return method == Method::plsr || method == Method::ridge; }
+    size_t members() const { return linear.intercepts.size(); }
+    bool has_deviation() const { return method == Method::gp || members() > 1; }
+};
+
+/// The model file: JSON; numbers come back to the last bit.
+std::string to_json(const Model& model);
+/// Also a trait model of HyTools. Throws Error saying what is wrong; whatever the text, it does nothing
+/// worse. `name` is for messages.
+Model from_json(const std::string& text, const std::string& name);
+/// HyTools' trait model of a linear model whose steps are vector, mean and log.
+std::string to_hytools(const Model& model);
+
+/// A model as it is evaluated.
+class Fitted {
+  public:
+    /// \throws Error when the matrix of a Gaussian process is not positive definite.
+    explicit Fitted(std::shared_ptr<const Model> model);
+    const Model& model() const { return *m_model; }
+    static size_t width() { return static_cast<size_t>(math::row_kernels().width); }
+
+    struct Buffers {
+        std::vector<double> x, spare, standard, results, solved, squares, estimate, deviation, outside;
+        std::vector<char> defined;
+    };
+    /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN
+    /// where there is none), `outside` (0 to 3) and `defined` (the transformed values are finite), one a
+    /// pixel.
+    void evaluate(Buffers& buffers) const;
+    /// T^2 and Q of transformed pixels in buffers.x, into `estimate` and `deviation`.
+    static void distances(const Domain& domain, const math::RowPanels& components, Buffers& buffers);
+    double products() const; ///< of a pixel, for its cost
+    uint64_t buffer_bytes() const;
+
+  private:
+    void evaluate_linear(Buffers& b) const;
+    void evaluate_kernel(Buffers& b) const;
+    std::shared_ptr<const Model> m_model;
+    math::RowPanels m_members, m_components, m_samples, m_factor; ///< m_factor: L^-1, L L' = K + q I
+    std::vector<double> m_squares;                                ///< |s|^2 of the samples
+};
+
+/// How a scene's bands become those of a model: sums of scaled values.
+struct Inputs {
+    std::vector<math::ResampledBand> bands; ///< a band of the model each
+    std::vector<double> scale, offset;      ///< of the scene's bands; empty: 1 and 0
+};
+struct Applied {
+    std::shared_ptr<const Model> model;
+    Inputs inputs;
+};
+
+/// One output of three bands a model: estimate, deviation, outside. A pixel is invalid, NaN in the three
+/// bands of a model, when one of the model's inputs is not finite or all are zero, or what is transformed is
+/// not finite.
+class Estimation : public stream::Operation {
+  public:
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    /// Pixels with an estimate of the first model, others, and of each model those without an estimate
+    /// although they are valid, and those outside. Complete after the pass.
+    int64_t valid() const { return m_counts[0]; }
+    int64_t invalid() const { return m_counts[1]; }
+    int64_t undefined(size_t model) const { return m_counts[2 + 2 * model]; }
+    int64_t outside(size_t model) const { return m_counts[3 + 2 * model]; }
+
+  protected:
+    std::vector<int64_t> m_counts;
+};
+/// \throws Error when a source is none of the `inputs` bands.
+std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models);
+const char* simd_target();
+
+} // namespace hsi::regression

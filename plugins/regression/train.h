@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Training of regressions: folds of groups, the choice of a model by held-out errors, estimates of held-out
+// samples whose choice they had no part in, members, and the domain.
+#pragma once
+
+#include "core/cancel.h"
+#include "regression/regression.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hsi::regression {
+
+/// What is learned from. Lists have one entry a sample.
+struct Samples {
+    size_t bands = 0;      ///< transformed
+    std::vector<double> x; ///< [sample][band]
+    std::vector<double> y;
+    std::vector<int> group; ///< from 0, by first appearance
+    size_t count() const { return y.size(); }
+};
+
+struct TrainOptions {
+    Method method = Method::plsr;
+    bool scale = false; ///< plsr, ridge: divide bands by their standard deviation
+    int folds = 10;
+    uint64_t seed = 1;
+    int components = 0, max_components = 20; ///< plsr; 0: by cross-validation
+    std::vector<double> lambda;              ///< ridge: candidates; empty: 10^(k/2), k = -20 .. 4
+    int members = 100;                       ///< plsr, ridge; under 2: one model of all samples
+    double share = 0.8;                      ///< of the groups, that a member is trained with
+    bool select_by_errors = false;           ///< gp
+    std::vector<double> c, gamma;            ///< svr: candidates; empty: the grid
+    double epsilon = 0.1;
+    int threads = 1;
+    const CancelFlag* cancel = nullptr;
+    std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
+};
+
+/// The fold, from 0, of every group: groups in the order of their random words, each to the fold with the
+/// fewest samples. At most one fold a group.
+std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
+/// Which groups member d is trained with: ceil(share groups) of those with the least random words.
+std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t seed);
+/// The `most` samples of the least random words, in their order.
+std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
+
+struct TrainResult {
+    Model model; ///< what it learned; without bands, names and transform, which the caller knows
+    std::vector<int> fold;
+    std::vector<double> estimate, deviation; ///< of held-out samples; deviation: gp, else empty
+    Standard standard;                       ///< mean and spread of the bands
+    bool standardised = false;               ///< the method uses them
+    bool at_grid_end = false;                ///< gp: the length or the noise is the first or last of the grid
+    int64_t at_limit = 0;                    ///< svr: trainings that LIBSVM did not finish
+};
+
+/// Throws Error: fewer than two groups, equal values, more components than samples allow.
+TrainResult train(const Samples& samples, const TrainOptions& options);
+
+/// Of transformed pixels ([pixel][band]), standardised by `standard` where it is given.
+Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard* standard);
+
+} // namespace hsi::regression

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_regression_train and gdal_hsi_regression_predict against NumPy in double precision and scikit-learn: coefficients, folds,
+nested estimates, maps, the domain; features, rasters and tables; trait models of HyTools; what they refuse."""
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from conftest import first_error, read, run, succeed, write_scene
+
+BANDS, LINES, SAMPLES = 24, 30, 40
+NM = [450.0 + 20 * b for b in range(BANDS)]
+RNG = np.random.default_rng(5)
+VALUE = 1 + 3 * RNG.random((LINES, SAMPLES))
+# Two absorptions, of the value and of something else, under a brightness that varies.
+SHAPE = np.array([np.exp(-((nm - 650) / 60) ** 2) for nm in NM]), np.array([np.exp(-((nm - 800) / 40) ** 2) for nm in NM])
+BRIGHT = 0.3 + 0.4 * RNG.random((LINES, SAMPLES))
+OTHER = RNG.random((LINES, SAMPLES))
+SCENE = (BRIGHT * np.exp(-0.2 * VALUE * SHAPE[0][:, None, None] - 0.5 * OTHER * SHAPE[1][:, None, None]) +
+         0.002 * RNG.standard_normal((BANDS, LINES, SAMPLES))).astype(np.float32)
+
+
+def train(*args):
+    return run("gdal_hsi_regression_train", *args)
+
+
+def predict(*args):
+    return run("gdal_hsi_regression_predict", *args)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_scene("scene.img", SCENE, wavelengths=NM)
+    rows = [(y, x) for y in range(0, LINES, 3) for x in range(0, SAMPLES, 5)]
+    with open("table.csv", "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["plot", "trait", *NM])
+        for n, (y, x) in enumerate(rows):
+            out.writerow([f"p{n // 2}", repr(float(VALUE[y, x])), *(repr(float(v)) for v in SCENE[:, y, x])])
+    with open("points.csv", "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["sample", "line", "trait", "plot"])
+        for n, (y, x) in enumerate(rows):
+            out.writerow([x, y, repr(float(VALUE[y, x])), n // 2])
+    return rows
+
+
+def samples(rows):
+    return np.array([SCENE[:, y, x] for y, x in rows], float), np.array([VALUE[y, x] for y, x in rows])
+
+
+# The reference
+# ---------------------------------------------------------------------------------------------------------
+
+
+def philox(counter, key):
+    c, k = list(counter), [key & 0xFFFFFFFF, key >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(b >> 32) ^ c[1] ^ k[0], b & 0xFFFFFFFF, (a >> 32) ^ c[3] ^ k[1], a & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c[0]
+
+
+def folds_of(group, folds, seed=1):
+    group = np.asarray(group)
+    count = group.max() + 1
+    filled, fold = [0] * min(folds, count), {}
+    for g in sorted(range(count), key=lambda g: (philox((g, 4 << 24, 0, 0), seed), g)):
+        least = filled.index(min(filled))
+        filled[least] += int((group == g).sum())
+        fold[g] = least
+    return np.array([fold[g] for g in group])
+
+
+def plsr(x, y, components):
+    """The least squares over the Krylov space, of an orthonormal basis."""
+    mx, my = x.mean(0), y.mean()
+    xc, yc = x - mx, y - my
+    basis = []
+    v = xc.T @ yc
+    for _ in range(components):
+        for _ in range(2):
+            for w in basis:
+                v = v - (w @ v) * w
+        basis.append(v / np.linalg.norm(v))
+        v = xc.T @ (xc @ basis[-1])
+    w = np.array(basis).T
+    b = w @ np.linalg.lstsq(xc @ w, yc, rcond=None)[0]
+    return b, my - mx @ b
+
+
+def ridge(x, y, t):
+    mx, my = x.mean(0), y.mean()
+    xc, yc = x - mx, y - my
+    gram = xc.T @ xc
+    b = np.linalg.solve(gram + t * np.trace(gram) / x.shape[1] * np.eye(x.shape[1]), xc.T @ yc)
+    return b, my - mx @ b
+
+
+def choice_of(errors):
+    """[sample][candidate], simplest first."""
+    mean = errors.mean(0)
+    best = mean.argmin()
+    return int(np.flatnonzero(mean <= mean[best] + errors[:, best].std(ddof=1) / np.sqrt(len(errors)))[0])
+
+
+def nested(x, y, fold, candidates, fit):
+    """Held-out estimates, and the choice of all folds."""
+    def estimates(out, test):
+        keep = ~np.isin(fold, out)
+        return np.array([x[test] @ b + a for b, a in (fit(x[keep], y[keep], c) for c in candidates)]).T
+    k_all = range(fold.max() + 1)
+    single = {k: estimates([k], fold == k) for k in k_all}
+    held_out = np.empty(len(y))
+    for k in k_all:
+        errors = np.concatenate([(estimates([k, l], fold == l) - y[fold == l, None]) ** 2 for l in k_all if l != k])
+        held_out[fold == k] = single[k][:, choice_of(errors)]
+    return held_out, choice_of(np.concatenate([(single[k] - y[fold == k, None]) ** 2 for k in k_all]))
+
+
+def metrics(y, e):
+    rmse = np.sqrt(np.mean((e - y) ** 2))
+    return {"r2": 1 - ((e - y) ** 2).sum() / ((y - y.mean()) ** 2).sum(), "rmse": rmse, "nrmse_percent": 100 * rmse / np.ptp(y),
+            "bias": np.mean(e - y), "rpd": y.std(ddof=1) / rmse}
+
+
+def columns(path):
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {name: np.array([float(r[name]) if r[name] else np.nan for r in rows]) for name in rows[0]}
+
+
+def model_of(path="model.json"):
+    with open(path) as file:
+        return json.load(file)
+
+
+def snv(x):
+    return (x - x.mean(-1, keepdims=True)) / x.std(-1, ddof=1, keepdims=True)
+
+
+# Linear models
+# ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["plsr", "ridge"])
+def test_choice_nested_estimates_and_members_are_the_references(files, method):
+    x, y = samples(files)
+    group = np.arange(len(y)) // 2
+    few = ("-max-components", "8") if method == "plsr" else ()
+    succeed(train("-table", "table.csv", "-field", "trait", "-group", "plot", "-method", method, "-cv", "5", "-members", "3", *few,
+                  "-transform", "snv", "-predictions", "held.csv", "model.json"))
+    m, held = model_of(), columns("held.csv")
+    fold = folds_of(group, 5)
+    assert (held["fold"] == fold + 1).all() and (held["group"] == group + 1).all()
+    candidates = list(range(1, 9)) if method == "plsr" else [10.0 ** (k / 2) for k in range(4, -21, -1)]
+    fit = plsr if method == "plsr" else ridge
+    estimate, choice = nested(snv(x), y, fold, candidates, fit)
+    assert np.abs(held["estimate"] - estimate).max() < 1e-6 * np.ptp(y)
+    assert m["linear"]["components" if method == "plsr" else "lambda"] == pytest.approx(candidates[choice])
+    for name, value in metrics(y, estimate).items():
+        assert m["metrics"][name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
+    for d in range(3):
+        words = sorted(range(group.max() + 1), key=lambda g: (philox((g, 5 << 24, d, 0), 1), g))
+        kept = np.isin(group, words[:int(np.ceil(0.8 * len(words)))])
+        b, a = fit(snv(x)[kept], y[kept], candidates[choice])
+        assert np.abs(np.array(m["linear"]["coefficients"][d]) - b).max() < 1e-7 * np.abs(b).max()
+        assert m["linear"]["intercepts"][d] == pytest.approx(a, rel=1e-7)
+
+
+def test_folds_and_members_are_those_of_the_page():
+    assert (folds_of(range(10), 3) + 1).tolist() == [1, 2, 3, 3, 3, 1, 2, 2, 1, 1]
+    for d, out in ((0, [2, 5]), (1, [1, 3])):
+        words = sorted(range(10), key=lambda g: (philox((g, 5 << 24, d, 0), 1), g))
+        assert sorted(words[8:]) == out
+
+
+def domain_of(pixels, spread=None):
+    spread = np.ones(pixels.shape[1]) if spread is None else spread
+    z = (pixels - pixels.mean(0)) / spread
+    values, vectors = np.linalg.eigh(np.cov(z.T))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    count = min(20, int(np.searchsorted(np.cumsum(values) / values.sum(), 0.999) + 1))
+    def distances(p):
+        d = (p - pixels.mean(0)) / spread
+        t = d @ vectors[:, :count]
+        return (t ** 2 / values[:count]).sum(1), (d ** 2).sum(1) - (t ** 2).sum(1)
+    limits = [v.max() for v in distances(pixels)]
+    return lambda p: np.any([v > limit * (1 + 1e-6) for v, limit in zip(distances(p), limits)], axis=0)
+
+
+def test_map_has_estimates_deviations_and_the_domain(files):
+    scene = SCENE.copy()
+    scene[:, 0, 0] = 0
+    scene[3, 1, 1] = np.nan
+    scene[:, 5, 5] = 0.5
+    write_scene("other.img", scene, wavelengths=NM)
+    succeed(train("-members", "7", "-components", "4", "scene.img", "points.csv", "model.json", "-field", "trait"))
+    succeed(predict("other.img", "model.json", "map.tif"))
+    m, got = model_of(), read("map.tif").astype(float)
+    p = scene.reshape(BANDS, -1).T.astype(float)
+    each = p @ np.array(m["linear"]["coefficients"]).T + m["linear"]["intercepts"]
+    x, y = samples(files)
+    valid = np.isfinite(p).all(1) & (p != 0).any(1)
+    outside = 2 * domain_of(x)(np.nan_to_num(p)) + ((each.mean(1) < y.min()) | (each.mean(1) > y.max()))
+    for band, expected in zip(got.reshape(3, -1), (each.mean(1), each.std(1, ddof=1), outside)):
+        assert np.abs(band - expected)[valid].max() < 1e-5 * np.ptp(y)
+        assert not np.isfinite(band[~valid]).any() or (band[~valid] == band[0]).all()
+    assert outside[5 * SAMPLES + 5] >= 2
+    for options in (("-tile", "7", "5", "-threads", "1"), ("-threads", "2")):
+        succeed(predict(*options, "-overwrite", "other.img", "model.json", "again.tif"))
+        assert np.array_equal(read("again.tif"), read("map.tif"), equal_nan=True)
+
+
+@pytest.mark.parametrize("method", ["plsr", "ridge", "gp", "svr"])
+def test_scikit_learn_estimates_the_same(files, method):
+    pytest.importorskip("sklearn")
+    from sklearn.cross_decomposition import PLSRegression
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    from sklearn.linear_model import Ridge
+    from sklearn.svm import SVR
+    x, y = samples(files)
+    options = {"plsr": ("-components", "5", "-members", "0", "-scale"), "ridge": ("-lambda", "0.001", "-members", "0"),
+               "gp": (), "svr": ("-C", "8", "-gamma", "0.125")}[method]
+    succeed(train("-table", "table.csv", "-field", "trait", "-group", "plot", "-method", method, *options, "model.json"))
+    succeed(predict("scene.img", "model.json", "map.tif"))
+    p, m = SCENE.reshape(BANDS, -1).T.astype(float), model_of()
+    tolerance, deviation = 1e-5 * np.ptp(y), None
+    if method == "plsr":
+        expected = PLSRegression(5).fit(x, y).predict(p).ravel()
+    elif method == "ridge":
+        expected = Ridge(0.001 * ((x - x.mean(0)) ** 2).sum() / BANDS).fit(x, y).predict(p)
+    elif method == "gp":
+        z, s = (x - x.mean(0)) / x.std(0, ddof=1), (y - y.mean()) / y.std(ddof=1)
+        gp = m["gp"]
+        kernel = RBF(gp["length"], "fixed") + WhiteKernel(gp["noise"], "fixed")
+        fitted = GaussianProcessRegressor(kernel, alpha=0, optimizer=None).fit(z, s)
+        expected, deviation = fitted.predict((p - x.mean(0)) / x.std(0, ddof=1), return_std=True)
+        expected = expected * y.std(ddof=1) + y.mean()
+        deviation = deviation * y.std(ddof=1) * np.sqrt(gp["variance"])
+    else:
+        low, span = x.min(0), np.ptp(x, axis=0)
+        fitted = SVR(C=8, gamma=0.125, epsilon=0.1).fit((x - low) / span, (y - y.mean()) / y.std(ddof=1))
+        expected = fitted.predict((p - low) / span) * y.std(ddof=1) + y.mean()
+        tolerance = 4e-3 * np.ptp(y)
+    got = read("map.tif").reshape(3, -1)
+    assert np.abs(got[0] - expected).max() < tolerance
+    if deviation is not None:
+        assert np.abs(got[1] - deviation).max() < tolerance
+
+
+def test_gaussian_process_has_the_greatest_likelihood_of_its_grid(files):
+    succeed(train("-table", "table.csv", "-field", "trait", "-method", "gp", "-predictions", "held.csv", "model.json"))
+    x, y = samples(files)
+    z, s, n = (x - x.mean(0)) / x.std(0, ddof=1), (y - y.mean()) / y.std(ddof=1), len(y)
+    d2 = ((z[:, None] - z[None]) ** 2).sum(-1)
+    median = np.median(np.sqrt(d2[np.triu_indices(n, 1)]))
+    best = None
+    for k in range(-4, 9):
+        for q in range(-12, 3):
+            kernel = np.exp(-d2 / (2 * (2 ** (k / 2) * median) ** 2)) + 10.0 ** (q / 2) * np.eye(n)
+            s2 = s @ np.linalg.solve(kernel, s) / n
+            likelihood = -(n * np.log(s2) + np.linalg.slogdet(kernel)[1]) / 2
+            if best is None or likelihood > best[0]:
+                best = likelihood, 2 ** (k / 2) * median, 10.0 ** (q / 2), s2
+    got = model_of()["gp"]
+    assert (got["length"], got["noise"], got["variance"]) == pytest.approx(best[1:], rel=1e-8)
+    assert np.isfinite(columns("held.csv")["deviation"]).all()
+
+
+@pytest.mark.parametrize("window, derivative", [(3, 1), (7, 1), (5, 2), (7, 2)])
+def test_derivatives_are_those_of_scipy(files, window, derivative):
+    signal = pytest.importorskip("scipy.signal")
+    succeed(train("-table", "table.csv", "-field", "trait", "-components", "3", "-members", "0", "-transform", f"d{derivative}:{window}",
+                  "model.json"))
+    x, y = samples(files)
+    d = signal.savgol_filter(x, window, 2, deriv=derivative, delta=20.0)
+    b, a = plsr(d, y, 3)
+    m = model_of()["linear"]
+    assert np.abs(np.array(m["coefficients"][0]) - b).max() < 1e-7 * np.abs(b).max()
+
+
+# Where samples come from
+# ---------------------------------------------------------------------------------------------------------
+
+
+def test_table_points_and_raster_give_one_model(files):
+    values = np.full((1, LINES, SAMPLES), -9999, np.float32)
+    for y, x in files:
+        values[0, y, x] = VALUE[y, x]
+    write_scene("values.img", values, nodata=-9999)
+    succeed(train("-table", "table.csv", "-field", "trait", "-members", "0", "table.json"))
+    succeed(train("-field", "trait", "-members", "0", "scene.img", "points.csv", "points.json"))
+    succeed(train("-members", "0", "scene.img", "values.img", "raster.json"))
+    table, points, raster = (model_of(n)["linear"] for n in ("table.json", "points.json", "raster.json"))
+    assert np.allclose(table["coefficients"], points["coefficients"], rtol=1e-9)
+    assert raster["components"] == points["components"]
+    assert np.allclose(raster["coefficients"], points["coefficients"], rtol=1e-5, atol=1e-5)
+
+
+def test_features_are_means_of_their_pixels_and_overlap():
+    features = []
+    for k, (x0, y0) in enumerate([(0, 0), (1, 1), (10, 0), (20, 0), (30, 0), (0, 10), (10, 10), (20, 10), (30, 10), (0, 20), (10, 20)]):
+        ring = [[x0, y0], [x0 + 3, y0], [x0 + 3, y0 + 3], [x0, y0 + 3], [x0, y0]]
+        features.append({"type": "Feature", "properties": {"trait": k * 1.5 - 3}, "geometry": {"type": "Polygon", "coordinates": [ring]}})
+    with open("plots.geojson", "w") as file:
+        json.dump({"type": "FeatureCollection", "features": features}, file)
+    succeed(train("-components", "2", "-members", "0", "-cv", "4", "-predictions", "held.csv", "-pixel-coordinates", "scene.img", "plots.geojson",
+                  "model.json"))
+    boxes = [f["geometry"]["coordinates"][0][0] for f in features]
+    x = np.array([SCENE[:, y:y + 3, x:x + 3].reshape(BANDS, -1).mean(1, dtype=float) for x, y in boxes])
+    b, a = plsr(x, np.arange(11) * 1.5 - 3, 2)
+    m = model_of()
+    assert np.allclose(m["linear"]["coefficients"][0], b, rtol=1e-6)
+    assert columns("held.csv")["group"].tolist() == [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]  # the first two share pixels
+    assert (m["values"]["lowest"], m["values"]["highest"]) == (-3, 12)
+    succeed(predict("-reference", "plots.geojson", "-pixel-coordinates", "-predictions", "seen.csv", "scene.img", "model.json"))
+    assert np.abs(columns("seen.csv")["estimate"] - (x @ b + a)).max() < 1e-5
+
+
+def test_several_models_one_read_and_a_virtual_scene(files):
+    succeed(train("-field", "trait", "-members", "4", "scene.img", "points.csv", "a.json"))
+    succeed(train("-field", "trait", "-method", "gp", "-transform", "snv", "scene.img", "points.csv", "b.json"))
+    succeed(predict("-apply", "a.json", "-apply", "b.json", "scene.img", "both.tif"))
+    succeed(predict("scene.img", "b.json", "b.tif"))
+    assert np.array_equal(read("both.tif")[3:], read("b.tif"), equal_nan=True)
+    succeed(predict("scene.img", "b.json", "b.hsi"))
+    assert first_error(predict("scene.img", "b.json", "b.vrt")).startswith("dst: there is no pixel function")
+
+
+def test_trait_model_of_hytools(files):
+    succeed(train("-field", "trait", "-members", "5", "-transform", "vector,log", "-hytools", "trait.json", "scene.img", "points.csv",
+                  "model.json"))
+    trait = model_of("trait.json")
+    p = SCENE.reshape(BANDS, -1).T.astype(float)
+    p = np.log(1 / (p / np.linalg.norm(p, axis=1, keepdims=True)))
+    each = p @ np.array(trait["model"]["coefficients"]).T + trait["model"]["intercepts"]
+    succeed(predict("scene.img", "trait.json", "map.tif"))
+    got = read("map.tif").reshape(3, -1)
+    assert np.abs(got[0] - each.mean(1)).max() < 1e-5 and np.abs(got[1] - each.std(1, ddof=1)).max() < 1e-5
+    inside = (each.mean(1) >= trait["model_diagnostics"]["min"]) & (each.mean(1) <= trait["model_diagnostics"]["max"])
+    assert np.mean((got[2] == 0) == inside) > 0.998 and set(np.unique(got[2])) <= {0, 1}
+
+
+# What is refused
+# ---------------------------------------------------------------------------------------------------------
+
+POINTS = ("scene.img", "points.csv", "model.json")
+
+
+@pytest.mark.parametrize("args, code, words", [
+    (("-field", "nothing", *POINTS), 1, "has no field 'nothing'"),
+    (POINTS, 1, "several numeric fields"),
+    (("-table", "table.csv", "-field", "plot", "model.json"), 1, "does not hold numbers"),
+    (("-table", "table.csv", "-field", "nothing", "model.json"), 1, "no column 'nothing'"),
+    (("-field", "trait", "-components", "90", *POINTS), 1, "-components: 90 are more than"),
+    (("-field", "trait", "-block", "100", *POINTS), 1, "all samples are in one group"),
+    (("-field", "trait", "-transform", "d1:4", *POINTS), 2, "needs an odd window"),
+    (("-field", "trait", "-transform", "d1:1", *POINTS), 2, "needs an odd window"),
+    (("-field", "trait", "-transform", "sqrt", *POINTS), 2, "is not a transform"),
+    (("-field", "trait", "-share", "0", *POINTS), 2, "-share"),
+    (("-field", "trait", "-C", "2", *POINTS), 2, "-C requires -method svr"),
+    (("-field", "trait", "-method", "gp", "-members", "2", *POINTS), 2, "-members requires"),
+    (("-field", "trait", "-method", "gp", "-hytools", "t.json", *POINTS), 2, "-hytools requires"),
+    (("-field", "trait", "-transform", "snv", "-hytools", "t.json", *POINTS), 2, "-hytools cannot be used with"),
+    (("-field", "trait", "-group", "plot", "-block", "3", *POINTS), 2, "-group cannot be used with -block"),
+    (("-table", "table.csv", *POINTS), 2, "unexpected argument"),
+    (("-table", "table.csv", "-per", "pixel", "model.json"), 2, "-per cannot be used with -table"),
+])
+def test_mistakes_of_training(args, code, words):
+    result = train(*args)
+    assert result.code == code and words in result.err, result.err
+
+
+def test_mistakes_of_prediction():
+    succeed(train("-field", "trait", "-members", "0", *POINTS))
+    write_scene("short.img", SCENE[:12], wavelengths=NM[:12])
+    for args, code, words in (
+            (("short.img", "model.json", "map.tif"), 1, "do not make"),
+            (("scene.img", "table.csv", "map.tif"), 1, "table.csv"),
+            (("scene.img", "model.json"), 2, "dst is missing"),
+            (("scene.img", "-field", "trait", "model.json", "map.tif"), 2, "-field requires -reference")):
+        result = predict(*args)
+        assert result.code == code and words in result.err, result.err
