@@ -6,6 +6,7 @@
 #include "core/host_memory.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "model/document.h"
 #include "raster/drivers.h"
 #include "raster/library_output.h"
 #include "raster/raster_source.h"
@@ -13,6 +14,7 @@
 #include "raster/spectral_library.h"
 #include "raster/vector_sink.h"
 #include "shared/many_scenes.h"
+#include "shared/regression_samples.h"
 #include "shared/scene_and_library.h"
 #include "shared/training_pixels.h"
 #include "spectra/spectra.h"
@@ -287,6 +289,54 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
     return library;
 }
 
+// Values of a continuous variable
+// ----------------------------------------------------------------------------------------------------------
+
+/// Whether the field of features holds numbers that are not all classes: a trait, not a land cover.
+bool holds_values(const Settings& s, const raster::RasterSource& scene) {
+    auto options = s.labels;
+    options.values = true;
+    const auto grid = raster::grid_of(scene);
+    std::vector<raster::ValueSample> samples;
+    try {
+        const auto source = raster::LabelSource::open(options, &grid);
+        if (source->of_features()) samples = source->values();
+    } catch (const Error&) {
+        return false; // texts; what is wrong with the file is said when it is read as classes
+    }
+    return std::any_of(samples.begin(), samples.end(), [](const raster::ValueSample& one) {
+        return one.value != std::floor(one.value) || one.value < 0 || one.value > raster::max_class;
+    });
+}
+
+/// The table that gdal_hsi_regression_train reads: a labelled pixel per row, in scaled values. Pixels of
+/// features that share one are of one group.
+void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene) {
+    tools::SampleSet set;
+    tools::SampleOptions options;
+    options.labels = s.labels;
+    options.labels.values = true;
+    options.per = tools::Per::pixel;
+    tools::add_samples(run, options, scene, 0, set);
+    set.number_groups();
+    const auto& nm = scene->facts().bands.wavelengths_nm;
+    if (nm.empty() || !std::all_of(nm.begin(), nm.end(), [](double v) { return std::isfinite(v); }))
+        throw Error(scene->path() + " has bands without a wavelength, which names their columns",
+                    "Write the wavelengths into its header, or leave these bands out (-b).");
+    std::string text = "group,line,sample," + set.name;
+    for (const double one : nm)
+        text += "," + model::number_text(one);
+    for (size_t i = 0; i < set.count(); ++i) {
+        text += "\n" + std::to_string(set.group[i] + 1) + "," +
+                std::to_string(set.place[i] / set.place_samples) + "," +
+                std::to_string(set.place[i] % set.place_samples) + "," + model::number_text(set.y[i]);
+        for (size_t b = 0; b < set.bands; ++b)
+            text += "," + model::number_text(set.x[i * set.bands + b]);
+    }
+    raster::write_text_output(run.text_output("out", s.out, s.overwrite), text + "\n");
+    run.note(counted(set.count(), "spectrum", "spectra") + " with values of " + set.name);
+}
+
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
@@ -308,6 +358,9 @@ void run_spectra(tool::Run& run, Settings s) {
         raster::check_text_output(output);
     else
         raster::check_library_output(output, ".geojson (profiles)");
+    if (s.kind == Kind::every && !s.labels.field.empty() && !many && !geojson &&
+        equal_names(raster::extension_of(s.out), "csv") && holds_values(s, *scene))
+        return write_values(run, s, scene);
     auto pixels = tools::read_labels(run, s.labels, *scene);
     if (many) pixels = joined_labels(run, s, std::move(pixels), source);
     const auto labels = indexed(pixels);
@@ -357,10 +410,12 @@ void declare(tool::Builder& args) {
                         "Classes, polygons or points: a raster or vector file");
     args.output_argument("out", s.out, Content::spectra,
                          "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles)");
-    args.choice("kind", s.kind, "Which spectra are written",
-                {{"mean", Kind::mean, "the mean of each class"},
-                 {"deviation", Kind::deviation, "mean and standard deviation of each class"},
-                 {"every", Kind::every, "that of every labelled pixel"}});
+    args.choice(
+        "kind", s.kind, "Which spectra are written",
+        {{"mean", Kind::mean, "the mean of each class"},
+         {"deviation", Kind::deviation, "mean and standard deviation of each class"},
+         {"every", Kind::every,
+          "that of every labelled pixel; of a field of values such as 2.5 a table, a pixel per row"}});
     args.option("spectrum", s.spectra,
                 "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");

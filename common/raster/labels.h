@@ -85,7 +85,7 @@ struct LabelOptions {
     /// Read as numbers of any kind, for LabelSource::values(): `field` holds numbers, 0 is one of them.
     bool values = false;
     std::string group_field; ///< with `values`, of features: what is one group; empty: none
-    bool mask = false; ///< read as a mask: 1 where the raster is not 0 or a feature lies, no field
+    bool mask = false;       ///< read as a mask: 1 where the raster is not 0 or a feature lies, no field
     std::vector<std::string> open_options; ///< NAME=VALUE
 };
 

@@ -322,6 +322,15 @@ def test_features_are_means_of_their_pixels_and_overlap():
     assert np.abs(columns("seen.csv")["estimate"] - (x @ b + a)).max() < 1e-5
 
 
+def test_spectra_of_values_are_the_table_that_training_reads(files):
+    succeed(run("gdal_hsi_spectra", "-kind", "every", "-field", "trait", "scene.img", "points.csv", "spectra.csv"))
+    succeed(train("-table", "spectra.csv", "-field", "trait", "-group", "group", "-members", "0", "a.json"))
+    succeed(train("-field", "trait", "-members", "0", "scene.img", "points.csv", "b.json"))
+    assert np.allclose(model_of("a.json")["linear"]["coefficients"], model_of("b.json")["linear"]["coefficients"], rtol=1e-9)
+    succeed(run("gdal_hsi_spectra", "-kind", "every", "-field", "plot", "scene.img", "points.csv", "classes.csv"))
+    assert open("classes.csv").readline().startswith("band,")
+
+
 def test_several_models_one_read_and_a_virtual_scene(files):
     succeed(train("-field", "trait", "-members", "4", "scene.img", "points.csv", "a.json"))
     succeed(train("-field", "trait", "-method", "gp", "-transform", "snv", "scene.img", "points.csv", "b.json"))
