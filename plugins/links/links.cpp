@@ -522,20 +522,13 @@ struct Kind {
     Make (*read)(const Settings& settings);
 };
 
-constexpr Kind kinds[] = {{"spp", read_displacement},
-                          {"transform", read_transform},
-                          {"unmix", read_unmixing},
-                          {"detect", read_detection},
-                          {"svm", read_svm},
-                          {"mlr", read_mlr},
-                          {"nearest", read_nearest},
-                          {"resample", read_resampling},
-                          {"features", read_features},
-                          {"identify", read_identification},
-                          {"index", read_indices},
-                          {"spectra", read_spectra},
-                          {"columns", read_columns},
-                          {"regression", read_regression}};
+constexpr Kind kinds[] = {{"spp", read_displacement},  {"transform", read_transform},
+                          {"unmix", read_unmixing},    {"detect", read_detection},
+                          {"svm", read_svm},           {"mlr", read_mlr},
+                          {"nearest", read_nearest},   {"resample", read_resampling},
+                          {"features", read_features}, {"identify", read_identification},
+                          {"index", read_indices},     {"spectra", read_spectra},
+                          {"columns", read_columns},   {"regression", read_regression}};
 
 } // namespace
 
