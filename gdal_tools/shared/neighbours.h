@@ -17,22 +17,22 @@ inline bool touching_counts(int64_t touching, int64_t of) {
     return touching > 0 && static_cast<double>(touching) > most_touching * static_cast<double>(of);
 }
 
-/// Of the pixels `index` (line * samples + sample, ascending): true for each that has one of its eight
+/// Of the pixels `places` (line * samples + sample, ascending): true for each that has one of its eight
 /// neighbours among them, parted(i, j) from it. parted() is symmetric.
 template <class Parted>
-std::vector<char> touching_pixels(const std::vector<int64_t>& index, int64_t samples, Parted parted) {
-    std::vector<char> touches(index.size(), 0);
+std::vector<char> touching_pixels(const std::vector<int64_t>& places, int64_t samples, Parted parted) {
+    std::vector<char> touches(places.size(), 0);
     size_t under = 0; // the first pixel that does not lie before the place at the lower left
-    for (size_t i = 0; i < index.size(); ++i) {
-        const int64_t column = index[i] % samples, below = index[i] + samples;
+    for (size_t i = 0; i < places.size(); ++i) {
+        const int64_t column = places[i] % samples, below = places[i] + samples;
         const bool first = column == 0, last = column + 1 == samples;
         const auto meet = [&](size_t j) {
             if (parted(i, j)) touches[i] = touches[j] = 1;
         };
-        if (!last && i + 1 < index.size() && index[i + 1] == index[i] + 1) meet(i + 1);
-        while (under < index.size() && index[under] < below - (first ? 0 : 1))
+        if (!last && i + 1 < places.size() && places[i + 1] == places[i] + 1) meet(i + 1);
+        while (under < places.size() && places[under] < below - (first ? 0 : 1))
             ++under;
-        for (size_t j = under; j < index.size() && index[j] <= below + (last ? 0 : 1); ++j)
+        for (size_t j = under; j < places.size() && places[j] <= below + (last ? 0 : 1); ++j)
             meet(j);
     }
     return touches;
