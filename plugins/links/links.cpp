@@ -354,7 +354,6 @@ Make read_nearest(const Settings& s) {
 /// Sums of the scene's bands; weights of any sign lie in the span.
 std::vector<math::ResampledBand> read_sums(const Settings& s, const char* key, const Span& span) {
     std::vector<math::ResampledBand> bands;
-    // Resampling has positive weights; smoothing and derivatives have any.
     s.pairs(key, most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
         math::ResampledBand band;
         band.target = bands.size();
