@@ -50,7 +50,6 @@ _C = TypeVar("_C")
 __version__: str
 
 def algorithms() -> list[str]: ...
-<<<<<<< HEAD
 class _AccuracyOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     training: ArrayLike | PathLike | None
@@ -226,6 +225,42 @@ def compare(src: _A, other: ArrayLike | PathLike, *, map: bool = ..., full: bool
 def compare(src: ArrayLike, other: ArrayLike | PathLike, *, map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_CompareOptions]) -> dict[str, object]: ...
 @overload
 def compare(src: ArrayLike, other: ArrayLike | PathLike, *, map: bool = ..., full: bool = ..., **options: Unpack[_CompareOptions]) -> CompareResult[Values, Classes]: ...
+class _DestripeOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    mask_output: bool | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    method: Literal['difference', 'ratio', 'moment', 'median'] | None
+    window: int | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class DestripeResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def destripe(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_DestripeOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def destripe(src: PathLike, *, full: bool = ..., **options: Unpack[_DestripeOptions]) -> DestripeResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def destripe(src: _A, *, full: Literal[False] = ..., **options: Unpack[_DestripeOptions]) -> _A: ...
+@overload
+def destripe(src: _A, *, full: bool = ..., **options: Unpack[_DestripeOptions]) -> DestripeResult[_A, _A]: ...
+@overload
+def destripe(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_DestripeOptions]) -> Values: ...
+@overload
+def destripe(src: ArrayLike, *, full: bool = ..., **options: Unpack[_DestripeOptions]) -> DestripeResult[Values, Classes]: ...
 class _DetectOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -412,6 +447,122 @@ def features(src: _A, *, full: bool = ..., **options: Unpack[_FeaturesOptions]) 
 def features(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_FeaturesOptions]) -> Values: ...
 @overload
 def features(src: ArrayLike, *, full: bool = ..., **options: Unpack[_FeaturesOptions]) -> FeaturesResult[Values, Classes]: ...
+class _GasOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    absorption: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    lut: Mapping[str, Sequence[object]] | PathLike | None
+    noise: Mapping[str, Sequence[object]] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    method: Literal['mag1c', 'mf', 'lognormal', 'none'] | None
+    gas: Literal['ch4', 'co2'] | None
+    range: str | float | Sequence[str | float] | None
+    spectrum: str | float | Sequence[str | float] | None
+    library_scale: float | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    concentrations: float | Sequence[float] | None
+    sza: float | None
+    elevation: float | None
+    sensor_altitude: float | None
+    water_vapour: float | None
+    columns_per_group: str | float | None
+    shrinkage: str | float | None
+    iterations: int | None
+    no_albedo: bool | None
+    no_sparsity: bool | None
+    output: str | float | None
+    radiance_scale: float | None
+    flare_threshold: float | None
+    plume_threshold: str | float | None
+    plume_extent: str | float | None
+    min_pixels: int | None
+    connectivity: Literal['8', '4'] | None
+    plume_smooth: float | None
+    wind: float | None
+    ueff: str | float | None
+    length: Literal['area', 'fetch'] | None
+    pixel_size: Sequence[float] | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class GasResult(Result, Generic[_V, _C]):
+    dst: _V
+    save_absorption: Spectra
+    plumes: Points
+    plume_map: _V
+@overload
+def gas(src: PathLike, *, save_absorption: Literal[False] = ..., plumes: Literal[False] = ..., plume_map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_GasOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def gas(src: PathLike, *, save_absorption: Literal[False] | PathLike = ..., plumes: Literal[False] | PathLike = ..., plume_map: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_GasOptions]) -> GasResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def gas(src: _A, *, save_absorption: Literal[False] = ..., plumes: Literal[False] = ..., plume_map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_GasOptions]) -> _A: ...
+@overload
+def gas(src: _A, *, save_absorption: bool = ..., plumes: bool = ..., plume_map: bool = ..., full: bool = ..., **options: Unpack[_GasOptions]) -> GasResult[_A, _A]: ...
+@overload
+def gas(src: ArrayLike, *, save_absorption: Literal[False] = ..., plumes: Literal[False] = ..., plume_map: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_GasOptions]) -> Values: ...
+@overload
+def gas(src: ArrayLike, *, save_absorption: bool = ..., plumes: bool = ..., plume_map: bool = ..., full: bool = ..., **options: Unpack[_GasOptions]) -> GasResult[Values, Classes]: ...
+class _IdentifyOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    colours: Mapping[str, Sequence[object]] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    library_scale: float | None
+    best: Literal['fit', 'depth', 'fd'] | None
+    group: str | float | Sequence[str | float] | None
+    rule: str | float | Sequence[str | float] | None
+    materials_value: Literal['fit', 'depth', 'fd'] | None
+    materials_where: Literal['won', 'accepted'] | None
+    explain: Sequence[int] | Sequence[Sequence[int]] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class IdentifyResult(Result, Generic[_V, _C]):
+    dst: _V
+    scores: _V
+    centre: _V
+    areas: str
+    materials: _V
+@overload
+def identify(src: PathLike, rules: Model | Mapping[str, object] | PathLike, *, scores: Literal[False] = ..., centre: Literal[False] = ..., areas: Literal[False] = ..., materials: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_IdentifyOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def identify(src: PathLike, rules: Model | Mapping[str, object] | PathLike, *, scores: Literal[False] | PathLike = ..., centre: Literal[False] | PathLike = ..., areas: Literal[False] | PathLike = ..., materials: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_IdentifyOptions]) -> IdentifyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def identify(src: _A, rules: Model | Mapping[str, object] | PathLike, *, scores: Literal[False] = ..., centre: Literal[False] = ..., areas: Literal[False] = ..., materials: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_IdentifyOptions]) -> _A: ...
+@overload
+def identify(src: _A, rules: Model | Mapping[str, object] | PathLike, *, scores: bool = ..., centre: bool = ..., areas: bool = ..., materials: bool = ..., full: bool = ..., **options: Unpack[_IdentifyOptions]) -> IdentifyResult[_A, _A]: ...
+@overload
+def identify(src: ArrayLike, rules: Model | Mapping[str, object] | PathLike, *, scores: Literal[False] = ..., centre: Literal[False] = ..., areas: Literal[False] = ..., materials: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_IdentifyOptions]) -> Values: ...
+@overload
+def identify(src: ArrayLike, rules: Model | Mapping[str, object] | PathLike, *, scores: bool = ..., centre: bool = ..., areas: bool = ..., materials: bool = ..., full: bool = ..., **options: Unpack[_IdentifyOptions]) -> IdentifyResult[Values, Classes]: ...
 class _IndexOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -503,6 +654,43 @@ def mnf(src: ArrayLike, *, model: Literal[False] = ..., full: Literal[False] = .
 def mnf(src: ArrayLike, *, model: Literal[True], full: bool = ..., **options: Unpack[_MnfOptions]) -> _MnfPair: ...
 @overload
 def mnf(src: ArrayLike, *, model: bool = ..., full: bool = ..., **options: Unpack[_MnfOptions]) -> MnfResult[Values, Classes]: ...
+class _NoiseOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    method: Literal['regression', 'residual', 'ssdc', 'lsd', 'difference', 'area'] | None
+    block: int | None
+    max_gap: float | None
+    min_snr: float | None
+    max_noise_share: float | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class NoiseResult(Result, Generic[_V, _C]):
+    csv: str
+    bad_bands: str
+@overload
+def noise(src: PathLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def noise(src: PathLike, *, csv: Literal[False] | PathLike = ..., bad_bands: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def noise(src: _A, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
+@overload
+def noise(src: _A, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[_A, _A]: ...
+@overload
+def noise(src: ArrayLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
+@overload
+def noise(src: ArrayLike, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[Values, Classes]: ...
 class _PcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -598,6 +786,152 @@ def profile(src: _A, *, full: bool = ..., **options: Unpack[_ProfileOptions]) ->
 def profile(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_ProfileOptions]) -> Values: ...
 @overload
 def profile(src: ArrayLike, *, full: bool = ..., **options: Unpack[_ProfileOptions]) -> ProfileResult[Values, Classes]: ...
+class _ReflectOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    area: ArrayLike | PathLike | None
+    reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    targets: ArrayLike | PathLike | None
+    library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    apply: Mapping[str, Sequence[object]] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    mask_output: bool | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    method: Literal['flat', 'iarr', 'log-residual', 'empirical-line'] | None
+    through_origin: bool | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class ReflectResult(Result, Generic[_V, _C]):
+    dst: _V
+    coefficients: str
+class _ReflectLabelledPair(ReflectResult[_A, _A], tuple[_A, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _ReflectPair(ReflectResult[Values, Classes], tuple[Values, str]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def reflect(src: PathLike, *, coefficients: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ReflectOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def reflect(src: PathLike, *, coefficients: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_ReflectOptions]) -> ReflectResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def reflect(src: _A, *, coefficients: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ReflectOptions]) -> _A: ...
+@overload
+def reflect(src: _A, *, coefficients: Literal[True], full: bool = ..., **options: Unpack[_ReflectOptions]) -> _ReflectLabelledPair[_A]: ...
+@overload
+def reflect(src: _A, *, coefficients: bool = ..., full: bool = ..., **options: Unpack[_ReflectOptions]) -> ReflectResult[_A, _A]: ...
+@overload
+def reflect(src: ArrayLike, *, coefficients: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_ReflectOptions]) -> Values: ...
+@overload
+def reflect(src: ArrayLike, *, coefficients: Literal[True], full: bool = ..., **options: Unpack[_ReflectOptions]) -> _ReflectPair: ...
+@overload
+def reflect(src: ArrayLike, *, coefficients: bool = ..., full: bool = ..., **options: Unpack[_ReflectOptions]) -> ReflectResult[Values, Classes]: ...
+class _RegressionPredictOptions(TypedDict, total=False):
+    reference: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    apply: str | float | Sequence[str | float] | None
+    resample: Literal['auto', 'response', 'linear'] | None
+    any_wavelengths: bool | None
+    per: Literal['feature', 'pixel'] | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class RegressionPredictResult(Result, Generic[_V, _C]):
+    dst: _V
+    predictions: str
+class _RegressionPredictLabelledPair(RegressionPredictResult[_A, _A], tuple[_A, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _RegressionPredictPair(RegressionPredictResult[Values, Classes], tuple[Values, str]):  # type: ignore[misc, unused-ignore]
+    ...
+@overload
+def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> _A: ...
+@overload
+def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[True], full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> _RegressionPredictLabelledPair[_A]: ...
+@overload
+def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[_A, _A]: ...
+@overload
+def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> Values: ...
+@overload
+def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[True], full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> _RegressionPredictPair: ...
+@overload
+def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[Values, Classes]: ...
+class _RegressionTrainOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    per: Literal['feature', 'pixel'] | None
+    group: str | float | None
+    block: int | None
+    method: Literal['plsr', 'ridge', 'gp', 'svr'] | None
+    transform: str | float | None
+    scale: bool | None
+    cv: int | None
+    seed: int | None
+    components: int | None
+    max_components: int | None
+    lambda_: float | Sequence[float] | None
+    members: int | None
+    share: float | None
+    select: Literal['likelihood', 'cv'] | None
+    C: float | Sequence[float] | None
+    gamma: float | Sequence[float] | None
+    epsilon: float | None
+    max_samples: int | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class RegressionTrainResult(Result, Generic[_V, _C]):
+    model: Model
+    predictions: str
+    hytools: str
+@overload
+def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., hytools: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
+@overload
+def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[_A, _A]: ...
+@overload
+def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
+@overload
+def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[Values, Classes]: ...
 class _RegularizeOptions(TypedDict, total=False):
     scene: ArrayLike | PathLike | None
     labels: ArrayLike | PathLike | None
@@ -769,6 +1103,50 @@ def sample(labels: PathLike, *, cover: Literal[False] | PathLike = ..., full: bo
 def sample(labels: _A, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[_A, _A]: ...
 @overload
 def sample(labels: ArrayLike, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[Values, Classes]: ...
+class _SmoothOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    mask_output: bool | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    method: Literal['savgol', 'mean', 'whittaker', 'absorbance', 'snv', 'msc', 'detrend', 'normalise'] | None
+    window: int | None
+    degree: int | None
+    deriv: int | None
+    lambda_: float | None
+    order: int | None
+    max_gap: float | None
+    norm: Literal['area', 'max', 'l2', 'mean'] | None
+    scale: float | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class SmoothResult(Result, Generic[_V, _C]):
+    dst: _V
+@overload
+def smooth(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_SmoothOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def smooth(src: PathLike, *, full: bool = ..., **options: Unpack[_SmoothOptions]) -> SmoothResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def smooth(src: _A, *, full: Literal[False] = ..., **options: Unpack[_SmoothOptions]) -> _A: ...
+@overload
+def smooth(src: _A, *, full: bool = ..., **options: Unpack[_SmoothOptions]) -> SmoothResult[_A, _A]: ...
+@overload
+def smooth(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_SmoothOptions]) -> Values: ...
+@overload
+def smooth(src: ArrayLike, *, full: bool = ..., **options: Unpack[_SmoothOptions]) -> SmoothResult[Values, Classes]: ...
 class _SpectraOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -996,874 +1374,3 @@ class _VdOptions(TypedDict, total=False):
     out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
     progress: bool | Callable[[float], object] | None
 def vd(src: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_VdOptions]) -> dict[str, object]: ...
-=======
-def accuracy(
-    map: ArrayLike | PathLike,
-    reference: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    training: ArrayLike | PathLike | None = ...,
-    unclassified: Literal['ignore', 'error'] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    csv: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def atdca(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    original: ArrayLike | PathLike | None = ...,
-    reference: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    t: str | float | None = ...,
-    method: Literal['osp', 'gs'] | None = ...,
-    score: Literal['abs', 'signed'] | None = ...,
-    vd_method: Literal['hfc', 'nwhfc'] | None = ...,
-    pf: float | None = ...,
-    max_angle: float | None = ...,
-    score_kind: Literal['abundance', 'angle'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    spectra: bool | PathLike = ...,
-    map: bool | PathLike = ...,
-    scores: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def cluster(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    start: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    k: int | None = ...,
-    iterations: int | None = ...,
-    distance: Literal['euclidean', 'angle'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    seed: int | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    centres: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def compare(
-    src: ArrayLike | PathLike,
-    other: ArrayLike | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    metric: str | float | Sequence[str | float] | None = ...,
-    band: str | float | Sequence[str | float] | None = ...,
-    other_b: str | float | Sequence[str | float] | None = ...,
-    any_wavelengths: bool | None = ...,
-    mosaic: bool | None = ...,
-    max_nrmse: float | None = ...,
-    mean_nrmse: float | None = ...,
-    max_maxsde: float | None = ...,
-    mean_maxsde: float | None = ...,
-    max_sad: float | None = ...,
-    mean_sad: float | None = ...,
-    max_rmse: float | None = ...,
-    mean_rmse: float | None = ...,
-    max_maxabs: float | None = ...,
-    mean_maxabs: float | None = ...,
-    min_ssim: float | None = ...,
-    max_unmatched: int | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def destripe(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['difference', 'ratio', 'moment', 'median'] | None = ...,
-    window: int | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def detect(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    target: Spectra | ArrayLike | PathLike | None = ...,
-    background: ArrayLike | PathLike | None = ...,
-    background_by: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    features: Mapping | PathLike | None = ...,
-    mnf_model: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    target_pixel: Sequence[int] | Sequence[Sequence[int]] | None = ...,
-    method: Literal['sam', 'sid', 'mf', 'cem', 'ace', 'rx', 'sff', 'mtmf'] | None = ...,
-    columns_per_group: int | None = ...,
-    exclude_share: float | None = ...,
-    exclude_iterations: int | None = ...,
-    target_is_absorption: bool | None = ...,
-    window: Sequence[int] | None = ...,
-    threshold: str | float | None = ...,
-    false_alarms: float | None = ...,
-    nc: str | float | None = ...,
-    shrinkage: str | float | None = ...,
-    range: str | float | Sequence[str | float] | None = ...,
-    score: Literal['fit', 'depth', 'fd'] | None = ...,
-    any_wavelengths: bool | None = ...,
-    max_infeasibility: float | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    depth: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def eadp(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    no_pca: bool | None = ...,
-    c: int | None = ...,
-    ts: float | None = ...,
-    times: str | float | None = ...,
-    sigma: float | None = ...,
-    g: Literal['g1', 'g2', 'g3'] | None = ...,
-    percentile: float | None = ...,
-    k: float | None = ...,
-    cycles: int | None = ...,
-    evolution: Literal['independent', 'cascade', 'incremental'] | None = ...,
-    scheme: Literal['fed', 'exact'] | None = ...,
-    tolerance: float | None = ...,
-    precision: Literal['single', 'double'] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def endmembers(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    t: str | float | None = ...,
-    method: Literal['nfindr', 'vca', 'atdca'] | None = ...,
-    seed: int | None = ...,
-    residual: bool | None = ...,
-    spectra: bool | PathLike = ...,
-    plot: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def features(
-    src: ArrayLike | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    range: str | float | Sequence[str | float] | None = ...,
-    output: Literal['features', 'removed'] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def identify(
-    src: ArrayLike | PathLike,
-    rules: Model | dict | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    library: Spectra | ArrayLike | PathLike | None = ...,
-    colours: Mapping | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    library_scale: float | None = ...,
-    best: Literal['fit', 'depth', 'fd'] | None = ...,
-    group: str | float | Sequence[str | float] | None = ...,
-    rule: str | float | Sequence[str | float] | None = ...,
-    materials_value: Literal['fit', 'depth', 'fd'] | None = ...,
-    materials_where: Literal['won', 'accepted'] | None = ...,
-    explain: Sequence[int] | Sequence[Sequence[int]] | None = ...,
-    scores: bool | PathLike = ...,
-    centre: bool | PathLike = ...,
-    areas: bool | PathLike = ...,
-    materials: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def index(
-    src: ArrayLike | PathLike | None = ...,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    name: str | float | Sequence[str | float] | None = ...,
-    expr: str | float | Sequence[str | float] | None = ...,
-    choice: Literal['nearest', 'linear', 'average', 'response'] | None = ...,
-    tolerance: float | None = ...,
-    width: float | None = ...,
-    scale: float | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def mnf(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    inverse: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def noise(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['regression', 'residual', 'ssdc', 'lsd', 'difference', 'area'] | None = ...,
-    block: int | None = ...,
-    max_gap: float | None = ...,
-    min_snr: float | None = ...,
-    max_noise_share: float | None = ...,
-    csv: bool | PathLike = ...,
-    bad_bands: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def pca(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    nc: int | None = ...,
-    scale: bool | None = ...,
-    whiten: bool | None = ...,
-    inverse: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def profile(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    kind: Literal['emp', 'eap', 'eep', 'emap', 'emep'] | None = ...,
-    nc: int | None = ...,
-    no_pca: bool | None = ...,
-    attribute: str | float | None = ...,
-    thresholds: str | float | Sequence[str | float] | None = ...,
-    connectivity: Literal['4', '8'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def reflect(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    area: ArrayLike | PathLike | None = ...,
-    reference: Spectra | ArrayLike | PathLike | None = ...,
-    targets: ArrayLike | PathLike | None = ...,
-    library: Spectra | ArrayLike | PathLike | None = ...,
-    apply: Mapping | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['flat', 'iarr', 'log-residual', 'empirical-line'] | None = ...,
-    through_origin: bool | None = ...,
-    coefficients: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def regularize(
-    src: ArrayLike | PathLike,
-    *,
-    scene: ArrayLike | PathLike | None = ...,
-    labels: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    lambda_: float | None = ...,
-    mu: float | None = ...,
-    iterations: int | None = ...,
-    tv: Literal['isotropic', 'anisotropic'] | None = ...,
-    boundary: Literal['reflect', 'periodic'] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    map: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def resample(
-    src: ArrayLike | PathLike,
-    *,
-    like: ArrayLike | PathLike | None = ...,
-    bands: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    resample: Literal['response', 'linear'] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def sahic(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    apply: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    delta: float | None = ...,
-    lambda_c: float | None = ...,
-    beta: float | None = ...,
-    beta_growth: float | None = ...,
-    lorsal_solver: Literal['paper', 'optimum'] | None = ...,
-    lambda_: float | None = ...,
-    mu: float | None = ...,
-    iterations: int | None = ...,
-    tv: Literal['isotropic', 'anisotropic'] | None = ...,
-    boundary: Literal['reflect', 'periodic'] | None = ...,
-    no_spatial: bool | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    probabilities: bool | PathLike = ...,
-    confidence: bool | PathLike = ...,
-    model: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def sample(
-    labels: ArrayLike | PathLike,
-    *,
-    like: ArrayLike | PathLike | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    n: str | float | Sequence[str | float] | None = ...,
-    fraction: str | float | Sequence[str | float] | None = ...,
-    seed: int | None = ...,
-    by: Literal['pixels', 'patches'] | None = ...,
-    min_distance: float | None = ...,
-    patches: int | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    cover: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def smooth(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    reference: Spectra | ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['savgol', 'mean', 'whittaker', 'absorbance', 'snv', 'msc', 'detrend', 'normalise'] | None = ...,
-    window: int | None = ...,
-    degree: int | None = ...,
-    deriv: int | None = ...,
-    lambda_: float | None = ...,
-    order: int | None = ...,
-    max_gap: float | None = ...,
-    norm: Literal['area', 'max', 'l2', 'mean'] | None = ...,
-    scale: float | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def spectra(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    kind: Literal['mean', 'deviation', 'every'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def spp(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    mask_output: bool | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    ws: int | None = ...,
-    alpha: bool | PathLike = ...,
-    rho: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def svm_classify(
-    src: ArrayLike | PathLike,
-    model: Model | dict | PathLike,
-    *,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    any_wavelengths: bool | None = ...,
-    any_scale: bool | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    probabilities: bool | PathLike = ...,
-    confidence: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def svm_train(
-    src: ArrayLike | PathLike,
-    labels: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    C: float | Sequence[float] | None = ...,
-    gamma: float | Sequence[float] | None = ...,
-    cv: int | None = ...,
-    seed: int | None = ...,
-    probability: bool | None = ...,
-    class_weights: Literal['none', 'balanced'] | None = ...,
-    weight: str | float | Sequence[str | float] | None = ...,
-    zero: Literal['auto', 'class', 'none'] | None = ...,
-    leave_out: str | float | Sequence[str | float] | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    libsvm: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def unmix(
-    src: ArrayLike | PathLike,
-    library: Spectra | ArrayLike | PathLike,
-    *,
-    classes: Mapping | PathLike | None = ...,
-    uncertainty: ArrayLike | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    ot: str | float | None = ...,
-    dstnodata: str | float | None = ...,
-    method: Literal['ucls', 'nnls', 'scls', 'fcls'] | None = ...,
-    spectrum: str | float | Sequence[str | float] | None = ...,
-    library_scale: float | None = ...,
-    any_scale: bool | None = ...,
-    resample: Literal['auto', 'response', 'linear'] | None = ...,
-    draws: int | None = ...,
-    per_class: int | None = ...,
-    seed: int | None = ...,
-    normalise: Literal['none', 'unit', 'brightness'] | None = ...,
-    device: str | float | None = ...,
-    memory: str | float | None = ...,
-    device_memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    rmse: bool | PathLike = ...,
-    deviation: bool | PathLike = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
-def vd(
-    src: ArrayLike | PathLike,
-    *,
-    mask: ArrayLike | PathLike | None = ...,
-    mask_exclude: ArrayLike | PathLike | None = ...,
-    statistics: Model | dict | PathLike | None = ...,
-    b: str | float | Sequence[str | float] | None = ...,
-    exclude_range: str | float | Sequence[str | float] | None = ...,
-    srcwin: Sequence[str | float] | None = ...,
-    srcnodata: str | float | None = ...,
-    memory: str | float | None = ...,
-    threads: str | float | None = ...,
-    tile: Sequence[str | float] | None = ...,
-    method: Literal['hfc', 'nwhfc', 'hysime'] | None = ...,
-    pf: float | None = ...,
-    band_axis: int = ...,
-    nodata: float | None = ...,
-    wavelengths: ArrayLike | None = ...,
-    fwhm: ArrayLike | None = ...,
-    names: Sequence[str] | None = ...,
-    out: Any = ...,
-    full: bool = ...,
-    progress: bool | Callable[[float], object] | None = ...,
-) -> Any: ...
->>>>>>> 8943c6ce (Take stripes along columns away: gdal_hsi_destripe)
