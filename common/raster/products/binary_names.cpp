@@ -19,8 +19,7 @@ namespace {
 class BinaryFile {
   public:
     BinaryFile(const std::string& path, bool big_endian)
-        : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr, VSIFCloseL),
-          m_big_endian(big_endian) {}
+        : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr), m_big_endian(big_endian) {}
 
     std::string bytes(uint64_t at, size_t count) {
         std::string out;
@@ -46,7 +45,12 @@ class BinaryFile {
         return VSIFTellL(m_file.get());
     }
 
-    std::unique_ptr<VSILFILE, int (*)(VSILFILE*)> m_file;
+    /// Not VSIFCloseL itself: the plugin for GDAL may not need the address of a function of GDAL's when it is
+    /// loaded.
+    struct Close {
+        void operator()(VSILFILE* file) const { VSIFCloseL(file); }
+    };
+    std::unique_ptr<VSILFILE, Close> m_file;
     uint64_t m_bytes = length();
     bool m_big_endian;
 };
