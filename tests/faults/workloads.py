@@ -138,7 +138,7 @@ JOBS = [
     Job("index", "gdal_hsi_index", ("-expr", "r530/r600", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("noise", "gdal_hsi_noise", ("-method", "residual", "-block", "4", ("-csv", "{csv}"), REPORT, "s.img"),
-        {"csv": "noise.csv", "report": "run.json"}, SCENE, devices=False),
+        {"csv": "noise.csv", "report": "run.json"}, SCENE, devices=False, prints=True),
     Job("reflect", "gdal_hsi_reflect", ("-method", "iarr", ("-coefficients", "{csv}"), REPORT, "s.img", "{dst}"),
         {"csv": "line.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("smooth", "gdal_hsi_smooth", ("-method", "msc", REPORT, "s.img", "{dst}"),
