@@ -338,7 +338,7 @@ def table(definitions):
     rows = ["| function | what it does | gives |", "| --- | --- | --- |"]
     for definition in definitions:
         signature = Signature(definition)
-        required = ", ".join(name for name, argument, needed in signature.parameters() if needed)
+        required = "".join(name + ", " for name, argument, needed in signature.parameters() if needed)
         gives = ", ".join([python_name(a["name"]) for a in signature.made] + [f"*{python_name(a['name'])}*" for a in signature.wanted])
-        rows.append(f"| `{signature.name}({required}, ...)` | [{definition['title']}](gdal_hsi_{signature.name}.md) | {gives or 'a dictionary'} |")
+        rows.append(f"| `{signature.name}({required}...)` | [{definition['title']}](gdal_hsi_{signature.name}.md) | {gives or 'a dictionary'} |")
     return "\n".join(rows) + "\n"
