@@ -7,6 +7,7 @@ of this folder run jobs in a copy of one folder of material, with places, faults
 HSI_FAULTS_ALL=1 takes every case instead of a sample of them.
 """
 
+import atexit
 import concurrent.futures
 import csv
 import dataclasses
@@ -17,6 +18,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -348,6 +350,20 @@ def copy_of(material, folder):
 SHIM = os.environ.get("HSI_FAULT_SHIM", str(BIN.parent / "tests" / "faults" / "hsi_fault_shim.so"))
 
 
+def preloadable(path):
+    """A path for LD_PRELOAD, which is a list with blanks and colons between its entries: a link where the path has one."""
+    if not {" ", ":"} & set(path):
+        return path
+    folder = tempfile.mkdtemp(prefix="hsi_shim_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    link = os.path.join(folder, "shim.so")
+    os.symlink(path, link)
+    return link
+
+
+PRELOADED = preloadable(SHIM)
+
+
 @dataclasses.dataclass
 class Fault:
     """What fault_shim.cpp shall do, and what it says that it did."""
@@ -358,7 +374,7 @@ class Fault:
     gate: str = ""
 
     def environment(self, folder, log):
-        return dict(ENVIRONMENT, LD_PRELOAD=SHIM, HSI_FAULT_FOLDER=os.path.realpath(folder), HSI_FAULT_LOG=str(log),
+        return dict(ENVIRONMENT, LD_PRELOAD=PRELOADED, HSI_FAULT_FOLDER=os.path.realpath(folder), HSI_FAULT_LOG=str(log),
                     HSI_FAULT_CALLS=self.calls, HSI_FAULT_NUMBER=str(self.number), HSI_FAULT_KIND=self.kind,
                     HSI_FAULT_SIGNAL=str(self.signal), HSI_FAULT_GATE=str(self.gate))
 
