@@ -88,8 +88,8 @@ destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& sce
 void run_destripe(tool::Run& run, const Settings& s) {
     const auto& dst = run.options().destination;
     const auto source = run.open_source();
-    const bool computed = raster::RasterSink::is_virtual(dst);
-    if (computed && !raster::RasterSink::is_computed(dst))
+    const bool computed = raster::is_virtual(dst);
+    if (computed && !raster::is_computed(dst))
         throw UsageError("-of VRT: each band of a VRT would need the numbers of all columns",
                          "Name the destination .hsi.");
     warn_of_a_map(run, *source);

@@ -347,8 +347,8 @@ void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::
 /// What a virtual scene cannot be.
 void check_virtual(const tool::Run& run, const Settings& s) {
     const auto& options = run.options().destination;
-    const std::string kind = raster::RasterSink::virtual_kind(options);
-    if (!raster::RasterSink::is_computed(options))
+    const std::string kind = raster::virtual_kind(options);
+    if (!raster::is_computed(options))
         throw UsageError(kind + " cannot hold rules", "Write a virtual scene (.hsi), or another format.");
     for (const auto& [role, path] : further_outputs(s))
         if (!path.empty())
@@ -408,7 +408,7 @@ bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
 void run_identify(tool::Run& run, Settings s) {
     read_rule_file(run, s);
     const auto& dst = run.options().destination;
-    const bool is_virtual = !dst.path.empty() && raster::RasterSink::is_virtual(dst);
+    const bool is_virtual = !dst.path.empty() && raster::is_virtual(dst);
     if (is_virtual) check_virtual(run, s);
     auto scene = run.open_source();
     tool::check_spectrum(*scene, "identification");

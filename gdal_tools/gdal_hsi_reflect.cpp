@@ -334,7 +334,7 @@ void write_residuals(tool::Run& run, tool::Scene& scene) {
 
 void run_reflect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
-    const bool computed = raster::RasterSink::is_virtual(run.options().destination);
+    const bool computed = raster::is_virtual(run.options().destination);
     const auto output = run.text_output("-coefficients", s.coefficients, run.options().destination.overwrite);
     raster::check_text_output(output);
     if (!computed) tool::report_devices(run, {}, nullptr);

@@ -198,8 +198,8 @@ void run_predict(tool::Run& run, const Settings& s) {
     auto models = read_models(run, s, *scene, files);
     const auto spec = spec_of(*scene, models, files);
     const auto& dst = run.options().destination;
-    if (raster::RasterSink::is_virtual(dst)) {
-        if (!raster::RasterSink::is_computed(dst))
+    if (raster::is_virtual(dst)) {
+        if (!raster::is_computed(dst))
             throw UsageError("dst: there is no pixel function for regressions, so a VRT cannot compute them",
                              "Write an .hsi instead.");
         return tool::write_virtual(

@@ -151,22 +151,6 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
 /// layout is known, and the root commits it.
 class RasterSink : public stream::SharedSink, public stream::BandTaker {
   public:
-    // The functions above by their earlier names.
-    static void check(const OutputOptions& o, const OutputSpec& s) { check_output(o, s); }
-    static void check(const OutputOptions& o, const OutputSpec& s, const RasterSource& l) {
-        check_output(o, s, l);
-    }
-    static bool is_virtual(const OutputOptions& o) { return raster::is_virtual(o); }
-    static bool is_computed(const OutputOptions& o) { return raster::is_computed(o); }
-    static const char* virtual_kind(const OutputOptions& o) { return raster::virtual_kind(o); }
-    static void check_virtual(const OutputOptions& o, const OutputSpec& s, const RasterSource& l) {
-        raster::check_virtual(o, s, l);
-    }
-    static std::unique_ptr<RasterSink> create(const OutputOptions& o, const OutputSpec& s,
-                                              const RasterSource* l) {
-        return create_sink(o, s, l);
-    }
-
     /// Of an output that grows (OutputOptions::grows): its first `lines` lines have been written. It appears
     /// under its name, and its header tells of them; whoever reads it sees whole lines. Lines may be written
     /// beyond those that it was created with. commit() leaves it as it is then. Throws Error.

@@ -94,6 +94,8 @@ struct PendingOutput {
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
+    /// The finished file and those beside it; warns of what the format has lost.
+    void check_finished() const;
     /// Tells of values that were nodata by chance.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
     /// Warns when the file, opened again, does not say which value means no data.

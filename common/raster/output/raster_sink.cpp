@@ -424,6 +424,15 @@ void PendingOutput::complete_file(const GdalErrors& errors) {
     check(errors);
 }
 
+void PendingOutput::check_finished() const {
+    check_written(file->path());
+    check_side_files();
+    const WrittenRaster written(file->path());
+    warn_of_lost_nodata(written);
+    warn_of_lost_place(written);
+    warn_of_lost_metadata(written);
+}
+
 void PendingOutput::show() {
     const GdalErrors errors;
     complete_file(errors);
@@ -450,12 +459,7 @@ void PendingOutput::show() {
     one.lines.add(file->path(), spec.shape.lines); // before others can write into it
     shown = std::move(one);
     write_shown_header(made);
-    check_written(file->path());
-    check_side_files();
-    const WrittenRaster written(file->path());
-    warn_of_lost_nodata(written);
-    warn_of_lost_place(written);
-    warn_of_lost_metadata(written);
+    check_finished();
     set_stale_files();
     file->watch();
     if (options.run)
@@ -509,7 +513,6 @@ void PendingOutput::grow(int64_t lines) {
 
 void PendingOutput::commit() {
     const GdalErrors errors;
-    const bool to_stdout = options.path == standard_output;
     try {
         if (blocks) blocks->finish();
         if (compressed) compressed->finish();
@@ -529,14 +532,7 @@ void PendingOutput::commit() {
     discard_unwritable_stdout();
     if (shown) return conclude_shown(lost);
     complete_file(errors);
-    if (!to_stdout) {
-        check_written(file->path());
-        check_side_files();
-        const WrittenRaster written(file->path());
-        warn_of_lost_nodata(written);
-        warn_of_lost_place(written);
-        warn_of_lost_metadata(written);
-    }
+    if (options.path != standard_output) check_finished();
     try {
         hand_over();
         warn_of_lost_values(lost);
