@@ -208,15 +208,15 @@ def _call(algorithm, options, inputs, outputs):
     def allocate(role, info, shape, dtype):
         # pixels x bands in memory
         return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
+    def in_our_words(text):
+        return _in_words_of_estimators(text, {one["name"] for one in _library.algorithms()[algorithm]["arguments"]})
     try:
         outcome = _library.call(algorithm, _options_for(algorithm, options), inputs, {role: None for role in outputs},
                                 allocate=allocate)
     except Error as error:
-        names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
-        raise UsageError(*(_in_words_of_estimators(text, names) for text in (error.message, error.advice))) from None
+        raise UsageError(in_our_words(error.message), in_our_words(error.advice)) from None
     for text in outcome.facts.get("warnings", []):
-        names = {one["name"] for one in _library.algorithms()[algorithm]["arguments"]}
-        warn(_in_words_of_estimators(text, names))
+        warn(in_our_words(text))
     return outcome
 
 

@@ -262,7 +262,7 @@ def result_type(signature, argument, values, classes):
     return {"vector": "Points", "spectra": "Spectra", "model": "Model"}.get(content, "str")
 
 
-def _parameter(signature, name, argument):
+def _parameter(name, argument):
     """The type of a keyword."""
     if argument is None:
         return FURTHER_TYPES[name]
@@ -276,14 +276,14 @@ def stub(signature):
     wanted = [python_name(a["name"]) for a in signature.wanted]
     positional = [(n, a, needed) for n, a, needed in rows if a is not None and a["positional"]]
     lines = [f"class _{title}Options(TypedDict, total=False):"]
-    lines += [f"    {n}: {_parameter(signature, n, a)}" for n, a, _ in rows
+    lines += [f"    {n}: {_parameter(n, a)}" for n, a, _ in rows
               if n not in wanted and n != "full" and not (a is not None and a["positional"])]
     outputs = [(python_name(a["name"]), a) for a in signature.made + signature.wanted]
     if outputs:
         told = [(n, result_type(signature, a, "_V", "_C")) for n, a in outputs]
         lines += [f"class {title}Result(Result, Generic[_V, _C]):"] + [f"    {n}: {kind}" for n, kind in told]
 
-    def first(values, path=False):
+    def first(values):
         """The positional parameters; values: the type of the scene."""
         words = []
         for k, (n, a, needed) in enumerate(positional):
@@ -318,9 +318,11 @@ def stub(signature):
                 all_rows += overload(scene, none, given[0] if given else "dict[str, object]", false)
             if len(given) == 1 and len(wanted) == 1:
                 further = result_type(signature, signature.wanted[0], values, classes)
-                lines.append(f"class _{title}{'Labelled' if scene == '_A' else ''}Pair({whole}, tuple[{given[0]}, {further}]):  # type: ignore[misc, unused-ignore]\n    ..." if scene != "_A" else
-                             f"class _{title}LabelledPair({title}Result[_A, _A], tuple[{given[0]}, {further}], Generic[_A]):  # type: ignore[misc, unused-ignore]\n    ...")
-                pair = f"_{title}Pair" if scene != "_A" else f"_{title}LabelledPair[_A]"
+                labelled = scene == "_A"
+                name_of_pair = f"_{title}{'Labelled' if labelled else ''}Pair"
+                bases = f"{whole}, tuple[{given[0]}, {further}]" + (", Generic[_A]" if labelled else "")
+                lines.append(f"class {name_of_pair}({bases}):  # type: ignore[misc, unused-ignore]\n    ...")
+                pair = name_of_pair + ("[_A]" if labelled else "")
                 all_rows += overload(scene, [(wanted[0], "Literal[True]")], pair)
             all_rows += overload(scene, any_of, whole)
     if len(all_rows) > 1:
