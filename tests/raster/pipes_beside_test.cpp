@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pipes and devices next to a scene or named by its header: GDAL would wait for their other end, so a test
 // that hangs has failed.
+#include "raster/products/binary_names.h"
 #include "raster/products/pipes_beside.h"
 #include "support/raster_fixtures.h"
 
@@ -15,7 +16,7 @@
 namespace hsi::test {
 namespace {
 
-using raster::pipe_beside;
+using raster::pipe_beside, raster::texts_of_imagine;
 
 std::string refusal(const std::string& path) {
     try {
@@ -165,6 +166,28 @@ TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
         write_text(changed, img.substr(0, bytes));
         EXPECT_EQ(pipe_beside(changed), "") << bytes;
     }
+    // Metadata and statistics hold words of any kind.
+    create_gdal("HFA", folder / "b.img", 4, 3, 1, GDT_Float32, {});
+    {
+        const GDALDatasetUniquePtr update(GDALDataset::Open((folder / "b.img").c_str(), GDAL_OF_UPDATE));
+        ASSERT_NE(update, nullptr);
+        EXPECT_EQ(update->SetMetadataItem("history", "in/p.ige"), CE_None);
+    }
+    EXPECT_EQ(pipe_beside(folder / "b.img"), "");
+    EXPECT_TRUE(texts_of_imagine(folder / "b.img").empty());
+    // Overviews in a file of their own.
+    {
+        const GDALDatasetUniquePtr update(GDALDataset::Open((folder / "b.img").c_str(), GDAL_OF_UPDATE));
+        ASSERT_NE(update, nullptr);
+        CPLSetThreadLocalConfigOption("HFA_USE_RRD", "YES");
+        const int factor = 2;
+        EXPECT_EQ(update->BuildOverviews("NEAREST", 1, &factor, 0, nullptr, nullptr, nullptr), CE_None);
+        CPLSetThreadLocalConfigOption("HFA_USE_RRD", nullptr);
+    }
+    std::string named;
+    for (const std::string& text : texts_of_imagine(folder / "b.img"))
+        named += text + "|";
+    EXPECT_NE(named.find("b.rrd"), std::string::npos) << named;
     // HDF4 looks from the working directory.
     write_text(folder / "a.hdf", hdf4_with_external(folder / "in/p.ige"));
     EXPECT_EQ(pipe_beside(folder / "a.hdf"), folder / "in/p.ige");

@@ -3,6 +3,7 @@
 
 #include "raster/regular_file.h"
 
+#include <cpl_port.h>
 #include <cpl_vsi.h>
 
 #include <algorithm>
@@ -65,6 +66,12 @@ void add_texts(std::string_view bytes, std::vector<std::string>& texts) {
     }
 }
 
+/// Whether GDAL's driver looks for names of files in an IMAGINE node of this name, in any case.
+bool names_files(const std::string& node) {
+    return EQUAL(node.c_str(), "ExternalRasterDMS") || EQUAL(node.c_str(), "DependentFile") ||
+           EQUAL(node.c_str(), "RRDNamesList");
+}
+
 } // namespace
 
 std::vector<std::string> texts_of_imagine(const std::string& path) {
@@ -83,6 +90,7 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
         if (node == 0 || !seen.insert(node).second) continue;
         ahead.push_back(file.number(node, 4));                // the next one
         ahead.push_back(file.number(uint64_t{node} + 12, 4)); // its first child
+        if (!names_files(file.bytes(uint64_t{node} + 24, 64))) continue;
         const uint32_t data = file.number(uint64_t{node} + 16, 4), size = file.number(uint64_t{node} + 20, 4);
         const std::string bytes = file.bytes(data, std::min<size_t>(size, most_bytes - taken));
         taken += bytes.size();

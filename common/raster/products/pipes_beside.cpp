@@ -26,6 +26,7 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 namespace hsi::raster {
@@ -169,18 +170,21 @@ class Walk {
     std::string found; ///< empty: none so far
 
     void look_at_parts(const std::string& name, int depth = 0) {
+        if (m_absent.contains(name)) return;
         const auto parts = parts_of_name(name);
         if (!parts) throw Error("a name has too many parts: '" + name.substr(0, 80) + "...'", "Shorten it.");
         for (const NamedPart& part : *parts) {
             if (found.empty() && part.kind == PathKind::pipe) found = part.path;
             if (part.kind == PathKind::file) look_at(part.path, depth + 1);
         }
+        if (parts->empty()) m_absent.insert(name);
     }
 
     void look_at(const std::string& path, int depth = 0) {
         constexpr int deepest = 16;
-        if (depth > deepest || !found.empty() || !m_seen.insert(real_name(path)).second) return;
+        if (depth > deepest || !found.empty()) return;
         const PathKind kind = kind_of_path(path);
+        if (kind == PathKind::nothing || !m_seen.insert(real_name(path)).second) return;
         if (kind == PathKind::folder) {
             found = inside(path, depth == 0 ? 1 : 0);
         } else if (kind == PathKind::file) {
@@ -293,13 +297,18 @@ class Walk {
         // Drivers look for "a.img" where a label has "A.IMG".
         for (const std::string& entry : place.odd)
             if (!slash && equal_names(entry, name)) path = join_path(place.folder, entry);
-        if (is_pipe(path))
+        if (m_absent.contains(path)) return;
+        const PathKind kind = kind_of_path(path);
+        if (kind == PathKind::pipe)
             found = path;
+        else if (kind == PathKind::nothing)
+            m_absent.insert(path);
         else
             look_at(path, place.depth + 1);
     }
 
     std::set<std::string> m_seen;
+    std::unordered_set<std::string> m_absent; ///< names of nothing: a text repeats its words for each band
 };
 
 } // namespace
