@@ -151,7 +151,9 @@ void settle_none(const Settings& s, const tool::Call& call) {
                                    "output",
                                    "noise",
                                    "radiance-scale",
-                                   "flare-threshold"})
+                                   "flare-threshold",
+                                   "device",
+                                   "device-memory"})
         if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -method none");
     if (!s.plumes.given()) throw UsageError("-method none requires -plumes or -plume-map");
 }
@@ -231,12 +233,15 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                  ": the filter keeps little of its contrast. " + advice);
 }
 
+/// By what the product, the unit or the file's name says: numbers alone do not tell both apart.
 void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
-    const std::string what = scene.facts().product + " " + scene.facts().bands.values.unit;
-    if (what.find("L2") == std::string::npos && what.find("eflectance") == std::string::npos) return;
-    run.warn(
-        "src is not radiance (" + scene.facts().product +
-        "): its atmosphere, and with it the gas, has been corrected. Give the radiance of the scene (L1)");
+    const auto& facts = scene.facts();
+    const std::string file = facts.path.substr(facts.path.find_last_of('/') + 1);
+    for (const std::string& text : {facts.product, facts.bands.values.unit, file})
+        if (contains_any(text, {"eflectance", "REFLECTANCE", "rfl", "RFL", "L2A", "L2B", "L2C", "L2D"}))
+            return run.warn("src looks like reflectance ('" + text +
+                            "'), which has been corrected for the atmosphere, and so for the gas. Give the "
+                            "radiance of the scene (L1)");
 }
 
 /// The pixels of one band that are brighter than a flare, each with the 5x5 pixels around it.
@@ -315,9 +320,22 @@ struct Prepared {
     std::shared_ptr<const stream::PixelMask> counting;
 };
 
+using GasComputing = tool::Computing<gas::Backend>;
+
+tool::Work work_of(const Settings& s, const stream::CubeShape& shape) {
+    const double values = static_cast<double>(shape.float_bytes()) / 4,
+                 looks = s.how == How::mag1c ? 2 + s.filter.iterations : 2;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = 4 * values;
+    work.writes = 4 * static_cast<double>(shape.pixels()) * static_cast<double>(s.filter.outputs.size());
+    work.add(gas::cost::products, values * shape.bands);
+    work.add(gas::cost::look, values * looks);
+    return work;
+}
+
 /// One pass over the scene, whose bands are those that the filter uses. False when no pixel is valid.
-bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
-                  const Prepared& prepared, bool again) {
+bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
+                  const std::shared_ptr<raster::RasterSource>& scene, const Prepared& prepared, bool again) {
     const auto shape = scene->shape();
     auto options = s.filter;
     for (const int band : scene->bands())
@@ -326,14 +344,11 @@ bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raste
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(s, shape));
     outputs.check(*scene);
-    if (!again) {
-        tools::warn_of_map_columns(run, "-columns-per-group", *scene);
-        warn_of_reflectance(run, *scene);
-    }
+    if (!again) tools::warn_of_map_columns(run, "-columns-per-group", *scene);
     const auto first = run.options().source.window ? run.options().source.window->x : 0;
     const stream::Columns columns{first, s.columns.value_or(first + shape.samples)};
     const auto cube = tools::in_memory_for_columns(run, scene);
-    const auto filter = gas::make_filter(shape, columns, options, prepared.counting.get());
+    const auto filter = computing->make_filter(shape, columns, options, prepared.counting.get());
     std::unique_ptr<stream::PlaneStore> planes;
     std::unique_ptr<stream::CubeSink> kept;
     uint64_t held = prepared.counting && prepared.counting != run.mask() ? prepared.counting->bytes() : 0;
@@ -347,7 +362,10 @@ bool filter_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raste
         kept = planes->sink(two.bands == 2 ? std::vector<int>{0, 1} : std::vector<int>{0});
     }
     const auto pass = tool::begin_writing(run, *cube, *filter, outputs, scene.get(), [&] {
-        auto made = run.pass("filter", again ? 0 : 1 - (s.flare ? 0.05 : 0) - (cube != scene ? 0.2 : 0));
+        auto made =
+            computing.pass("filter", again ? 0 : 1 - (s.flare ? 0.05 : 0) - (cube != scene ? 0.2 : 0));
+        if (computing.on_devices())
+            made.lanes = stream::worker_count(made.lanes, shape.float_bytes(), made.limit);
         if (cube != scene) tool::leave_room(made, shape.float_bytes());
         if (held > 0) tool::leave_room(made, held);
         tools::set_column_tiles("-columns-per-group", columns.width, *cube, *filter, made);
@@ -396,9 +414,9 @@ void run_gas(tool::Run& run, const Settings& s) {
     if (s.how == How::none) return run_none(run, s);
     auto scene = run.open_source();
     check_plumes(run, s.plumes, *scene);
+    warn_of_reflectance(run, *scene);
     if (const auto& values = scene->facts().bands.values; !values.scale.empty() || !values.offset.empty())
         scene = scene->scaled();
-    tool::report_devices(run, {}, gas::simd_target());
     const auto all = scene;
     const auto k = unit_absorption(run, s, scene);
     Prepared prepared;
@@ -406,10 +424,14 @@ void run_gas(tool::Run& run, const Settings& s) {
         prepared.absorption[scene->bands()[b]] = k[b];
     run.report()["gas"] = {{"gas", s.name()}, {"bands", k.size()}};
     run.note(std::string(s.name()) + " by " + counted(k.size(), "band"));
+    GasComputing computing(run, "gas", tool::choose_devices(run, "gas", work_of(s, scene->shape())),
+                           gas::simd_target(), [] { return std::make_unique<gas::Backend>(); });
     prepared.counting = counting_pixels(run, s, all);
     if (!tool::attempt(run, {tool::banded(scene)},
-                       [&](bool again) { return filter_scene(run, s, scene, prepared, again); }))
+                       [&](bool again) { return filter_scene(run, s, computing, scene, prepared, again); }))
         throw tool::no_valid_pixel(*scene);
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
 }
 
 void declare(tool::Builder& args) {
@@ -489,7 +511,7 @@ void declare(tool::Builder& args) {
         .above(0)
         .defaults_to("off; 1.5 for EMIT");
     declare_plumes(args, s.plumes);
-    args.add_compute(false);
+    args.add_compute();
     args.check([&s](const tool::Call& call) { settle(s, call); });
     args.body([&s](tool::Run& run) { run_gas(run, s); });
 }

@@ -33,9 +33,13 @@ void set_column_tiles(const std::string& what, int64_t columns, const stream::Cu
     const auto shape = cube.shape();
     const int64_t group = std::min(columns, shape.samples);
     const auto whole = [](int64_t samples, int64_t unit) { return (samples + unit - 1) / unit * unit; };
-    const auto bytes = [&](int64_t samples) {
-        return stream::plan_bytes(
-            cube, operation, TilePlan(shape.samples, shape.lines, samples, shape.lines, operation.halo(), 1));
+    const auto plan = [&](int64_t samples) {
+        return TilePlan(shape.samples, shape.lines, samples, shape.lines, operation.halo(), 1);
+    };
+    const auto bytes = [&](int64_t samples) { return stream::plan_bytes(cube, operation, plan(samples)); };
+    const auto fits_device = [&](int64_t samples) {
+        return pass.device_memory == 0 ||
+               stream::plan_device_bytes(cube, operation, plan(samples)) <= pass.device_memory;
     };
     if (bytes(group) > pass.memory)
         throw Error(what + ": " + counted(group, "column") + " of " + counted(shape.lines, "line") +
@@ -47,7 +51,7 @@ void set_column_tiles(const std::string& what, int64_t columns, const stream::Cu
         whole((shape.samples + tiles_a_lane * pass.lanes - 1) / (tiles_a_lane * pass.lanes), unit);
     width = std::max(width, whole(cube.layout().block_samples, group));
     const uint64_t share = pass.memory / static_cast<uint64_t>(pass.lanes);
-    while (width > group && bytes(width) > share)
+    while (width > group && (bytes(width) > share || !fits_device(width)))
         width = whole(width / 2, group);
     pass.tile_samples = width;
     pass.tile_lines = shape.lines;

@@ -6,6 +6,7 @@
 #include "core/host_memory.h"
 #include "core/valid_pixel.h"
 #include "detect/groups/groups.h"
+#include "gas/filter_task.h"
 #include "gas/gas.h"
 #include "gas/gas_simd.h"
 #include "math/definite.h"
@@ -22,22 +23,6 @@ namespace hsi::gas {
 namespace {
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants hold for amounts of this unit
-
-/// What all workers share.
-struct Task : stream::ColumnStrips {
-    FilterOptions options;
-    const stream::PixelMask* mask = nullptr;
-    /// Bands of the first output that are the second one's.
-    std::vector<int> kept() const {
-        std::vector<int> bands;
-        for (size_t b = 0; options.keep && b < options.outputs.size(); ++b)
-            if (options.outputs[b] == Output::enhancement || options.outputs[b] == Output::uncertainty)
-                bands.push_back(static_cast<int>(b));
-        return bands;
-    }
-    bool is_log() const { return options.method == Method::lognormal; }
-};
 
 /// The statistics of a group, and the filter that follows from them.
 class Statistics {
@@ -117,10 +102,9 @@ class Statistics {
             m_matrix[a * pitch + n] = t[a];
         }
         q = math::definite_kernels().solve(m_matrix.data(), m_pitch, m_bands);
-        constexpr double least = 1e-12;
         for (size_t a = n; a-- > 0;) { // R w = R'^-1 t
             const double* const row = m_matrix.data() + a * pitch;
-            if (!(row[a] * row[a] > least * m_diagonal[a])) return false; // or NaN
+            if (!(row[a] * row[a] > least_pivot * m_diagonal[a])) return false; // or NaN
             double parts[4] = {};
             for (size_t b = a + 1; b < n; ++b)
                 parts[b % 4] += row[b] * w[b];
@@ -176,15 +160,15 @@ class Statistics {
     double m_b = 0;
 };
 
-class FilterWorker final : public stream::Worker {
+class FilterWorker final : public FilterLane {
   public:
-    explicit FilterWorker(const Task& task)
+    explicit FilterWorker(const FilterTask& task)
         : m_task(task), m_statistics(task.scene.bands),
           m_packed(task.group_values() * static_cast<size_t>(task.batch())), m_blocks(values_of(task)),
           m_logs(task.is_log() ? values_of(task) : 0), m_a(padded_pixels(task)), m_r(m_a.size()),
           m_inverse(m_a.size()) {}
 
-    static uint64_t bytes(const Task& task) {
+    static uint64_t bytes(const FilterTask& task) {
         const uint64_t pixels = padded_pixels(task), values = values_of(task);
         return 4 * task.group_values() * static_cast<uint64_t>(task.batch()) +
                (task.is_log() ? 12 : 4) * values + 40 * pixels + Statistics::bytes(task.scene.bands);
@@ -201,20 +185,14 @@ class FilterWorker final : public stream::Worker {
                 do_group(tile, g, m_packed.data() + static_cast<size_t>(g - group) * m_task.group_values(),
                          out[0]);
         }
-        const auto kept = m_task.kept();
-        for (size_t k = 0; k < kept.size(); ++k)
-            for (int64_t line = 0; line < tile.core.h; ++line)
-                std::copy_n(out[0].row(kept[k], line), tile.core.w, out[1].row(static_cast<int>(k), line));
+        copy_kept(m_task, out);
     }
-
-    std::vector<stream::ColumnRecords<GroupRecord>::Found> found;
-    int64_t valid = 0, invalid = 0, in_bad_groups = 0, dark = 0;
 
   private:
-    static size_t padded_pixels(const Task& task) {
+    static size_t padded_pixels(const FilterTask& task) {
         return static_cast<size_t>((task.pixels() / block_pixels + 2) * block_pixels);
     }
-    static size_t values_of(const Task& task) {
+    static size_t values_of(const FilterTask& task) {
         return padded_pixels(task) * static_cast<size_t>(task.scene.bands);
     }
 
@@ -293,7 +271,7 @@ class FilterWorker final : public stream::Worker {
         record.state = GroupState::singular;
         if (m_bands.empty()) return;
         const int bands = static_cast<int>(m_bands.size());
-        if (m_count <= bands && !o.ledoit_wolf && o.shrinkage == 0) {
+        if (m_count <= bands && !m_task.shrinks()) {
             record.state = GroupState::few_pixels;
             return;
         }
@@ -313,7 +291,7 @@ class FilterWorker final : public stream::Worker {
         aim();
         if (!s.solve(shrinkage) || !(s.q > 0)) return;
         std::fill(m_r.begin(), m_r.end(), 1.0);
-        if (o.method != Method::mag1c)
+        if (!m_task.is_mag1c())
             match();
         else if (!iterate(shrinkage))
             return;
@@ -323,7 +301,7 @@ class FilterWorker final : public stream::Worker {
     /// t at the mean.
     void aim() {
         auto& s = m_statistics;
-        const double unit = m_task.options.method == Method::mag1c ? mag1c_unit : 1;
+        const double unit = m_task.is_mag1c() ? mag1c_unit : 1;
         for (size_t b = 0; b < m_bands.size(); ++b) {
             const double k = unit * m_task.options.absorption[static_cast<size_t>(m_bands[b])];
             s.t[b] = m_task.is_log() ? k : k * s.mean[b];
@@ -394,7 +372,7 @@ class FilterWorker final : public stream::Worker {
 
     /// A pixel's values of FilterOptions::outputs.
     double value(Output output, size_t at) {
-        const bool mag1c = m_task.options.method == Method::mag1c;
+        const bool mag1c = m_task.is_mag1c();
         switch (output) {
         case Output::enhancement:
             return mag1c ? mag1c_unit * m_a[at] : m_a[at];
@@ -428,10 +406,9 @@ class FilterWorker final : public stream::Worker {
         const double scale = m_task.options.radiance_scale;
         double sum = 0;
         for (size_t b = 0; b < m_bands.size(); ++b, x += block_pixels) {
-            constexpr double least = 1e-5;
             const auto& of = m_task.options.noise[static_cast<size_t>(m_bands[b])];
             const double level = static_cast<double>(*x) * scale + of.b;
-            double s = std::fabs(of.a * std::sqrt(level > 0 ? level : least) + of.d) / scale;
+            double s = std::fabs(of.a * std::sqrt(level > 0 ? level : least_radiance) + of.d) / scale;
             if (m_task.is_log()) s /= static_cast<double>(*x);
             sum += m_statistics.w[b] * s * (m_statistics.w[b] * s);
         }
@@ -466,7 +443,7 @@ class FilterWorker final : public stream::Worker {
         }
     }
 
-    const Task& m_task;
+    const FilterTask& m_task;
     Statistics m_statistics;
     HostBuffer<float> m_packed; ///< of the groups of a batch: bands x pixels
     HostBuffer<float> m_blocks;
@@ -479,56 +456,72 @@ class FilterWorker final : public stream::Worker {
     PixelRow m_row;
 };
 
-class CpuFilter final : public Filter {
+class CpuFilter final : public ColumnFilter {
   public:
-    explicit CpuFilter(Task task) : m_task(std::move(task)), m_records(m_task) {}
-    int64_t halo() const override { return m_task.halo(); }
-    int64_t align_samples() const override { return m_task.columns.width; }
-    int64_t align_lines() const override { return m_task.scene.lines; }
-    std::vector<int> output_bands() const override {
-        std::vector<int> bands{static_cast<int>(m_task.options.outputs.size())};
-        if (m_task.options.keep) bands.push_back(static_cast<int>(m_task.kept().size()));
-        return bands;
-    }
-    uint64_t scratch_bytes(const stream::TileLimits&) const override { return FilterWorker::bytes(m_task); }
+    using ColumnFilter::ColumnFilter;
+    uint64_t scratch_bytes(const stream::TileLimits&) const override { return FilterWorker::bytes(task()); }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<FilterWorker>(m_task);
+        return std::make_unique<FilterWorker>(task());
     }
-    void stop(stream::Worker& worker) override {
-        const auto& one = static_cast<const FilterWorker&>(worker);
-        m_valid += one.valid;
-        m_invalid += one.invalid;
-        m_in_bad_groups += one.in_bad_groups;
-        m_dark += one.dark;
-        m_records.take(one.found);
-    }
-    bool divides() const override { return true; }
-    void exchange(parallel::Group& ranks) override {
-        m_valid = ranks.sum("valid pixels", m_valid);
-        m_invalid = ranks.sum("invalid pixels", m_invalid);
-        m_in_bad_groups = ranks.sum("pixels of groups without values", m_in_bad_groups);
-        m_dark = ranks.sum("dark pixels", m_dark);
-        m_records.exchange(ranks);
-    }
-    const std::vector<GroupRecord>& groups() const override { return m_records.all(); }
-
-  private:
-    const Task m_task;
-    stream::ColumnRecords<GroupRecord> m_records;
 };
 
 } // namespace
 
-std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
-                                    const FilterOptions& options, const stream::PixelMask* mask) {
+std::vector<int> FilterTask::kept() const {
+    std::vector<int> bands;
+    for (size_t b = 0; options.keep && b < options.outputs.size(); ++b)
+        if (options.outputs[b] == Output::enhancement || options.outputs[b] == Output::uncertainty)
+            bands.push_back(static_cast<int>(b));
+    return bands;
+}
+
+FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
+                     const FilterOptions& options, const stream::PixelMask* mask) {
     const auto bands = static_cast<size_t>(scene.bands);
     const bool uncertain = std::find(options.outputs.begin(), options.outputs.end(), Output::uncertainty) !=
                            options.outputs.end();
     if (columns.width < 1 || columns.first < 0 || options.absorption.size() != bands ||
-        options.outputs.empty() || (uncertain && options.noise.size() != bands))
+        options.outputs.empty() || options.outputs.size() > 4 || (uncertain && options.noise.size() != bands))
         throw Error("internal: a gas filter whose bands differ from the scene's");
-    return std::make_unique<CpuFilter>(Task{{scene, columns}, options, mask});
+    return {{scene, columns}, options, mask};
+}
+
+void FilterLane::copy_kept(const FilterTask& task, const std::vector<CubeView<float>>& out) {
+    const auto kept = task.kept();
+    for (size_t k = 0; k < kept.size(); ++k)
+        for (int64_t line = 0; line < out[0].lines; ++line)
+            std::copy_n(out[0].row(kept[k], line), out[0].samples, out[1].row(static_cast<int>(k), line));
+}
+
+ColumnFilter::ColumnFilter(FilterTask task) : m_task(std::move(task)), m_records(m_task) {}
+
+std::vector<int> ColumnFilter::output_bands() const {
+    std::vector<int> bands{static_cast<int>(m_task.options.outputs.size())};
+    if (m_task.options.keep) bands.push_back(static_cast<int>(m_task.kept().size()));
+    return bands;
+}
+
+void ColumnFilter::stop(stream::Worker& worker) {
+    const auto& lane = static_cast<const FilterLane&>(worker);
+    m_valid += lane.valid;
+    m_invalid += lane.invalid;
+    m_in_bad_groups += lane.in_bad_groups;
+    m_dark += lane.dark;
+    m_records.take(lane.found);
+}
+
+void ColumnFilter::exchange(parallel::Group& ranks) {
+    m_valid = ranks.sum("valid pixels", m_valid);
+    m_invalid = ranks.sum("invalid pixels", m_invalid);
+    m_in_bad_groups = ranks.sum("pixels of groups without values", m_in_bad_groups);
+    m_dark = ranks.sum("dark pixels", m_dark);
+    m_records.exchange(ranks);
+}
+
+std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
+                                    const FilterOptions& options, const stream::PixelMask* mask) {
+    return std::make_unique<CpuFilter>(make_task(scene, columns, options, mask));
 }
 
 const char* simd_target() { return simd_kernels().target; }

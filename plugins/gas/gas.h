@@ -22,6 +22,7 @@
 // not all zero (lognormal: and all positive).
 #pragma once
 
+#include "core/cost.h"
 #include "stream/column_strips.h"
 #include "stream/operation.h"
 #include "stream/pixel_mask.h"
@@ -31,6 +32,12 @@
 #include <vector>
 
 namespace hsi::gas {
+
+/// Costs for `-device auto` (core/cost.h).
+namespace cost {
+inline constexpr Cost products{3.5e-11, 6e-13}; ///< a value and a band: the covariance of a group
+inline constexpr Cost look{3e-10, 3e-12};       ///< a value and an iteration
+} // namespace cost
 
 enum class Method { mag1c, mf, lognormal };
 enum class Output { enhancement, uncertainty, sensitivity, albedo };
@@ -85,6 +92,21 @@ class Filter : public stream::Operation {
 /// lists do not have a value for each band.
 std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
                                     const FilterOptions& options, const stream::PixelMask* mask);
+
+/// Filters on the CPU; hsi_cuda_gas.so has those of devices.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene,
+                                                const stream::Columns& columns, const FilterOptions& options,
+                                                const stream::PixelMask* mask) {
+        return gas::make_filter(scene, columns, options, mask);
+    }
+    /// Seconds that kernels took since the backend was made, added over the lanes; 0 on the CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
 
 /// Spectra that simulate the radiance under different amounts of the gas.
 struct RadianceTable {

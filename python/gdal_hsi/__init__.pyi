@@ -488,7 +488,9 @@ class _GasOptions(TypedDict, total=False):
     ueff: str | float | None
     length: Literal['area', 'fetch'] | None
     pixel_size: Sequence[float] | None
+    device: str | float | None
     memory: str | float | None
+    device_memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
     band_axis: int

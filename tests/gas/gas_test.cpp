@@ -2,6 +2,7 @@
 // The filters against the definition, which forms z and its covariance anew in every iteration; the unit
 // absorption of spectra with a closed form; outlines of plumes; medians.
 #include "gas/gas.h"
+#include "gas/gas_scene.h"
 #include "gas/plumes.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -18,30 +19,11 @@
 namespace hsi {
 namespace {
 
+using test::absorption_of;
 using test::Cube;
 using test::MemorySink;
 using test::MemorySource;
-
-std::vector<double> absorption_of(int bands) {
-    std::vector<double> k;
-    for (int b = 0; b < bands; ++b)
-        k.push_back(-1e-5 * (0.1 + std::fabs(std::sin(1.7 * b))));
-    return k;
-}
-
-/// A scene with a plume, an invalid pixel and a zero one.
-Cube scene_with_plume(int64_t samples, int64_t lines, int bands) {
-    Cube cube = test::random_scene(samples, lines, bands, 3, 0.004);
-    const auto k = absorption_of(bands);
-    for (int64_t y = 8; y < 16; ++y)
-        for (int64_t x = 1; x < samples - 1; ++x)
-            for (int b = 0; b < bands; ++b)
-                cube.at(b, y, x) *= static_cast<float>(std::exp(k[static_cast<size_t>(b)] * 2500));
-    test::make_invalid(cube, 2, 1, 0);
-    for (int b = 0; b < bands; ++b)
-        cube.at(b, 3, 0) = 0;
-    return cube;
-}
+using test::scene_with_plume;
 
 std::vector<double> solved(std::vector<std::vector<double>> m, std::vector<double> t) {
     const size_t n = t.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_detect_groups.so: groups of columns on GPUs, all groups of a tile at a time; classes_cuda.cu has
 // the groups of a map.
+#include "cuda/column_pack.cuh"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/groups/column_task.h"
 #include "detect/groups/group_scorer.cuh"
@@ -24,7 +25,7 @@ class ColumnDeviceLane final : public CudaWorker {
   public:
     ColumnDeviceLane(int ordinal, const ColumnTask& task, const TileLimits& l)
         : CudaWorker(ordinal, task.scene.bands, output_list(task.scores(), task.decision), task.decision, l),
-          m_task(task), m_of_sample(static_cast<size_t>(l.window_samples)),
+          m_task(task), m_places(static_cast<size_t>(l.window_samples)),
           m_mask(task.mask ? window_pixels(l) : 0),
           m_scorer(task.options, task.scene.bands, static_cast<size_t>(most_groups(task, l.window_samples)),
                    static_cast<size_t>(most_groups(task, l.window_samples) * pitch_of(task)), m_stream.get()),
@@ -34,7 +35,8 @@ class ColumnDeviceLane final : public CudaWorker {
         return common_bytes(task.scene.bands, output_list(task.scores(), task.decision), l) +
                GroupScorer::bytes(task.options, task.scene.bands, groups,
                                   groups * static_cast<uint64_t>(pitch_of(task))) +
-               static_cast<uint64_t>(l.window_samples) * 4 + (task.mask ? window_pixels(l) : 0);
+               static_cast<uint64_t>(l.window_samples) * sizeof(cuda::SamplePlace) +
+               (task.mask ? window_pixels(l) : 0);
     }
 
     std::vector<ColumnLane::Found> found;
@@ -51,7 +53,7 @@ class ColumnDeviceLane final : public CudaWorker {
         const int64_t first = c.group(tile.core.x), end = c.group(tile.core.right() - 1) + 1;
         std::vector<gpu::DeviceGroup> groups(static_cast<size_t>(end - first));
         w.places = static_cast<int64_t>(groups.size()) * w.pitch;
-        std::vector<int> of_sample(static_cast<size_t>(in.samples), -1);
+        std::vector<cuda::SamplePlace> places(static_cast<size_t>(in.samples));
         for (size_t g = 0; g < groups.size(); ++g) {
             const int64_t group = first + static_cast<int64_t>(g), x = m_task.first_sample(group),
                           width = m_task.end_sample(group) - x;
@@ -60,13 +62,14 @@ class ColumnDeviceLane final : public CudaWorker {
             groups[g].first = static_cast<int>(x - tile.window.x);
             groups[g].width = static_cast<int>(width);
             groups[g].pixels = static_cast<int>(width * in.lines);
-            std::fill_n(of_sample.begin() + (x - tile.window.x), width, static_cast<int>(g));
+            for (int64_t s = 0; s < width; ++s)
+                places[static_cast<size_t>(x - tile.window.x + s)] = {groups[g].values + s, groups[g].width};
         }
-        m_of_sample.upload(of_sample.data(), of_sample.size(), stream);
+        m_places.upload(places.data(), places.size(), stream);
         take_mask(tile, in, w, stream);
         w = m_scorer.with_buffers(w);
         m_scorer.begin(groups, w, stream);
-        gpu::launch_pack(w, m_raw, m_of_sample.data(), stream);
+        cuda::pack_columns(m_raw, in.bands, in.lines, in.samples, m_places.data(), w.pitch, w.x, stream);
         m_scorer.score(w, groups, stream);
         gpu::launch_output(w, to, stream);
         for (size_t g = 0; g < groups.size(); ++g) {
@@ -87,7 +90,7 @@ class ColumnDeviceLane final : public CudaWorker {
     }
 
     const ColumnTask& m_task;
-    DeviceBuffer<int> m_of_sample;
+    DeviceBuffer<cuda::SamplePlace> m_places;
     DeviceBuffer<uint8_t> m_mask;
     GroupScorer m_scorer;
     std::vector<uint8_t> m_host_mask;

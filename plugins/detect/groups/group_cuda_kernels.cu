@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
+#include "cuda/block_fold.cuh"
 #include "cuda/check.h"
 #include "detect/groups/group_cuda_kernels.cuh"
 #include "detect/groups/groups.h"
@@ -15,26 +16,8 @@ constexpr int block = 32; ///< rows and columns of a matrix that a block of thre
 constexpr int warps = threads / 32;
 constexpr uint8_t is_good = 1, in_background = 2, in_statistics = 4;
 
-/// What a block's threads come to, the same whatever else runs; for all of them.
-template <class F>
-__device__ double block_fold(double v, const F& fold) {
-    __shared__ double all[threads];
-    __syncthreads();
-    all[threadIdx.x] = v;
-    for (int half = threads / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (static_cast<int>(threadIdx.x) < half)
-            all[threadIdx.x] = fold(all[threadIdx.x], all[threadIdx.x + half]);
-    }
-    __syncthreads();
-    return all[0];
-}
-__device__ double block_sum(double v) {
-    return block_fold(v, [](double a, double b) { return a + b; });
-}
-__device__ double block_least(double v) {
-    return block_fold(v, [](double a, double b) { return fmin(a, b); });
-}
+__device__ double block_sum(double v) { return cuda::block_sum<threads>(v); }
+__device__ double block_least(double v) { return cuda::block_least<threads>(v); }
 
 /// The pixel of the raster.
 __device__ int64_t pixel_of(const GroupWork& w, const DeviceGroup& group, int i) {
@@ -44,28 +27,6 @@ __device__ int64_t pixel_of(const GroupWork& w, const DeviceGroup& group, int i)
 
 __device__ const float* band_of(const GroupWork& w, const DeviceGroup& group, int b) {
     return w.x + group.values + b * w.pitch;
-}
-
-/// Pixel by pixel side by side, by way of shared memory: blocks of lines and samples are turned around.
-__global__ void __launch_bounds__(threads)
-    pack_groups(const GroupWork w, const float* __restrict__ raw, const int* group_of) {
-    __shared__ float part[block][block + 1];
-    const int b = static_cast<int>(blockIdx.z);
-    const int64_t s0 = static_cast<int64_t>(blockIdx.x) * block,
-                  y0 = static_cast<int64_t>(blockIdx.y) * block;
-    const int lane = static_cast<int>(threadIdx.x) % block, row = static_cast<int>(threadIdx.x) / block;
-    for (int r = row; r < block; r += threads / block)
-        if (s0 + lane < w.samples && y0 + r < w.lines)
-            part[r][lane] = raw[(b * w.lines + y0 + r) * w.samples + s0 + lane];
-    __syncthreads();
-    for (int r = row; r < block; r += threads / block) {
-        const int64_t s = s0 + r, y = y0 + lane;
-        if (s >= w.samples || y >= w.lines) continue;
-        const int g = group_of[s];
-        if (g < 0) continue;
-        const DeviceGroup& group = w.group[g];
-        w.x[group.values + b * w.pitch + y * group.width + (s - group.first)] = part[lane][r];
-    }
 }
 
 __global__ void __launch_bounds__(threads)
@@ -627,12 +588,6 @@ dim3 pixel_grid(const GroupWork& w, int pixels) {
 }
 
 } // namespace
-
-void launch_pack(const GroupWork& w, const float* raw, const int* group_of, cudaStream_t stream) {
-    pack_groups<<<dim3(parts(w.samples, block), parts(w.lines, block), static_cast<unsigned>(w.bands)),
-                  threads, 0, stream>>>(w, raw, group_of);
-    HSI_CUDA_LAUNCHED("pack_groups");
-}
 
 void launch_sort(const GroupWork& w, float* band, float* room, cudaStream_t stream) {
     sort_band<<<parts(w.places, threads), threads, 0, stream>>>(w, band, room);

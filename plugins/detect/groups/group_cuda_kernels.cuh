@@ -74,8 +74,6 @@ struct GroupWork {
     __host__ __device__ int planes() const { return targets > 0 ? targets : 1; }
 };
 
-/// The pixels of columns into x; group_of: of a sample, -1 for none. raw: [band][line][sample].
-void launch_pack(const GroupWork& work, const float* raw, const int* group_of, cudaStream_t stream);
 /// A band of x, in raster order, by places; room: a number a place.
 void launch_sort(const GroupWork& work, float* band, float* room, cudaStream_t stream);
 /// Which pixels are valid, and count. Before all else.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What filters on the processor and on GPUs have in common.
+#pragma once
+
+#include "gas/gas.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::gas {
+
+inline constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants hold for amounts of this unit
+inline constexpr double least_amount = 1e-9;     ///< of that unit, added where the sparsity divides by it
+inline constexpr double least_pivot = 1e-12;     ///< squared, of its diagonal element
+inline constexpr double least_radiance = 1e-5;   ///< under the root of the noise
+
+/// What all workers share.
+struct FilterTask : stream::ColumnStrips {
+    FilterOptions options;
+    const stream::PixelMask* mask = nullptr;
+    bool is_mag1c() const { return options.method == Method::mag1c; }
+    bool is_log() const { return options.method == Method::lognormal; }
+    bool shrinks() const { return options.ledoit_wolf || options.shrinkage > 0; }
+    /// Bands of the first output that are the second one's.
+    std::vector<int> kept() const;
+};
+
+/// \throws Error when its parts do not go together.
+FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
+                     const FilterOptions& options, const stream::PixelMask* mask);
+
+/// A worker, and what it has found.
+class FilterLane : public stream::Worker {
+  public:
+    std::vector<stream::ColumnRecords<GroupRecord>::Found> found;
+    int64_t valid = 0, invalid = 0, in_bad_groups = 0, dark = 0;
+
+  protected:
+    /// The second output from the first, where there is one.
+    static void copy_kept(const FilterTask& task, const std::vector<CubeView<float>>& out);
+};
+
+/// A filter whose workers are FilterLanes.
+class ColumnFilter : public Filter {
+  public:
+    explicit ColumnFilter(FilterTask task);
+    int64_t halo() const override { return m_task.halo(); }
+    int64_t align_samples() const override { return m_task.columns.width; }
+    int64_t align_lines() const override { return m_task.scene.lines; }
+    std::vector<int> output_bands() const override;
+    void stop(stream::Worker& worker) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
+    const std::vector<GroupRecord>& groups() const override { return m_records.all(); }
+
+  protected:
+    const FilterTask& task() const { return m_task; }
+
+  private:
+    const FilterTask m_task;
+    stream::ColumnRecords<GroupRecord> m_records;
+};
+
+} // namespace hsi::gas
