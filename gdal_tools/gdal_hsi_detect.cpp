@@ -142,12 +142,15 @@ void declare(tool::Builder& args) {
             "as noise, 2 at least)")
         .shown_as("N|auto")
         .defaults_to("all bands");
-    args.option("shrinkage", o.shrinkage.text,
-                "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
-                "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
-                "by their estimate on bands of unit variance; with -background-by A is bands:A")
+    args.option(
+            "shrinkage", o.shrinkage.text,
+            "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
+            "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
+            "by their estimate on bands of unit variance; with -background-by A is bands:A. With -window: "
+            "add this share of the mean variance to the diagonal of each ring's matrix; 0 is RX by "
+            "definition, for rings that span the bands")
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
-        .defaults_to("none; ledoit-wolf with -background-by");
+        .defaults_to("none; ledoit-wolf with -background-by; 0.01 with -window");
     declare_features(args, o);
     declare_mixtures(args, o);
     args.option("library-scale", o.target.library_scale,

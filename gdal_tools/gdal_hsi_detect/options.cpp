@@ -71,6 +71,10 @@ void parse_shrinkage(Options& o) {
         throw UsageError("-shrinkage auto does not go with -background-by: its share depends on the units of "
                          "the bands, and dark ones count little in it",
                          "Take -shrinkage ledoit-wolf, the default there.");
+    if (local(o) && (by_bands || o.shrinkage.best || o.shrinkage.ledoit_wolf))
+        throw UsageError(
+            "-shrinkage " + o.shrinkage.text + " does not go with -window",
+            "Give the share of the mean variance that is added: -shrinkage 0.01, or 0 for none.");
     if (o.shrinkage.best || o.shrinkage.ledoit_wolf || (text == "none" && !by_bands)) return;
     const auto value = tool::parse_number(text);
     if (!(value && *value >= 0 && *value <= 1))
@@ -119,9 +123,8 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
         if (!has_background(o.approach))
             throw UsageError(option + " has no meaning with " + method,
                              "It goes with mf, cem, ace and rx, which compare with a background.");
-        if (local(o))
-            throw UsageError(option +
-                                 " does not go with -window, which adds 1e-2 of the mean variance always",
+        if (local(o) && option == "-nc")
+            throw UsageError("-nc does not go with -window",
                              "Make components with gdal_hsi_pca first, and look for anomalies in them.");
     }
     if (call.given("shrinkage"))
@@ -311,7 +314,9 @@ decltype(Settings::how) approach_of(const Options& o) {
     if (o.approach == Approach::mtmf) return o.mixtures;
     const Method method = method_of(o.approach);
     if (!has_background(o.approach)) return Alone{method};
-    if (local(o)) return Rings{o.window[0], o.window[1]};
+    if (local(o))
+        return Rings{o.window[0], o.window[1],
+                     o.shrinkage.text.empty() ? Rings().ridge_share : o.shrinkage.conditioning.shrinkage};
     if (grouped(o)) return Groups{method, o.background_by, o.columns_per_group, o.shrinkage, o.exclusion};
     return OneBackground{method, o.statistics, o.shrinkage, o.exclusion};
 }

@@ -3,6 +3,7 @@
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
+#include "core/error.h"
 #include "detect/local/local.h"
 #include "gdal_hsi_detect/scores.h"
 #include "gdal_hsi_detect/settings.h"
@@ -38,7 +39,18 @@ void warn_of_small_rings(tool::Run& run, const stream::CubeShape& scene, const d
     const int inner = ring.inner, outer = ring.outer;
     int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
     if (ring.mask != nullptr) pixels = std::min(pixels, ring.mask->count());
-    run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
+    run.report()["background"] = {{"ring_pixels", pixels},
+                                  {"few_pixels", pixels <= scene.bands},
+                                  {"added_share_of_mean_variance", ring.ridge_share}};
+    if (ring.ridge_share > 0)
+        run.note("Local RX: " + number(ring.ridge_share) +
+                 " of the mean variance is added to the diagonal of each covariance matrix; -shrinkage 0 "
+                 "adds nothing");
+    else if (pixels <= scene.bands)
+        throw UsageError("-shrinkage 0 with -window " + std::to_string(inner) + " " + std::to_string(outer) +
+                             ": rings of " + counted(pixels, "pixel") + " do not span " +
+                             counted(scene.bands, "band"),
+                         "Take a larger OUTER, fewer bands (-b, gdal_hsi_pca), or leave -shrinkage out.");
     if (pixels <= scene.bands)
         run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
                  counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
@@ -52,7 +64,7 @@ void warn_of_small_rings(tool::Run& run, const stream::CubeShape& scene, const d
 void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      std::shared_ptr<raster::RasterSource> source, const DetectTargets& targets,
                      const detect::PixelMask* mask) {
-    const detect::Ring ring{how.inner, how.outer, mask};
+    const detect::Ring ring{how.inner, how.outer, mask, how.ridge_share};
     std::vector<CudaDevice> devices;
     if (!raster::is_virtual(run.options().destination)) // which is refused below
         devices = tool::choose_devices(run, "detect_local", work_of_rings(s, source->shape(), ring));

@@ -60,7 +60,9 @@ const char* name_of(detect::FitScore score) {
 using Metadata = std::map<std::string, std::string>;
 
 void describe(const Alone&, Metadata&) {}
-void describe(const Rings&, Metadata&) {}
+void describe(const Rings& how, Metadata& metadata) {
+    if (how.ridge_share != Rings().ridge_share) metadata["HSI_DETECT_SHRINKAGE"] = number(how.ridge_share);
+}
 void describe(const Features& how, Metadata& metadata) { metadata["HSI_DETECT_SCORE"] = name_of(how.score); }
 void describe(const Mixtures& how, Metadata& metadata) {
     if (how.most_infeasible) metadata["HSI_DETECT_MAX_INFEASIBILITY"] = number(*how.most_infeasible);
@@ -137,12 +139,16 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
             run.warn(counted(open, "pixel has", "pixels have") +
                      " no score of some target, since the first or the last value of a range is not above 0");
     }
-    if (!std::holds_alternative<Rings>(s.how)) return;
+    const auto* const rings = std::get_if<Rings>(&s.how);
+    if (rings == nullptr) return;
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();
     if (found.without_background() > 0)
         run.warn(counted(found.without_background(), "pixel has", "pixels have") +
-                 " fewer than 2 pixels of background around them, and no score");
+                 (rings->ridge_share > 0
+                      ? " fewer than 2 pixels of background around them, and no score"
+                      : " a ring that does not span the bands, and no score: it has too few pixels, or bands "
+                        "depend on one another in it. Leave -shrinkage out, or take a larger OUTER"));
     if (found.without_variance() > 0)
         run.warn(counted(found.without_variance(), "pixel has", "pixels have") +
                  " a background whose pixels are all equal: 0 where they equal it, else no score");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "detect/fit/fit.h"
+#include "detect/local/local.h"
 #include "detect/pixel/pixel.h"
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
@@ -79,6 +80,7 @@ struct OneBackground {
 /// rx against the ring around each pixel: its inner and outer square, in pixels.
 struct Rings {
     int inner = 0, outer = 0;
+    double ridge_share = detect::Ring().ridge_share; ///< -shrinkage
 };
 
 /// mf, cem, ace, rx against the pixel's own group.

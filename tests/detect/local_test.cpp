@@ -78,6 +78,30 @@ TEST(LocalRx, IsItsDefinition) {
     expect_definition(a_scene(140, 3, 2), {125, 127}, 5);
 }
 
+TEST(LocalRx, WithoutARidgeIsRxByDefinition) {
+    expect_definition(a_scene(23, 14, 4), {1, 3, nullptr, 0}); // rings at the border have too few pixels
+    expect_definition(a_scene(23, 14, 10), {3, 9, nullptr, 0});
+    expect_definition(a_scene(23, 14, 150), {3, 7, nullptr, 0}, 3); // no ring spans the bands
+    expect_definition(a_scene(300, 5, 6), {3, 9, nullptr, 0});
+    expect_definition(a_scene(23, 14, 37), {5, 11, nullptr, 0}, 3);
+    expect_definition(a_scene(23, 14, 10), {3, 9, nullptr, 0.5});
+    EXPECT_EQ(found(a_scene(23, 14, 150), {3, 7, nullptr, 0}).few, found(a_scene(23, 14, 150), {3, 7}).valid);
+}
+
+// One band is a multiple of another, or the sum of two: C has no inverse, whatever rounding leaves.
+TEST(LocalRx, WithoutARidgeCollinearBandsHaveNoScore) {
+    for (const bool twice : {true, false}) {
+        auto cube = a_scene(40, 12, 9);
+        for (int64_t y = 0; y < 12; ++y)
+            for (int64_t x = 0; x < 40; ++x)
+                cube.at(7, y, x) = twice ? 2 * cube.at(1, y, x) : cube.at(1, y, x);
+        const auto got = found(cube, {3, 9, nullptr, 0});
+        for (const float score : got.scores.cube.values)
+            ASSERT_TRUE(std::isnan(score));
+        EXPECT_EQ(got.few, got.valid);
+    }
+}
+
 TEST(LocalRx, EndsWithinATile) {
     const Cube cube = a_scene(23, 14, 6);
     for (const int outer : {3, 9})

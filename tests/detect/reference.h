@@ -233,7 +233,9 @@ inline double local_reference(const Cube& cube, const detect::Ring& ring, int64_
     auto s = statistics(pixels, v.size());
     const Vector d = minus(v, s.mean);
     if (s.trace() == 0) return dot(d, d) == 0 ? 0 : std::nan("");
-    add_ridge(s.covariance, 1e-2L * s.trace() / static_cast<long double>(v.size()));
+    if (ring.ridge_share == 0 && pixels.size() <= v.size()) return std::nan("");
+    add_ridge(s.covariance,
+              static_cast<long double>(ring.ridge_share) * s.trace() / static_cast<long double>(v.size()));
     return static_cast<double>(dot(d, solved(s.covariance, d)));
 }
 

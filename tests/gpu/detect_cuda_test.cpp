@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -351,6 +352,20 @@ TEST_F(DetectCuda, LocalRxOfRingsWithoutVariance) {
         EXPECT_EQ(got.at(6, 30), 0);
         EXPECT_GT(got.counts[3], 100);
     }
+}
+
+TEST_F(DetectCuda, LocalRxWithoutARidgeIsItsDefinition) {
+    for (const auto& [bands, inner, outer] :
+         {std::tuple(4, 1, 3), std::tuple(10, 3, 9), std::tuple(37, 5, 11), std::tuple(150, 3, 7)}) {
+        expect_definition(a_scene(43, 14, bands), {inner, outer, nullptr, 0}, 3);
+        expect_as_on_cpu(a_scene(43, 14, bands), {inner, outer, nullptr, 0});
+    }
+    auto cube = a_scene(40, 12, 9);
+    for (int64_t i = 0; i < 40 * 12; ++i)
+        cube.at(7, i / 40, i % 40) = 2 * cube.at(1, i / 40, i % 40);
+    const auto got = on_gpu(cube, {3, 9, nullptr, 0});
+    for (int64_t i = 0; i < 40 * 12; ++i)
+        ASSERT_TRUE(std::isnan(got.at(i / 40, i % 40))) << i;
 }
 
 TEST_F(DetectCuda, TilesLanesAndDeviceMemoryChangeNoBitOfLocalRx) {

@@ -56,7 +56,7 @@ struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
           pixels(static_cast<size_t>(ring_pixels(r))),
-          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)),
+          by_pixels(r.ridge_share > 0 && cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)),
           line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
@@ -86,7 +86,7 @@ class LocalWorker final : public stream::Worker {
         : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_bands(plan.bands),
           m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_matrix(matrix_size(m_order + 1)),
           m_vectors(plan.batch() * static_cast<size_t>(m_pitch)), m_centre(m_bands + math::slack),
-          m_mean(m_bands), m_apart(m_bands),
+          m_mean(m_bands), m_apart(m_bands), m_variances(m_bands),
           m_lines(static_cast<size_t>(plan.lines_held()) * plan.row_pixels() * m_bands + math::slack),
           m_valid(static_cast<size_t>(plan.lines_held()) * plan.row_pixels()), m_counts(m_valid.size()) {
         m_ring.reserve(plan.pixels);
@@ -241,7 +241,7 @@ class LocalWorker final : public stream::Worker {
         for (size_t a = 0; a < n; ++a)
             trace += diagonal(a);
         // trace C = trace U U' / (n-1)
-        const double ridge = local_ridge_share * trace / static_cast<double>(m_bands);
+        const double ridge = m_plan.ring.ridge_share * trace / static_cast<double>(m_bands);
         for (size_t a = 0; a < n; ++a)
             diagonal(a) += ridge;
         const double delta = ridge / static_cast<double>(n - 1);
@@ -250,13 +250,26 @@ class LocalWorker final : public stream::Worker {
 
     double& diagonal(size_t a) { return m_matrix[a * static_cast<size_t>(m_pitch) + a]; }
 
-    /// d'M^-1 d, M what m_matrix becomes with `ridge` on its diagonal, d in m_apart.
-    double solve_bands(double ridge) {
+    /// d'M^-1 d, M what m_matrix becomes with `ridge` on its diagonal, d in m_apart; none where M has no
+    /// inverse.
+    std::optional<double> solve_bands(double ridge) {
         for (size_t a = 0; a < m_bands; ++a) {
             diagonal(a) += ridge;
+            m_variances[a] = diagonal(a);
             m_matrix[a * static_cast<size_t>(m_pitch) + m_bands] = m_apart[a];
         }
-        return m_definite.solve(m_matrix.data(), m_pitch, static_cast<int>(m_bands));
+        const double score = m_definite.solve(m_matrix.data(), m_pitch, static_cast<int>(m_bands));
+        if (ridge > 0) return score;
+        for (size_t a = 0; a < m_bands; ++a)
+            if (!(diagonal(a) * diagonal(a) > least_local_pivot * m_variances[a])) {
+                ++few;
+                return {};
+            }
+        return score;
+    }
+    /// Pixels that a ring needs: without a ridge those that span the bands.
+    int64_t least_pixels() const {
+        return m_plan.ring.ridge_share > 0 ? 2 : static_cast<int64_t>(m_bands) + 1;
     }
 
     double trace_of_matrix() {
@@ -270,7 +283,7 @@ class LocalWorker final : public stream::Worker {
         slide_to(sample, x, end);
         const RingColumns& sums = *m_columns;
         const auto pixel = static_cast<size_t>(y - m_first);
-        if (sums.count(pixel) < 2) {
+        if (sums.count(pixel) < least_pixels()) {
             ++few;
             return {};
         }
@@ -283,8 +296,9 @@ class LocalWorker final : public stream::Worker {
         greatest = std::max(greatest, products);
         // What came and went leaves its rounding in the sums.
         if (!(scatter > 1e-9 * greatest)) return score_directly(y, sample);
-        const double ridge = local_ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
-        if (const auto score = m_columns->solve(pixel, m_apart.data(), ridge)) return *score;
+        const double ridge = m_plan.ring.ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
+        if (ridge > 0) // single precision bears it
+            if (const auto score = m_columns->solve(pixel, m_apart.data(), ridge)) return *score;
         m_columns->matrix(pixel, m_matrix.data(), m_pitch);
         return solve_bands(ridge);
     }
@@ -304,7 +318,7 @@ class LocalWorker final : public stream::Worker {
         for (size_t a = 0; a < m_bands; ++a)
             for (size_t b = a; b < m_bands; ++b)
                 m_matrix[a * static_cast<size_t>(m_pitch) + b] *= share;
-        return solve_bands(local_ridge_share * trace_of_matrix() / static_cast<double>(m_bands));
+        return solve_bands(m_plan.ring.ridge_share * trace_of_matrix() / static_cast<double>(m_bands));
     }
 
     /// One more pixel for m_matrix.
@@ -405,7 +419,7 @@ class LocalWorker final : public stream::Worker {
     std::optional<RingColumns> m_columns;
     std::vector<double> m_matrix;  ///< C, then its factor
     std::vector<double> m_vectors; ///< that wait to be added; zero beyond their last number
-    std::vector<double> m_centre, m_mean, m_apart;
+    std::vector<double> m_centre, m_mean, m_apart, m_variances;
     std::vector<float> m_lines; ///< [line % lines_held()][sample - m_from][band]
     std::vector<char> m_valid, m_counts;
     std::array<double, segment + largest_window> m_magnitude{};
@@ -450,11 +464,13 @@ class LocalDetection final : public Detection {
 } // namespace
 
 double local_products(int bands, const Ring& ring) {
-    return std::min(products_by_pixels(bands, ring), products_by_bands(bands, ring, segment));
+    const double by_bands = products_by_bands(bands, ring, segment);
+    return ring.ridge_share > 0 ? std::min(products_by_pixels(bands, ring), by_bands) : by_bands;
 }
 
 double local_cost(int bands, const Ring& ring) {
-    return std::min(cost_by_pixels(bands, ring), cost_by_bands(bands, ring));
+    const double by_bands = cost_by_bands(bands, ring);
+    return ring.ridge_share > 0 ? std::min(cost_by_pixels(bands, ring), by_bands) : by_bands;
 }
 
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision) {

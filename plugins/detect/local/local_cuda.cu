@@ -84,6 +84,7 @@ class LocalWorker final : public CudaWorker {
         t.inner = m_plan.ring.inner;
         t.outer = m_plan.ring.outer;
         t.by_pixels = m_plan.by_pixels;
+        t.ridge_share = m_plan.ring.ridge_share;
         gpu::LocalBatch b;
         b.matrices = m_matrices.data();
         b.centres = m_centres.data();

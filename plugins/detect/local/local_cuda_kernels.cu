@@ -14,10 +14,10 @@
 namespace hsi::detect::gpu {
 namespace {
 
-constexpr int warps = 4;          ///< of a block that sums products
-constexpr int most_solvers = 512; ///< threads of a block that factorises
-constexpr unsigned all = ~0u;     ///< lanes
-constexpr double ridge_share = 1e-2;
+constexpr int warps = 4;              ///< of a block that sums products
+constexpr int most_solvers = 512;     ///< threads of a block that factorises
+constexpr unsigned all = ~0u;         ///< lanes
+constexpr double least_pivot = 1e-11; ///< least_local_pivot (local.h)
 
 /// What is to be done for a pixel.
 enum Status : uint8_t {
@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(1024) totals_kernel(LocalTile t, LocalBatch b)
     double squares = 0, apart = 0;
     if (status == ready) {
         const double n = m[entry(t.bands, t.bands)];
-        if (n < 2) status = few;
+        if (n < (t.ridge_share > 0 ? 2 : t.bands + 1)) status = few;
         for (int a = lane(); status == ready && a < t.bands; a += 32) {
             const double square = m[entry(a, a)], sum = m[entry(t.bands, a)];
             squares += square;
@@ -535,7 +535,7 @@ __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const
         means[a] = sums[a] / count;
         apart += m[entry(a, a)] - sums[a] * means[a];
     }
-    const double ridge = ridge_share * (block_total(apart) * share) / n; // all have made their means, too
+    const double ridge = t.ridge_share * (block_total(apart) * share) / n; // all have made their means, too
     const bool single = b.status[pixel] == again;
     const size_t centre_at = static_cast<size_t>(single ? pixel : pixel / run_pixels) * t.pitch;
     const float* const x = t.spectra + static_cast<size_t>(place.at) * t.pitch;
@@ -597,7 +597,7 @@ __global__ void __launch_bounds__(most_solvers) solve_kernel(LocalTile t, LocalB
         double squares = 0;
         for (int a = thread; a < n; a += solvers())
             squares += m[entry(a, a)];
-        const double ridge = ridge_share * block_total(squares) / t.bands;
+        const double ridge = t.ridge_share * block_total(squares) / t.bands;
         delta = ridge / (b.ring_counts[pixel] - 1);
         for (int a = thread; a < n; a += solvers())
             m[entry(a, a)] += ridge;
@@ -605,16 +605,26 @@ __global__ void __launch_bounds__(most_solvers) solve_kernel(LocalTile t, LocalB
         centre(t, b, pixel, place, sums, sums + padded, m);
     }
     __syncthreads();
+    const bool plain = !t.by_pixels && !(t.ridge_share > 0);
+    if (plain) { // the sums have done their part: the variances
+        for (int a = thread; a < n; a += solvers())
+            sums[a] = m[entry(a, a)];
+        __syncthreads();
+    }
     factorise(m, n, inverse);
     double square = 0;
+    bool singular = false;
     for (int c = thread; c < n; c += solvers()) {
-        const double y = m[entry(n, c)];
+        const double y = m[entry(n, c)], pivot = m[entry(c, c)];
         square += y * y;
+        singular = singular || (plain && !(pivot * pivot > least_pivot * sums[c]));
     }
     square = block_total(square);
+    singular = __syncthreads_or(singular) != 0;
     if (thread != 0) return;
     atomicAdd(out.counts, 1ull);
-    put(out, place.core, true, t.by_pixels ? fmax(0.0, (squared - square) / delta) : square);
+    if (singular) atomicAdd(out.counts + 2, 1ull);
+    put(out, place.core, !singular, t.by_pixels ? fmax(0.0, (squared - square) / delta) : square);
 }
 
 unsigned blocks(size_t n, size_t of) { return static_cast<unsigned>((n + of - 1) / of); }

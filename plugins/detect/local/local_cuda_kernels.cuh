@@ -33,6 +33,7 @@ struct LocalTile {
     int bands = 0, pitch = 0;
     int inner = 0, outer = 0;
     bool by_pixels = false; ///< U U' in place of U'U
+    double ridge_share = 0; ///< Ring::ridge_share, 0 without by_pixels alone
     __host__ __device__ int ring() const { return outer * outer - inner * inner; }
     __host__ __device__ int order() const { return by_pixels ? ring() : bands; }
     __host__ __device__ int runs_of_line() const { return (core_w + run_pixels - 1) / run_pixels; }

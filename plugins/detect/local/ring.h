@@ -25,14 +25,14 @@ inline double products_by_bands(int bands, const Ring& ring, int64_t run) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring)), sides = ring.inner + ring.outer;
     return b * b * b / 6 + sides * b * b + n * b * b / (2 * static_cast<double>(run));
 }
-/// Whether the former costs less.
+/// Whether the former costs less, and is possible: it divides by the ridge.
 inline bool takes_pixels(int bands, const Ring& ring, int64_t run) {
-    return products_by_pixels(bands, ring) < products_by_bands(bands, ring, run);
+    return ring.ridge_share > 0 && products_by_pixels(bands, ring) < products_by_bands(bands, ring, run);
 }
 
 inline void check_ring(int bands, const Ring& ring) {
     if (ring.inner < 1 || ring.outer <= ring.inner || ring.outer > largest_window || ring.inner % 2 == 0 ||
-        ring.outer % 2 == 0 || bands < 1)
+        ring.outer % 2 == 0 || bands < 1 || !(ring.ridge_share >= 0 && ring.ridge_share <= 1))
         throw Error("internal: a ring of " + std::to_string(ring.inner) + " and " +
                     std::to_string(ring.outer) + " pixels");
 }
