@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mag1c and the matched filter on the GPU through the module, as gdal_hsi_gas loads it: time of the kernels, of
-// the whole pass with its copies, memory to memory, and of the CPU on the same host.
+// mag1c and the matched filter on the GPU through the module, as gdal_hsi_gas loads it: time of the kernels,
+// of the whole pass with its copies, memory to memory, and of the CPU on the same host.
 #include "core/cuda_module.h"
 #include "gas/gas.h"
 #include "gas/gas_scene.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group lie next to each
-// other in single precision; all else is double, in an order that depends on a group's own pixels alone. An
-// iteration is two kernels: one finds w of every group, the other a of every pixel and the sums for the next
-// covariance.
+// hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group lie next to
+// each other in single precision; all else is double, in an order that depends on a group's own pixels alone.
+// An iteration is two kernels: one finds w of every group, the other a of every pixel and the sums for the
+// next covariance.
 #include "core/valid_pixel.h"
 #include "cuda/block_fold.cuh"
 #include "cuda/column_pack.cuh"
@@ -29,7 +29,7 @@ using stream::TileLimits;
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-constexpr int panel = 32;         ///< rows and columns of a covariance that a block of threads sums at a time
+constexpr int panel = 32; ///< rows and columns of a covariance that a block of threads sums at a time
 constexpr int solve_threads = 128; ///< so that several groups share a multiprocessor
 constexpr int most_bands = 1024;   ///< whose vectors shared memory holds
 constexpr uint8_t is_good = 1, counts_too = 2;
@@ -37,7 +37,7 @@ constexpr int count_kinds = 4; ///< of pixels: with a value, invalid, of groups 
 
 /// found: by kernels.
 struct DeviceGroup {
-    int first = 0, width = 1, pixels = 0; ///< samples of the window
+    int first = 0, width = 1, pixels = 0;               ///< samples of the window
     int state = static_cast<int>(GroupState::filtered); ///< found, as what follows is
     int counting = 0;
     double share = 0;
@@ -50,22 +50,22 @@ struct Work {
     int64_t samples = 0, lines = 0; ///< of the window
     const uint8_t* mask = nullptr;  ///< [line][sample]; null: all
     int bands = 0, groups = 0;
-    int64_t pitch = 0; ///< places of a band of a group
-    int part = 0, parts = 0; ///< a group's pixels by blocks of threads: how many each
+    int64_t pitch = 0;                       ///< places of a band of a group
+    int part = 0, parts = 0;                 ///< a group's pixels by blocks of threads: how many each
     int product_part = 0, product_parts = 0; ///< the same for the covariance
     bool mag1c = false, log = false, albedo = false, sparsity = false, ledoit_wolf = false;
     double share = 0;
     const double* k = nullptr; ///< [band], in the filter's unit
     DeviceGroup* group = nullptr;
-    float* x = nullptr;           ///< [group][band][place]
-    uint8_t* state = nullptr;     ///< [group][place]
-    double* mean = nullptr;       ///< [group][band]: m0; 0 where a band is constant
-    uint8_t* constant = nullptr;  ///< [group][band]
-    double* covariance = nullptr; ///< [group][product part][band][band]; C0 in the first part
-    double* matrix = nullptr;     ///< [group][band][matrix_pitch()]; null: in shared memory
-    double* t = nullptr;          ///< [group][band]
-    double* w = nullptr;          ///< [group][band]
-    double* sums = nullptr;       ///< [group][part][band + 2]: of d x, d, d^2
+    float* x = nullptr;                ///< [group][band][place]
+    uint8_t* state = nullptr;          ///< [group][place]
+    double* mean = nullptr;            ///< [group][band]: m0; 0 where a band is constant
+    uint8_t* constant = nullptr;       ///< [group][band]
+    double* covariance = nullptr;      ///< [group][product part][band][band]; C0 in the first part
+    double* matrix = nullptr;          ///< [group][band][matrix_pitch()]; null: in shared memory
+    double* t = nullptr;               ///< [group][band]
+    double* w = nullptr;               ///< [group][band]
+    double* sums = nullptr;            ///< [group][part][band + 2]: of d x, d, d^2
     double *a = nullptr, *r = nullptr; ///< [group][place]
     int64_t core_first = 0, core_samples = 0;
 
@@ -203,7 +203,8 @@ __global__ void __launch_bounds__(threads) add_products(const Work w) {
 __global__ void __launch_bounds__(threads) find_fourth_powers(const Work w) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
-    const int part = static_cast<int>(blockIdx.y), from = part * w.part, to = min(group.pixels, from + w.part);
+    const int part = static_cast<int>(blockIdx.y), from = part * w.part,
+              to = min(group.pixels, from + w.part);
     const double* const products = w.covariance_of(g, 0);
     double fourth = 0;
     for (int i = from + static_cast<int>(threadIdx.x); i < to; i += threads) {
@@ -308,7 +309,7 @@ __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool
     if (!group.goes()) return;
     const int n = w.bands, pitch = w.matrix_pitch(), thread = static_cast<int>(threadIdx.x);
     double *const t = room, *const c = t + n, *const mean = c + n + 2, *const diagonal = mean + n,
-           *const inverse = diagonal + n;
+                  *const inverse = diagonal + n;
     double* const m = w.matrix != nullptr ? w.matrix + g * n * pitch : inverse + n;
     const double count = group.counting;
     for (int b = thread; b < n + 2; b += solve_threads) {
@@ -333,8 +334,8 @@ __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool
     const uint8_t* const constant = w.constant + g * n;
     for (int i = thread / 32; i < n; i += solve_threads / 32)
         for (int j = i + thread % 32; j < n; j += 32) {
-            double v = c0[static_cast<int64_t>(i) * n + j] - c[i] * t[j] - t[i] * c[j] +
-                       squared_d * t[i] * t[j];
+            double v =
+                c0[static_cast<int64_t>(i) * n + j] - c[i] * t[j] - t[i] * c[j] + squared_d * t[i] * t[j];
             if (constant[i] != 0 || constant[j] != 0) v = i == j;
             if (i == j)
                 diagonal[i] = v;
@@ -394,7 +395,8 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
         sums[b] = 0;
     }
     const double q = round > 0 ? fmax(group.q, 1.0) : group.q;
-    const int part = static_cast<int>(blockIdx.y), from = part * w.part, to = min(group.pixels, from + w.part);
+    const int part = static_cast<int>(blockIdx.y), from = part * w.part,
+              to = min(group.pixels, from + w.part);
     for (int first = from; first < to; first += threads) {
         const int i = first + thread;
         const uint8_t state = i < to ? w.state[g * w.pitch + i] : 0;
@@ -430,7 +432,10 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
             for (int k = 0; k < threads; k += 32) {
                 const double v = d[k + lane];
                 if (v == 0) continue; // a pixel that does not count may not be a number
-                sum = fma(v, b < n ? static_cast<double>(w.band_of(g, b)[first + k + lane]) : b == n ? 1 : v,
+                sum = fma(v,
+                          b < n    ? static_cast<double>(w.band_of(g, b)[first + k + lane])
+                          : b == n ? 1
+                                   : v,
                           sum);
             }
             sum = warp_sum(sum);
@@ -456,8 +461,8 @@ __device__ double noise_of(const Work& w, const Results& to, int64_t g, int i) {
     double sum = 0;
     for (int b = 0; b < w.bands; ++b) {
         const double x = w.band_of(g, b)[i], level = x * to.scale + to.noise[3 * b + 1];
-        double s = fabs(to.noise[3 * b] * sqrt(level > 0 ? level : least_radiance) + to.noise[3 * b + 2]) /
-                   to.scale;
+        double s =
+            fabs(to.noise[3 * b] * sqrt(level > 0 ? level : least_radiance) + to.noise[3 * b + 2]) / to.scale;
         if (w.log) s /= x;
         const double one = w.w[g * w.bands + b] * s;
         sum += one * one;
@@ -605,9 +610,9 @@ class DeviceLane final : public FilterLane {
         for (size_t g = 0; g < groups.size(); ++g) {
             const int64_t group = first + static_cast<int64_t>(g);
             if (m_task.first_sample(group) < tile.core.x) continue; // of the tile before
-            found.push_back({group - m_task.columns.group(0),
-                             {static_cast<GroupState>(groups[g].state), groups[g].counting,
-                              groups[g].share}});
+            found.push_back(
+                {group - m_task.columns.group(0),
+                 {static_cast<GroupState>(groups[g].state), groups[g].counting, groups[g].share}});
         }
         copy_kept(m_task, out);
     }

@@ -10,9 +10,9 @@
 namespace hsi::gas {
 
 inline constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants hold for amounts of this unit
-inline constexpr double least_amount = 1e-9;     ///< of that unit, added where the sparsity divides by it
-inline constexpr double least_pivot = 1e-12;     ///< squared, of its diagonal element
-inline constexpr double least_radiance = 1e-5;   ///< under the root of the noise
+inline constexpr double least_amount = 1e-9;   ///< of that unit, added where the sparsity divides by it
+inline constexpr double least_pivot = 1e-12;   ///< squared, of its diagonal element
+inline constexpr double least_radiance = 1e-5; ///< under the root of the noise
 
 /// What all workers share.
 struct FilterTask : stream::ColumnStrips {

@@ -156,11 +156,10 @@ TEST_F(GasCuda, ValuesAreTheProcessors) {
                     options.ledoit_wolf = shrinks && method != Method::mag1c;
                     if (shrinks && method == Method::mag1c) options.shrinkage = 0.01;
                     // Groups begin before the scene, and the last one is narrow.
-                    expect_processors(cube, {3, width}, options, masked ? &mask : nullptr,
-                                      width == 4 ? 12 : 0,
-                                      "method " + std::to_string(static_cast<int>(method)) + ", " +
-                                          std::to_string(width) + " columns" + (masked ? ", masked" : "") +
-                                          (shrinks ? ", shrunk" : ""));
+                    expect_processors(
+                        cube, {3, width}, options, masked ? &mask : nullptr, width == 4 ? 12 : 0,
+                        "method " + std::to_string(static_cast<int>(method)) + ", " + std::to_string(width) +
+                            " columns" + (masked ? ", masked" : "") + (shrinks ? ", shrunk" : ""));
                 }
 }
 
@@ -195,7 +194,8 @@ TEST_F(GasCuda, TilesChangeNoBit) {
     const auto options = options_of(Method::mag1c, 8);
     const auto whole = filtered(*backend().make_filter(cube.shape, {1, 3}, options, nullptr), cube);
     for (const int64_t samples : {3, 6, 24}) {
-        const auto cut = filtered(*backend().make_filter(cube.shape, {1, 3}, options, nullptr), cube, samples);
+        const auto cut =
+            filtered(*backend().make_filter(cube.shape, {1, 3}, options, nullptr), cube, samples);
         EXPECT_TRUE(identical(whole.outputs[0], cut.outputs[0])) << samples;
         EXPECT_TRUE(identical(whole.outputs[1], cut.outputs[1])) << samples;
     }
