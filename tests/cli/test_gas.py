@@ -2,7 +2,9 @@
 """gdal_hsi_gas against a NumPy reference in double precision, which forms z and its covariance anew in every iteration."""
 
 import itertools
+import json
 
+import gas_witness
 import numpy as np
 import pytest
 from osgeo import gdal
@@ -364,6 +366,73 @@ def test_numbered_text(files):
     close(read(folder / "y.tif")[0], reference(data[USED])[0], 1e-4, 0.01)
 
 
+# Numbers of public implementations.
+
+
+@pytest.mark.parametrize("name,words", [
+    ("mag1c", []),
+    ("mag1c_shrunk", ["-iterations", 5, "-shrinkage", gas_witness.SHRINKAGE]),
+    ("mag1c_no_albedo", ["-no-albedo"]),
+    ("mag1c_no_sparsity", ["-no-sparsity"]),
+    ("fastmag1c", ["-shrinkage", gas_witness.SHRINKAGE]),
+])
+def test_frozen_numbers(tmp_path, name, words):
+    write_scene(tmp_path / "x.img", gas_witness.scene(), geotransform=None, epsg=None, wavelengths=list(gas_witness.NM))
+    write_absorption(tmp_path / "k.csv", gas_witness.absorption(), gas_witness.NM)
+    albedo = ["-output", "enhancement,albedo"] if name == "mag1c" else []
+    succeed(gas(*words, *albedo, "-absorption", tmp_path / "k.csv", tmp_path / "x.img", tmp_path / "y.tif"))
+    frozen = {key: np.array(value) for key, value in json.loads(gas_witness.NUMBERS.read_text()).items()}
+    found = read(tmp_path / "y.tif")
+    close(found[0], frozen[name], 1e-4, 0.01)
+    assert found[0].max() > 1000
+    if albedo:
+        close(found[1], frozen["albedo"], 1e-6, 0)
+
+
+def test_frozen_absorption(tmp_path):
+    nm, spectra = gas_witness.table()
+    write_table(tmp_path / "lut.img", "img", spectra, gas_witness.CONCENTRATIONS, nm)
+    write_scene(tmp_path / "x.img", gas_witness.scene(), geotransform=None, epsg=None, wavelengths=list(gas_witness.NM),
+                fwhm=list(gas_witness.FWHM))
+    succeed(gas("-lut", tmp_path / "lut.img", "-save-absorption", tmp_path / "used.csv", tmp_path / "x.img", tmp_path / "y.tif"))
+    found = np.array([row[-1] for row in np.genfromtxt(tmp_path / "used.csv", delimiter=",", names=True)])
+    wanted = np.array(json.loads(gas_witness.NUMBERS.read_text())["absorption"])
+    assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+# Properties.
+
+
+def test_noise_has_deviation_1(tmp_path):
+    """Enhancement over sensitivity and uncertainty, of a scene that is one spectrum and noise."""
+    k, nm = absorption()[USED], NM[USED]
+    rng = np.random.default_rng(11)
+    level = 2 + np.sin(nm / 50)[:, None, None]
+    noise = np.abs(0.004 * np.sqrt(level + 0.01) + 0.0001)
+    write_scene(tmp_path / "x.img", level + noise * rng.normal(size=(nm.size, 4000, 3)), geotransform=None, epsg=None, wavelengths=list(nm))
+    write_absorption(tmp_path / "k.csv", k, nm)
+    (tmp_path / "noise.txt").write_text("2000 0.004 0.01 0.0001\n2600 0.004 0.01 0.0001\n")
+    for method in ("mf", "lognormal"):
+        succeed(gas("-method", method, "-output", "enhancement,uncertainty,sensitivity", "-noise", tmp_path / "noise.txt", "-absorption",
+                    tmp_path / "k.csv", tmp_path / "x.img", tmp_path / f"{method}.tif"))
+        e, u, s = read(tmp_path / f"{method}.tif").astype(float)
+        assert np.std(e / s / u, axis=0) == pytest.approx(1, abs=0.03) and u.max() < 1.2 * u.min()
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_mf_is_the_matched_filter_of_detect(files, columns):
+    folder, _, _ = files
+    words = ["-method", "mf", "-columns-per-group", columns]
+    succeed(gas(*words, "-absorption", folder / "k.csv", "-mask", folder / "mask.img", folder / "x.img", folder / "a.tif"))
+    succeed(gas("-iterations", 0, "-no-albedo", "-columns-per-group", columns, "-absorption", folder / "k.csv", "-mask", folder / "mask.img",
+                folder / "x.img", folder / "cut.tif"))
+    succeed(run("gdal_hsi_detect", *words, "-shrinkage", 0, "-b", f"{USED[0] + 1}-{USED[-1] + 1}", "-background-by", "columns", "-target-is-absorption",
+                "-target", folder / "k.csv", "-mask", folder / "mask.img", folder / "x.img", folder / "b.tif"))
+    a, b = read(folder / "a.tif")[0].astype(float), read(folder / "b.tif")[0].astype(float)
+    close(a, b, 1e-4, 0.01)
+    close(read(folder / "cut.tif")[0], np.maximum(a, 0), 1e-5, 0.01)
+
+
 # The same bits, whatever cuts the scene; flares; plumes of the same run.
 
 
@@ -425,7 +494,19 @@ def test_geographic_areas(tmp_path):
     assert fields["area_m2"] == pytest.approx(area, rel=1e-9) and fields["ime_sd_kg"] is None and fields["flux_kg_h"] is None
 
 
-# Bad input.
+# Bad input, and what only looks like it.
+
+
+@pytest.mark.parametrize("name,unit,warns", [("x_rfl.img", "", True), ("Reflectance.img", "", True), ("x.img", "Reflectance", True),
+                                             ("L2A.img", "", True), ("rdn.img", "uW/cm2/sr/nm", False)])
+def test_reflectance(files, name, unit, warns):
+    folder, data, _ = files
+    write_scene(folder / name, data, geotransform=None, epsg=None, wavelengths=list(NM))
+    if unit:
+        with open((folder / name).with_suffix(".hdr"), "a") as header:
+            header.write(f"data units = {unit}\n")
+    result = succeed(gas("-absorption", folder / "k.csv", folder / name, folder / "y.tif"))
+    assert ("looks like reflectance" in result.err) == warns
 
 
 @pytest.mark.parametrize("code,words,message", [
