@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -136,7 +137,8 @@ void report_rules(tool::Run& run, const Plan& plan) {
     run.note(counted(plan.rules.size(), "rule") + ", " + counted(features, "feature") + ", " +
              counted(plan.used.size(), "band"));
     for (const auto& [rule, why] : plan.skipped)
-        run.note("Rule '" + plan.file.rules[rule].name + "' is skipped: " + why);
+        run.note("Rule '" + plan.file.rules[rule].name + "' (line " +
+                 std::to_string(plan.file.rules[rule].line) + ") is skipped: " + why);
     for (const auto& [rule, why] : plan.left_out)
         run.note("Rule '" + name_of(plan, rule) + "': left out: " + why);
 }
@@ -178,42 +180,55 @@ std::string path_of_group(const std::string& path, const std::string& group) {
     return extension ? path.substr(0, dot) + tail + path.substr(dot) : path + tail;
 }
 
-raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene, size_t group,
-                            raster::OutputOptions& options) {
-    std::vector<raster::LabelClass> classes;
-    for (const size_t k : plan.groups[group].rules) {
-        const auto& rule = plan.file.rules[plan.rules[k].rule];
-        raster::LabelClass one;
-        one.value = static_cast<int>(plan.rules[k].rule) + 1;
-        one.name = rule.name;
-        one.colour = rule.colour;
-        classes.push_back(std::move(one));
-    }
+const std::string& group_name(const Plan& plan, size_t group) {
+    return plan.file.groups[plan.groups[group].group].name;
+}
+
+/// The map of these groups, a band each.
+raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
+                            const std::vector<size_t>& groups, raster::OutputOptions& options) {
+    std::map<int, raster::LabelClass> classes;
     raster::OutputSpec spec;
-    spec.shape = {scene.shape().samples, scene.shape().lines, 1};
-    raster::describe_class_map(classes, options, spec);
+    for (const size_t g : groups) {
+        for (const size_t k : plan.groups[g].rules) {
+            const auto& rule = plan.file.rules[plan.rules[k].rule];
+            auto& one = classes[static_cast<int>(plan.rules[k].rule) + 1];
+            one.value = static_cast<int>(plan.rules[k].rule) + 1;
+            one.name = rule.name;
+            one.colour = rule.colour;
+        }
+        spec.bands.push_back({group_name(plan, g), {}});
+    }
+    std::vector<raster::LabelClass> list;
+    for (auto& [value, one] : classes)
+        list.push_back(std::move(one));
+    raster::describe_class_map(list, options, spec);
+    spec.shape = {scene.shape().samples, scene.shape().lines, static_cast<int>(groups.size())};
     spec.type = plan.file.rules.size() > 255 ? "UInt16" : "Byte";
-    const auto& name = plan.file.groups[plan.groups[group].group].name;
-    spec.bands = {{name, {}}};
     spec.keep_nan = true; // 0 is a value of the tiles, too
-    spec.metadata = {{"HSI_IDENTIFY_GROUP", name}};
     return spec;
 }
 
-raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const Plan& plan,
-                             const raster::RasterSource& scene) {
-    raster::OutputSet outputs;
+/// The maps of the groups: files, each with a colour table of its own, or bands of an array.
+std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>>
+maps_of(const tool::Run& run, const Plan& plan, const raster::RasterSource& scene, bool stacked) {
     const auto shown = plan.shown();
-    const auto group_name = [&](size_t g) { return plan.file.groups[plan.groups[g].group].name; };
-    if (shown.size() > 1 && scene.facts().driver == "array")
-        throw UsageError("dst is one array, and there are " + std::to_string(shown.size()) + " groups",
-                         "Choose one with -group.");
+    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> maps;
     for (const size_t g : shown) {
         auto options = run.options().destination;
-        if (shown.size() > 1) options.path = path_of_group(options.path, group_name(g));
-        const auto spec = map_spec(plan, scene, g, options);
-        outputs.plan(options, spec);
+        if (shown.size() > 1 && !stacked) options.path = path_of_group(options.path, group_name(plan, g));
+        auto spec = map_spec(plan, scene, stacked ? shown : std::vector<size_t>{g}, options);
+        maps.emplace_back(std::move(options), std::move(spec));
+        if (stacked) break;
     }
+    return maps;
+}
+
+raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const Plan& plan,
+                             const raster::RasterSource& scene, bool stacked) {
+    raster::OutputSet outputs;
+    for (auto& [options, spec] : maps_of(run, plan, scene, stacked))
+        outputs.plan(std::move(options), std::move(spec));
     const auto add = [&](const char* role, const std::string& path, std::vector<raster::BandSpec> bands) {
         if (path.empty()) return;
         raster::OutputSpec spec;
@@ -223,10 +238,10 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const Plan
         outputs.plan(run.side_output(role, path), std::move(spec));
     };
     std::vector<raster::BandSpec> scores, centres, materials;
-    for (const size_t g : shown) {
+    for (const size_t g : plan.shown()) {
         for (const char* const quantity : {" fit", " depth", " fd"})
-            scores.push_back({group_name(g) + quantity, {}});
-        centres.push_back({group_name(g), {}});
+            scores.push_back({group_name(plan, g) + quantity, {}});
+        centres.push_back({group_name(plan, g), {}});
         centres.back().unit = "nm";
     }
     for (size_t k = 0; k < plan.rules.size(); ++k)
@@ -259,7 +274,7 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
     const auto shown = plan.shown();
     Json report = Json::array();
     for (size_t g = 0; g < shown.size(); ++g) {
-        const auto& group = plan.file.groups[plan.groups[shown[g]].group].name;
+        const auto& group = group_name(plan, shown[g]);
         for (size_t at = 1; at <= plan.file.rules.size() + 1; ++at) {
             const size_t label = at <= plan.file.rules.size() ? at : 0;
             const auto tally = found.tally(g, label);
@@ -355,8 +370,8 @@ void check_virtual(const tool::Run& run, const Settings& s) {
             throw UsageError(role + " cannot be used with " + kind,
                              "Write it in a run of its own, with a map that holds pixels.");
     const size_t groups = s.choice.groups.empty() ? s.file.groups.size() : s.choice.groups.size();
-    if (groups > 1)
-        throw UsageError(kind + " holds the map of one group, and there are " + std::to_string(groups),
+    if (groups > 1 && options.document)
+        throw UsageError("a step passes the map of one group on, and there are " + std::to_string(groups),
                          "Choose one with -group.");
 }
 
@@ -364,13 +379,16 @@ void write_virtual(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ra
     tool::leave_out_unseen_bands(run, all);
     const auto plan = plan_of(run, s, *all);
     const auto scene = tool::only_bands(all, plan.used);
-    auto options = run.options().destination;
-    const auto spec = map_spec(plan, *scene, plan.shown().front(), options);
     explain(run, s, plan, *scene);
     warn_of_noise(run, plan);
-    tool::write_virtual(
-        run, options, spec, *scene, [&] { return links::identification(s.text, plan); },
-        [] { return std::vector<raster::VirtualBand>(); });
+    const auto maps = maps_of(run, plan, *scene, false);
+    for (const auto& [options, spec] : maps)
+        raster::check_virtual(options, spec, *scene);
+    for (size_t k = 0; k < maps.size(); ++k)
+        tool::write_virtual(
+            run, maps[k].first, maps[k].second, *scene,
+            [&] { return links::identification(s.text, plan, plan.shown()[k]); },
+            [] { return std::vector<raster::VirtualBand>(); });
 }
 
 /// One pass; false when no pixel is valid.
@@ -378,11 +396,11 @@ bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
              double share) {
     const auto plan = std::make_shared<const Plan>(plan_of(run, s, *all));
     const auto scene = tool::only_bands(all, plan->used);
-    const bool map = !run.options().destination.path.empty();
+    const bool map = !run.options().destination.path.empty(), stacked = scene->facts().driver == "array";
     const auto table = run.text_output("-areas", s.areas, run.options().destination.overwrite);
     raster::OutputSet outputs;
     if (map) {
-        outputs = outputs_of(run, s, *plan, *scene);
+        outputs = outputs_of(run, s, *plan, *scene, stacked);
         raster::check_text_output(table);
     }
     explain(run, s, *plan, *scene);
@@ -391,8 +409,8 @@ bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
         warn_of_unit(run, s, *plan, *scene);
     }
     if (!map) return true;
-    const identify::Outputs wanted{!s.scores.empty(), !s.centre.empty(), !s.materials.empty(), s.value,
-                                   s.accepted};
+    const identify::Outputs wanted{stacked, !s.scores.empty(), !s.centre.empty(), !s.materials.empty(),
+                                   s.value, s.accepted};
     auto areas = raster::pixel_areas(*scene);
     const bool known = !areas.empty();
     const auto operation = identify::make_identification(plan, wanted, std::move(areas));

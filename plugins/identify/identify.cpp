@@ -79,25 +79,24 @@ class Arbiter {
             if (!m_in[g][m.accepted[k]]) continue;
             auto one = accepted(k, lane);
             if (!one.any || value(one) < most * (1 - equal)) continue;
-            const auto& family = rule_of(one).family;
-            if (m_centres || !family.empty()) one.centre = centre_of(one.rule, lane);
-            if (!family.empty()) rearbitrate(g, lane, one);
+            const bool family = m_plan.rules[one.rule].family > 0;
+            if (m_centres || family) one.centre = centre_of(one.rule, lane);
+            if (family) rearbitrate(g, lane, one);
             return one;
         }
         return {};
     }
     double value(const Winner& one) const { return value_of(m_plan.best, one.fit, one.depth, one.fd); }
-    const Rule& rule_of(const Winner& one) const { return m_plan.file.rules[m_plan.rules[one.rule].rule]; }
 
     /// Where the position lies in the range of one rule of the family and group, and the pixel meets that
     /// rule, it wins instead.
     void rearbitrate(size_t g, size_t lane, Winner& winner) const {
-        const std::string& family = rule_of(winner).family;
+        const size_t family = m_plan.rules[winner.rule].family;
         size_t around = 0, which = 0;
         for (const size_t k : m_plan.groups[g].rules) {
-            const Rule& rule = m_plan.file.rules[m_plan.rules[k].rule];
-            if (rule.family != family || !rule.centre) continue;
-            if (!(winner.centre >= rule.centre->first && winner.centre < rule.centre->second)) continue;
+            if (m_plan.rules[k].family != family) continue;
+            const auto& centre = m_plan.file.rules[m_plan.rules[k].rule].centre;
+            if (!centre || !(winner.centre >= centre->first && winner.centre < centre->second)) continue;
             ++around;
             which = k;
         }
@@ -185,13 +184,14 @@ class IdentifyWorker final : public stream::Worker {
     void put(size_t lane, int64_t line, int64_t sample, const std::vector<CubeView<float>>& out) {
         const bool is_valid = m_row.is_valid(static_cast<size_t>(sample));
         if (is_valid) m_winners = m_arbiter.decide(lane);
-        size_t next = m_shown.size();
+        size_t next = m_outputs.stacked ? 1 : m_shown.size();
         const CubeView<float>* const scores = m_outputs.scores ? &out[next++] : nullptr;
         const CubeView<float>* const centres = m_outputs.centre ? &out[next++] : nullptr;
         for (size_t g = 0; g < m_shown.size(); ++g) {
             const Winner winner = is_valid ? m_winners[m_shown[g]] : Winner();
             const size_t label = winner.any ? m_plan.rules[winner.rule].rule + 1 : 0;
-            out[g].row(0, line)[sample] = static_cast<float>(label);
+            const auto& map = m_outputs.stacked ? out.front() : out[g];
+            map.row(m_outputs.stacked ? static_cast<int>(g) : 0, line)[sample] = static_cast<float>(label);
             if (is_valid) count(g * labels(m_plan) + label, winner);
             const double numbers[] = {winner.fit, winner.depth, winner.fd};
             for (size_t q = 0; q < 3 && scores != nullptr; ++q)
@@ -247,8 +247,8 @@ class CpuIdentification final : public Identification {
           m_sums(m_shown * labels() * sums_of_label) {}
 
     std::vector<int> output_bands() const override {
-        std::vector<int> bands(m_shown, 1);
         const auto groups = static_cast<int>(m_shown);
+        auto bands = m_outputs.stacked ? std::vector<int>{groups} : std::vector<int>(m_shown, 1);
         if (m_outputs.scores) bands.push_back(3 * groups);
         if (m_outputs.centre) bands.push_back(groups);
         if (m_outputs.materials) bands.push_back(static_cast<int>(m_plan->rules.size()));

@@ -96,7 +96,8 @@ struct Part {
     double chance = 0;            ///< that white noise in the bands has the rule's least fit
 };
 struct RuleInUse {
-    size_t rule = 0; ///< of the file, from 0
+    size_t rule = 0;   ///< of the file, from 0
+    size_t family = 0; ///< the same for rules of one family; 0: none
     std::vector<Part> features, nots;
     std::vector<Check> checks;
 };
@@ -138,6 +139,7 @@ std::vector<std::string> spectra_of(const RuleFile& file, const Choice& choice);
 
 /// Further outputs of a pass.
 struct Outputs {
+    bool stacked = false;   ///< the maps are bands of one output
     bool scores = false;    ///< fit, depth and fd of each shown group
     bool centre = false;    ///< position (nm) of the winner's first feature, a band a shown group
     bool materials = false; ///< a band a rule in use
@@ -162,10 +164,10 @@ class Identification : public stream::Operation {
 };
 
 /// Outputs: a label map for each shown group (the place of the rule in the file, from 1 on; 0: none, or an
-/// invalid pixel), then those asked for, 0 where nothing is named and NaN in invalid pixels; a centre is NaN
-/// where there is none. The cube has the bands `plan.used` in their order. A pixel is invalid when one of
-/// them is, or all are zero. areas: of a pixel of each line of the scene (m^2); one number for all lines;
-/// empty: unknown.
+/// invalid pixel), or all as bands of one, then those asked for, 0 where nothing is named and NaN in invalid
+/// pixels; a centre is NaN where there is none. The cube has the bands `plan.used` in their order. A pixel is
+/// invalid when one of them is, or all are zero. areas: of a pixel of each line of the scene (m^2); one
+/// number for all lines; empty: unknown.
 std::unique_ptr<Identification> make_identification(std::shared_ptr<const Plan> plan, const Outputs& outputs,
                                                     std::vector<double> areas = {});
 

@@ -74,6 +74,13 @@ class Planner {
         const Rule& rule = m_plan.file.rules[number];
         RuleInUse made;
         made.rule = number;
+        const auto& rules = m_plan.file.rules;
+        if (!rule.family.empty())
+            made.family =
+                1 + static_cast<size_t>(
+                        std::find_if(rules.begin(), rules.end(),
+                                     [&](const Rule& one) { return equal_names(one.family, rule.family); }) -
+                        rules.begin());
         m_fits.assign(rule.features.size(), none);
         m_lost.clear();
         const Size before = size();
@@ -237,7 +244,7 @@ class Planner {
         span.bands = math::rising_bands(nm, windows[0] - little, windows[3] + little);
         for (const size_t b : span.bands)
             span.x.push_back(nm[b]);
-        why = uncovered(span);
+        why = span.bands.empty() ? nothing_there() : uncovered(span);
         if (!why.empty()) return none;
         const size_t n = span.x.size();
         span.x_left = mean(span.x, 0, span.left);
@@ -262,6 +269,17 @@ class Planner {
         return m_plan.fits.size() - 1;
     }
 
+    /// Where the bands lie instead, which tells wrong units.
+    std::string nothing_there() const {
+        double from = std::numeric_limits<double>::infinity(), to = 0;
+        for (const double nm : m_plan.bands.wavelengths)
+            if (nm > 0) {
+                from = std::min(from, nm);
+                to = std::max(to, nm);
+            }
+        return "no good band lies there; the scene has " + range_text({from, from, to, to});
+    }
+
     /// Why the bands do not cover the windows; sets left and right.
     static std::string uncovered(Span& span) {
         const auto& [a, b, c, d] = span.windows;
@@ -271,7 +289,6 @@ class Planner {
             static_cast<size_t>(std::upper_bound(span.x.begin(), span.x.end(), left_end) - span.x.begin());
         span.right =
             static_cast<size_t>(std::lower_bound(span.x.begin(), span.x.end(), right_end) - span.x.begin());
-        if (n == 0) return "no good band lies there";
         if (span.left == 0) return "no good band lies in its left window";
         if (span.right == n) return "no good band lies in its right window";
         if (span.left == span.right) return "no good band lies between its windows";
@@ -404,10 +421,10 @@ Plan plan_rules(RuleFile file, const Choice& choice, Bands bands, std::vector<Re
         if (used.rules[k]) planner.add(k);
     if (plan.rules.empty()) {
         const auto& skipped = plan.skipped;
-        throw Error(skipped.empty()
-                        ? "no rule is in the groups that are asked for"
-                        : "the scene supports none of " + counted(skipped.size(), "rule") + "; '" +
-                              plan.file.rules[skipped.front().first].name + "': " + skipped.front().second,
+        if (skipped.empty()) throw Error("no rule is in the groups that are asked for");
+        const Rule& first = plan.file.rules[skipped.front().first];
+        throw Error("the scene supports none of " + counted(skipped.size(), "rule") + "; '" + first.name +
+                        "' (line " + std::to_string(first.line) + "): " + skipped.front().second,
                     "Windows are nm; lists of numbers under 100 are um. gdal_hsi_info shows the wavelengths "
                     "of the scene.");
     }

@@ -105,16 +105,20 @@ class Object {
         return all;
     }
     /// Wavelengths in nm, where all numbers are under 100 in um.
-    std::optional<std::vector<double>> wavelengths(const char* key, size_t count, bool um = false) {
+    std::optional<std::vector<double>> wavelengths(const char* key, size_t count) {
         auto all = numbers(key, count);
+        if (!all) return {};
         constexpr double most_um = 100, nm = 1000;
-        if (all && (um || std::all_of(all->begin(), all->end(), [](double v) { return v < most_um; })))
+        const auto um = std::count_if(all->begin(), all->end(), [](double v) { return v < most_um; });
+        if (um > 0 && um < static_cast<std::ptrdiff_t>(count))
+            fail(key, "mixes units", "Numbers under 100 are um, others nm: write all of them in one unit.");
+        if (um > 0)
             for (double& v : *all)
                 v *= nm;
         return all;
     }
-    Windows windows(const char* key, bool um = false) {
-        const auto w = wavelengths(key, 4, um);
+    Windows windows(const char* key) {
+        const auto w = wavelengths(key, 4);
         if (!w)
             fail(key, "is missing",
                  "Give four wavelengths: \"" + std::string(key) + "\": [2070, 2115, 2237, 2267] (nm).");
@@ -332,7 +336,7 @@ void read_cramm_limits(Object& of, std::vector<Limit>& limits, const char* depth
 
 Feature read_cramm_feature(Object object, bool& drops_centres) {
     Feature feature;
-    feature.windows = object.windows("continuum_endpoints", true);
+    feature.windows = object.windows("continuum_endpoints");
     feature.weight = object.number("feature_weight");
     if (feature.weight && *feature.weight < 0) object.fail("feature_weight", "is negative");
     if (auto ends = object.object("continuum_constraints"))
@@ -382,7 +386,7 @@ Rule read_cramm_rule(Object object, const std::string& name, bool& drops_centres
         for (auto& one : object.objects(kind.list, "NOT")) {
             NotFeature feature;
             feature.spectrum = one.required_text("reflectance_record");
-            feature.windows = one.windows("continuum_endpoints", true);
+            feature.windows = one.windows("continuum_endpoints");
             read_cramm_limits(one, feature.limits, kind.depth, Quantity::depth, kind.over);
             rule.nots.push_back(std::move(feature));
         }
@@ -430,6 +434,44 @@ void add_groups(RuleFile& rules) {
     if (rules.groups.empty()) rules.groups.push_back({"all", {}, {}});
 }
 
+/// True when the conditions of a group wait for another one, at first hand or through further groups.
+bool waits_for(const RuleFile& rules, size_t group, size_t other) {
+    std::vector<size_t> next{group};
+    std::vector<bool> seen(rules.groups.size());
+    while (!next.empty()) {
+        const Group& one = rules.groups[next.back()];
+        next.pop_back();
+        for (const Rule& rule : rules.rules) {
+            const auto named = [&](const std::string& name) { return equal_names(rule.name, name); };
+            if (std::none_of(one.unless.begin(), one.unless.end(), named) &&
+                std::none_of(one.where.begin(), one.where.end(), named))
+                continue;
+            for (size_t g = 0; g < rules.groups.size(); ++g)
+                if (!seen[g] && is_in(rule, rules.groups[g])) {
+                    seen[g] = true;
+                    next.push_back(g);
+                }
+        }
+    }
+    return seen[other];
+}
+
+/// Group g has a condition on a rule that is in no group before it.
+[[noreturn]] void refuse_order(const File& file, const RuleFile& rules, size_t g, const char* key,
+                               const Rule& rule) {
+    const std::string &name = rules.groups[g].name, at = "/groups/" + std::to_string(g) + "/" + key,
+                      what = "group '" + name + "', \"" + key + "\": ";
+    for (size_t other = g; other < rules.groups.size(); ++other)
+        if (is_in(rule, rules.groups[other]) && (other == g || waits_for(rules, other, g)))
+            file.fail(at,
+                      what + (other == g ? "the rule '" + rule.name + "' is of the group itself"
+                                         : "the groups '" + name + "' and '" + rules.groups[other].name +
+                                               "' wait for each other"),
+                      "Groups are decided one after another: remove one of the conditions.");
+    file.fail(at, what + "the rule '" + rule.name + "' is in no earlier group",
+              "Groups are decided in the order of \"groups\": list the group of '" + rule.name + "' first.");
+}
+
 /// `unless` and `where` name rules of groups that are decided before.
 void check_conditions(const File& file, const RuleFile& rules) {
     std::vector<std::string> names;
@@ -439,19 +481,16 @@ void check_conditions(const File& file, const RuleFile& rules) {
         for (const auto* const key : {"unless", "where"})
             for (const auto& name :
                  key == std::string("unless") ? rules.groups[g].unless : rules.groups[g].where) {
-                const std::string at = "/groups/" + std::to_string(g) + "/" + key,
-                                  what = "group '" + rules.groups[g].name + "', \"" + key + "\": ";
                 const auto rule = std::find_if(rules.rules.begin(), rules.rules.end(),
                                                [&](const Rule& one) { return equal_names(one.name, name); });
                 if (rule == rules.rules.end())
-                    file.fail(at, what + "no rule is called '" + name + "'", did_you_mean(name, names));
+                    file.fail("/groups/" + std::to_string(g) + "/" + key,
+                              "group '" + rules.groups[g].name + "', \"" + key + "\": no rule is called '" +
+                                  name + "'",
+                              did_you_mean(name, names));
                 if (std::none_of(rules.groups.begin(), rules.groups.begin() + static_cast<std::ptrdiff_t>(g),
                                  [&](const Group& one) { return is_in(*rule, one); }))
-                    file.fail(
-                        at, what + "the rule '" + name + "' is in no earlier group",
-                        "Groups are decided in the order of \"groups\", so conditions cannot form a cycle: "
-                        "list the group of '" +
-                            name + "' first.");
+                    refuse_order(file, rules, g, key, *rule);
             }
 }
 

@@ -448,7 +448,9 @@ Make read_identification(const Settings& s) {
     const auto file = identify::read_rules(s.texts("file", 1).front(), "the link 'identify'");
     identify::Choice choice;
     choice.best = s.choice("best", best_names);
-    choice.groups = {place_of(s, file.groups, s.texts("group", 1).front())};
+    for (const auto& name : s.texts("groups", static_cast<double>(file.groups.size())))
+        choice.groups.push_back(place_of(s, file.groups, name));
+    if (choice.groups.empty()) s.fail("'groups' is empty");
     for (const auto& name : s.texts("rules", static_cast<double>(file.rules.size())))
         choice.rules.push_back(place_of(s, file.rules, name));
     s.count_is("count", choice.rules.size());
@@ -468,8 +470,10 @@ Make read_identification(const Settings& s) {
     });
     if (references.size() != identify::spectra_of(file, choice).size())
         s.fail("'spectra' are not those of its rules");
-    const auto plan =
-        std::make_shared<const identify::Plan>(identify::plan_rules(file, choice, bands, references));
+    auto made = identify::plan_rules(file, choice, bands, references);
+    for (auto& group : made.groups) // the others decide which pixels are valid
+        group.shown = group.group == choice.groups.front();
+    const auto plan = std::make_shared<const identify::Plan>(std::move(made));
     s.check_bands(plan->used.size());
     return [plan] { return dear(Made(identify::make_identification(plan, {}))); };
 }
@@ -616,18 +620,21 @@ Link feature_bands(int inputs, const std::vector<features::Range>& ranges, featu
     return {"features", {{"inputs", inputs}, {"ranges", std::move(all)}, {"output", found->first}}};
 }
 
-Link identification(const std::string& rules, const identify::Plan& plan) {
+Link identification(const std::string& rules, const identify::Plan& plan, size_t group) {
     auto scale = plan.bands.scale, offset = plan.bands.offset;
     scale.resize(plan.used.size(), 1);
     offset.resize(plan.used.size(), 0);
-    Json names = Json::array(), spectra = Json::array();
+    Json names = Json::array(), spectra = Json::array(), groups = Json::array();
     for (const auto& rule : plan.rules)
         names.push_back(plan.file.rules[rule.rule].name);
     identify::Choice choice;
     for (const auto& rule : plan.rules)
         choice.rules.push_back(rule.rule);
-    const auto& group = plan.groups[plan.shown().front()];
-    choice.groups = {group.group};
+    choice.groups = {plan.groups[group].group};
+    for (const size_t g : plan.shown())
+        if (g != group) choice.groups.push_back(plan.groups[g].group);
+    for (const size_t g : choice.groups)
+        groups.push_back(plan.file.groups[g].name);
     for (const auto& name : identify::spectra_of(plan.file, choice)) {
         auto values = std::find_if(plan.references.begin(), plan.references.end(), [&](const auto& one) {
                           return equal_names(one.name, name);
@@ -641,7 +648,7 @@ Link identification(const std::string& rules, const identify::Plan& plan) {
     return {"identify",
             {{"file", Json::array({rules})},
              {"best", best->first},
-             {"group", Json::array({plan.file.groups[group.group].name})},
+             {"groups", groups},
              {"rules", names},
              {"count", names.size()},
              {"wavelengths", plan.bands.wavelengths},

@@ -54,8 +54,8 @@ stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& band
 stream::Link estimates(int inputs, const std::vector<regression::Applied>& models);
 /// features::make_features()
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
-/// The map of identify::make_identification(), of a plan that shows one group. rules: the text of its file.
-stream::Link identification(const std::string& rules, const identify::Plan& plan);
+/// The map of one group (of plan.groups) by identify::make_identification(). rules: the text of its file.
+stream::Link identification(const std::string& rules, const identify::Plan& plan, size_t group);
 /// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);

@@ -245,12 +245,13 @@ TEST_F(UntrustedDocuments, AreNeverTakenWithListsOfAnotherLength) {
         R"({"format": "gdal_hsi_rules", "version": 1,
             "rules": [{"name": "a", "features": [{"windows": [400, 500, 700, 800]}], "limits": {"fit": [0.1, null]}},
                       {"name": "b", "features": [{"windows": [400, 400, 700, 800]}]}]})";
-    walk("identify",
-         document(links::identification(
-                      rules, identify::plan_rules(identify::read_rules(rules, "rules"), {},
-                                                  {{400, 500, 600, 700, 800}, {}, {}, 1},
-                                                  {{"a", {5, 4, 3, 4, 5}}, {"b", {5, 3, 4, 5, 6}}})),
-                  1, bands, "Byte"));
+    walk("identify", document(links::identification(
+                                  rules,
+                                  identify::plan_rules(identify::read_rules(rules, "rules"), {},
+                                                       {{400, 500, 600, 700, 800}, {}, {}, 1},
+                                                       {{"a", {5, 4, 3, 4, 5}}, {"b", {5, 3, 4, 5, 6}}}),
+                                  0),
+                              1, bands, "Byte"));
     walk("index", document(links::index_bands(bands, {"b1/b2", "edge(r[400:800])"},
                                               {{400, 500, 600, 700, 800}, {}, {}, {}, {}}),
                            2));

@@ -22,9 +22,15 @@ def test_a_map_and_scores():
     assert np.allclose(scores[0], [[1, 1, 0]] * 2, atol=1e-6)
 
 
-@pytest.mark.parametrize("change, words", [
-    ({"rules": []}, "missing or empty"),
-    ({"rules": [{**RULES["rules"][0], "group": "a"}, RULES["rules"][1]]}, "2 groups")])
-def test_mistakes(change, words):
-    with pytest.raises(hsi.Error, match="(?s).*" + words):
-        hsi.identify(CUBE, json.dumps({**RULES, **change}), library=LIBRARY, wavelengths=NM)
+def test_several_groups_are_bands_of_one_array():
+    rules = {**RULES, "rules": [{**RULES["rules"][0], "group": "a"}, {**RULES["rules"][1], "group": "b"}]}
+    found, centres = hsi.identify(CUBE, json.dumps(rules), library=LIBRARY, wavelengths=NM, centre=True)
+    assert np.array_equal(found, [[[1, 0, 0]] * 2, [[0, 2, 0]] * 2])
+    assert np.allclose(centres, [[[2206, 0, 0]] * 2, [[0, 2330, 0]] * 2], atol=1)
+    one = hsi.identify(CUBE, json.dumps(rules), library=LIBRARY, wavelengths=NM, group="b")
+    assert np.array_equal(one, found[1])
+
+
+def test_mistakes():
+    with pytest.raises(hsi.Error, match="(?s).*missing or empty"):
+        hsi.identify(CUBE, json.dumps({**RULES, "rules": []}), library=LIBRARY, wavelengths=NM)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Mistakes in rule files: the line, what is wrong, and what to do.
+#include "identify/rules.h"
+
+#include "core/error.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hsi::test {
+namespace {
+
+/// A file whose third line is `groups`, whose fifth is the rule "clay" with `members`, and whose sixth is
+/// the rule "leaf".
+std::string file_of(const std::string& members, const std::string& groups = R"("comment": "none",)",
+                    const std::string& root = "") {
+    return "// made\n{\"format\": \"gdal_hsi_rules\", \"version\": 1, " + root + "\n" + groups +
+           "\n\"rules\": [\n{\"name\": \"clay\", \"group\": \"a\", " + members +
+           "},\n{\"name\": \"leaf\", \"group\": \"b\", \"features\": [{\"windows\": [530, 560, 740, "
+           "790]}]}]}";
+}
+std::string feature(const std::string& members) { return "\"features\": [{" + members + "}]"; }
+const std::string good = R"("windows": [2070, 2120, 2260, 2290])";
+
+struct Mistake {
+    std::string text;
+    int line; ///< 0: none is named
+    const char *what, *advice;
+};
+
+void expect(const Mistake& mistake) {
+    try {
+        identify::read_rules(mistake.text, "r.json");
+        ADD_FAILURE() << mistake.text << " was read";
+    } catch (const Error& e) {
+        const std::string what = e.what(),
+                          begin =
+                              "r.json" + (mistake.line > 0 ? ", line " + std::to_string(mistake.line) + ": "
+                                                           : std::string());
+        EXPECT_EQ(what.substr(0, begin.size()), begin);
+        EXPECT_NE(what.find(mistake.what), std::string::npos) << what;
+        EXPECT_NE(e.advice().find(mistake.advice), std::string::npos) << what << "\n" << e.advice();
+    }
+}
+
+TEST(Rules, MistakesInTheFile) {
+    const char* const begins = "A rule file begins with {";
+    expect({"{\n", 0, "is not valid JSON, or is cut off", begins});
+    expect({"[1]", 0, "is not an object of JSON", begins});
+    expect({"{}", 0, "\"format\" is missing", ""});
+    expect({R"({"format": "other"})", 1, "\"format\" is not \"gdal_hsi_rules\"", "CRAMM"});
+    expect({R"({"format": "gdal_hsi_rules", "version": 2})", 1, "\"version\" is not 1", "newer version"});
+    expect({R"({"format": "gdal_hsi_rules", "version": 1, "rules": []})", 1, "\"rules\" is missing or empty",
+            ""});
+    expect({file_of(feature(good), R"("fits": "r",)"), 3, "unknown key \"fits\"", "fit"});
+    expect({file_of(feature(good), R"("fit": "r3",)"), 3, "\"fit\" is 'r3'", "\"r2\" and \"r\""});
+}
+
+TEST(Rules, MistakesInARule) {
+    const char* const order = "Give a <= b < c <= d";
+    const struct {
+        std::string members;
+        const char *what, *advice;
+    } rows[] = {
+        {feature(good) + R"(, "color": [1, 2, 3])", "rule 'clay': unknown key \"color\"", "colour"},
+        {feature(good) + R"(, "colour": [1, 2, 300])", "\"colour\" is out of range (0 to 255)", ""},
+        {feature(good + R"(, "window": 1)"), "rule 'clay', feature 1: unknown key \"window\"", "windows"},
+        {R"("features": [])", "\"features\" is missing or empty", "one feature or more"},
+        {feature(""), "\"windows\" is missing", "[2070, 2115, 2237, 2267] (nm)"},
+        {feature(R"("windows": [2070, 2250, 2240, 2290])"), "\"windows\" has windows that overlap", order},
+        {feature(R"("windows": [2290, 2260, 2120, 2070])"), "\"windows\" does not rise", order},
+        {feature(R"("windows": [2070, 2120, 2260])"), "\"windows\" is not a list of 4 numbers", ""},
+        {feature(R"("windows": [2.07, 2.12, 2260, 2290])"), "\"windows\" mixes units",
+         "Numbers under 100 are um, others nm"},
+        {feature(R"("windows": [0, 1, 2, 3])"), "\"windows\" does not rise", order},
+        {feature(good + R"(, "role": "maybe")"), "\"role\" is 'maybe'", "must, diagnostic and optional"},
+        {feature(good + R"(, "weight": -1)"), "\"weight\" is negative", ""},
+        {feature(good + R"(, "weight": "1")"), "\"weight\" is not a number", ""},
+        {R"("features": [{)" + good + R"(, "weight": 1}, {)" + good + "}]",
+         "\"features\" have a weight in part", "Give all of them a weight, or none."},
+        {feature(good) + R"(, "limits": {"fit": [0.5, 0.4]})", "\"fit\" has a least value above the greatest",
+         "[least, greatest]"},
+        {feature(good) + R"(, "limits": {"left": [0.5, null]})", "\"left\" is an unknown limit",
+         "Limits of a rule are fit, depth and fd."},
+        {feature(good + R"(, "limits": {"depth/2": [0, 1]})"), "\"depth/2\" is an unknown limit", "depth/1"},
+        {feature(good + R"(, "limits": {"ratio/1": [0, 1]})"), "\"ratio/1\" is an unknown limit", "depth/1"},
+        {feature(good + R"(, "limits": {"depth": 0.1})"), "\"depth\" is not a pair of limits",
+         "[least, greatest]"},
+        {feature(good) + R"(, "not": [{"windows": [1, 2, 3]}])", "NOT 1: \"windows\" is not a list of 4", ""},
+        {feature(good) + R"(, "centre": [2190, 2210])", "\"centre\" requires \"family\"", ""},
+        {feature(good) + R"(, "family": "x", "centre": [2210, 2190])", "\"centre\" does not rise", ""},
+        {feature(good) + R"(, "spectrum": "")", "\"spectrum\" is not a name", ""},
+    };
+    for (const auto& row : rows)
+        expect({file_of(row.members), 5, row.what, row.advice});
+    auto twice = file_of(feature(good));
+    twice.replace(twice.find("leaf"), 4, "CLAY");
+    expect({twice, 6, "two rules are called 'CLAY'", "name its \"spectrum\""});
+}
+
+TEST(Rules, GroupsAndTheirConditions) {
+    const char* const remove = "remove one of the conditions";
+    const struct {
+        const char *groups, *what, *advice;
+    } rows[] = {
+        {R"("groups": [{"name": "a"}, {"name": "A"}],)", "\"name\" is that of an earlier group", ""},
+        {R"("groups": [{"name": "*"}],)", "\"name\" is '*', which is every group", ""},
+        {R"("groups": [{"name": "a", "unless": ["leav"]}],)", "no rule is called 'leav'", "leaf"},
+        {R"("groups": [{"name": "a", "unless": ["leaf"]}, {"name": "b"}],)",
+         "group 'a', \"unless\": the rule 'leaf' is in no earlier group", "list the group of 'leaf' first"},
+        {R"("groups": [{"name": "a", "where": "leaf"}],)",
+         "group 'a', \"where\": the rule 'leaf' is in no earlier group", "list the group of 'leaf' first"},
+        {R"("groups": [{"name": "a", "unless": ["Clay"]}],)", "the rule 'clay' is of the group itself",
+         remove},
+        {R"("groups": [{"name": "a", "unless": ["leaf"]}, {"name": "b", "unless": ["clay"]}],)",
+         "group 'a', \"unless\": the groups 'a' and 'b' wait for each other", remove},
+        {R"("groups": [{"name": "a", "where": ["leaf"]}, {"name": "b", "unless": ["clay"]}],)",
+         "the groups 'a' and 'b' wait for each other", remove},
+    };
+    for (const auto& row : rows)
+        expect({file_of(feature(good), row.groups), 3, row.what, row.advice});
+    const auto file = identify::read_rules(
+        file_of(feature(good), R"("groups": [{"name": "b"}, {"name": "a", "unless": ["LEAF"]}],)"), "r.json");
+    ASSERT_EQ(file.groups.size(), 2u);
+    EXPECT_EQ(file.groups.back().unless.front(), "LEAF");
+    EXPECT_EQ(file.rules.front().line, 5);
+}
+
+} // namespace
+} // namespace hsi::test
