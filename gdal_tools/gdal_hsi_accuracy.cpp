@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
+#include "gdal_hsi_accuracy/scores.h"
 #include "raster/labels.h"
 #include "raster/regular_file.h"
 #include "raster/side_files.h"
@@ -31,8 +32,8 @@
 #include <vector>
 
 namespace hsi {
-namespace {
 namespace accuracy_tool {
+namespace {
 
 using tool::Content;
 struct Settings {
@@ -41,7 +42,11 @@ struct Settings {
     bool json = false, overwrite = false;
     std::vector<std::array<std::string, 2>> with; ///< map, reference
     int folds = 0;                                ///< 0: one map
-    bool joined = false;                          ///< it is one of several that count together
+    bool scores = false;                          ///< map holds the scores of a detector
+    Better better = Better::automatic;
+    int64_t guard = 0;
+    std::string curves;
+    bool joined = false; ///< it is one of several that count together
     bool several() const { return folds > 0 || joined; }
 };
 
@@ -75,6 +80,7 @@ Json to_json(const accuracy::Result& r) {
             {"unclassified", r.unclassified},
             {"unclassified_are_errors", r.unclassified_are_errors},
             {"unlabelled", r.unlabelled},
+            {"false_alarms", r.alarms},
             {"masked", r.masked},
             {"classes", classes},
             {"confusion_matrix", matrix}};
@@ -497,6 +503,23 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              "producer's accuracy is all or nothing");
 }
 
+/// With one class, agreement says nothing: all that a detector names beyond the labels goes unseen.
+void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& results) {
+    int64_t alarms = 0, named = 0;
+    for (const auto& r : results) {
+        if (!std::isnan(r.kappa.value)) return;
+        alarms += r.alarms;
+        named += r.alarms;
+        for (const auto& c : r.by_class)
+            named += c.mapped;
+    }
+    if (alarms > 0)
+        run.warn("map or reference has one class, so that the accuracies say nothing of false alarms: " +
+                 std::to_string(alarms) + " of " + counted(named, "pixel") +
+                 " that the map names have no label. Assess the scores of a detector (-scores), or label the "
+                 "background");
+}
+
 /// Pixels of maps in classes that no reference has, to the user: another field, or other labels. Classes that
 /// -leave-out names are known to lack.
 void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>& results,
@@ -623,6 +646,9 @@ std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Kno
 }
 
 void run_accuracy(tool::Run& run, Settings& s) {
+    if (s.scores)
+        return assess_scores(
+            run, {s.map.path, s.reference, s.mask, s.better, s.guard, s.json, s.overwrite, s.csv, s.curves});
     if (s.json) run.only_print();
     const auto csv = run.text_output("-csv", s.csv, s.overwrite);
     raster::check_text_output(csv);
@@ -635,6 +661,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
         const auto results = judge_folds(run, s);
         if (results.empty()) return;
         warn_of_few_pixels(run, results);
+        warn_of_one_class(run, results);
         warn_of_unknown_classes(run, results, left_out_words(s.reference.leave_out));
         const auto summary = accuracy::summarize(results);
         return give(to_json(results, summary), accuracy::csv(results, summary),
@@ -643,6 +670,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
     Known known;
     if (const auto result = judge_all(run, s, known)) {
         warn_of_few_pixels(run, {*result});
+        warn_of_one_class(run, {*result});
         warn_of_unknown_classes(run, {*result}, left_out_words(s.reference.leave_out));
         give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
     }
@@ -679,10 +707,29 @@ void declare(tool::Builder& args) {
     args.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
                              {{"ignore", "ignore", "leave them out of the accuracies"},
                               {"error", "error", "count them as errors"}});
+    args.flag("scores", s.scores,
+              "map holds the scores of a detector, a band per target: print the area under the curve, and "
+              "detections, thresholds and precision by rate of false alarms");
+    args.choice("better", s.better, "With -scores: which scores are better",
+                {{"auto", Better::automatic, "as the bands say (HSI_BETTER), else larger ones"},
+                 {"larger", Better::larger, "larger ones"},
+                 {"smaller", Better::smaller, "smaller ones, as angles are"}});
+    args.option("guard", s.guard,
+                "With -scores: pixels without a label that are at most N pixels from a target are not "
+                "background")
+        .between(0, 10000)
+        .shown_as("N");
+    args.output("curves", s.curves, Content::text,
+                "With -scores: also write Pd, Pfa, precision and objects by threshold to FILE (CSV)");
     tool::add_label_options(args, s.reference);
+    for (const char* const other : {"folds", "with", "unclassified", "training", "leave-out"})
+        args.exclusive("scores", other);
     args.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
     args.add_report();
-    args.check([&s](const tool::CommonOptions&) {
+    args.check([&s](const tool::Call& call) {
+        for (const char* const option : {"better", "guard", "curves"})
+            if (call.given(option) && !s.scores)
+                throw UsageError("-" + std::string(option) + " requires -scores");
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
         s.training = s.reference; // read alike, though one may be a raster and the other polygons
@@ -692,8 +739,8 @@ void declare(tool::Builder& args) {
     args.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }
 
-} // namespace accuracy_tool
 } // namespace
+} // namespace accuracy_tool
 
 namespace tools {
 

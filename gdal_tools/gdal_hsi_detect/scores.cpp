@@ -87,13 +87,14 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     scores.holes = true;
     scores.metadata["HSI_DETECT_METHOD"] = s.method;
     std::visit([&](const auto& how) { describe(how, scores.metadata); }, s.how);
+    const Metadata smaller{{"HSI_BETTER", "smaller"}}; // for gdal_hsi_accuracy -scores
     for (const auto& name : names) {
         if (!std::holds_alternative<Mixtures>(s.how)) {
-            scores.bands.push_back({name, {}});
+            scores.bands.push_back({name, s.method == "sam" || s.method == "sid" ? smaller : Metadata()});
             continue;
         }
         scores.bands.push_back({name + " MF", {}});
-        scores.bands.push_back({name + " infeasibility", {}});
+        scores.bands.push_back({name + " infeasibility", smaller});
     }
     scores.shape = {scene.samples, scene.lines, static_cast<int>(scores.bands.size())};
     return scores;

@@ -139,6 +139,7 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
         }
         if (reference[i] == m_reference_none) {
             ++m_unlabelled;
+            m_alarms += map[i] != m_map_none;
             continue;
         }
         const size_t r = slot_of(m_reference_slot, m_reference_values, reference[i], "reference");
@@ -256,6 +257,7 @@ Result Confusion::result(bool unclassified_are_errors) const {
     Result r;
     r.classes = matching.classes;
     r.unlabelled = m_unlabelled;
+    r.alarms = m_alarms;
     r.masked = m_masked;
     r.unclassified_are_errors = unclassified_are_errors;
     const size_t n = r.classes.size();
@@ -320,6 +322,7 @@ Result join(std::vector<Result> parts) {
         all.pixels += part.pixels;
         all.unclassified += part.unclassified;
         all.unlabelled += part.unlabelled;
+        all.alarms += part.alarms;
         all.masked += part.masked;
     }
     for (size_t i = 1; i < n; ++i) // classes of two names keep apart
@@ -383,6 +386,8 @@ std::string text(const Result& r) {
     out.append(std::to_string(r.unlabelled)).append(" unlabelled");
     if (r.masked) out.append(", ").append(std::to_string(r.masked)).append(" masked out");
     out += '\n';
+    if (std::isnan(r.kappa.value))
+        out += "False alarms: " + std::to_string(r.alarms) + " unlabelled pixels with a class in the map\n";
     return out;
 }
 

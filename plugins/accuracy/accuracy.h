@@ -31,6 +31,7 @@ struct Result {
     int64_t pixels = 0; ///< judged, N: the sum of the matrix and, where they are errors, those unclassified
     int64_t unclassified = 0; ///< labelled in the reference, no class in the map
     int64_t unlabelled = 0;   ///< no label in the reference
+    int64_t alarms = 0;       ///< of these, with a class in the map
     int64_t masked = 0;       ///< left out by the mask
     bool unclassified_are_errors = false;
     std::vector<ClassAccuracy> by_class;
@@ -68,7 +69,7 @@ class Confusion {
     std::vector<int32_t> m_map_slot, m_reference_slot;
     std::vector<int> m_map_values, m_reference_values;
     size_t m_pitch = 0;
-    int64_t m_unlabelled = 0, m_masked = 0;
+    int64_t m_unlabelled = 0, m_alarms = 0, m_masked = 0;
 };
 
 /// Wilson's 95 % interval for k of n.

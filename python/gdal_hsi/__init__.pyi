@@ -54,6 +54,9 @@ class _AccuracyOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     training: ArrayLike | PathLike | None
     unclassified: Literal['ignore', 'error'] | None
+    scores: bool | None
+    better: Literal['auto', 'larger', 'smaller'] | None
+    guard: int | None
     zero: Literal['auto', 'class', 'none'] | None
     leave_out: str | float | Sequence[str | float] | None
     band_axis: int
@@ -65,18 +68,19 @@ class _AccuracyOptions(TypedDict, total=False):
     progress: bool | Callable[[float], object] | None
 class AccuracyResult(Result, Generic[_V, _C]):
     csv: str
+    curves: str
 @overload
-def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] | PathLike = ..., curves: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
 @overload
-def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[_A, _A]: ...
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[_A, _A]: ...
 @overload
-def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
 @overload
-def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[Values, Classes]: ...
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[Values, Classes]: ...
 class _AtdcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None

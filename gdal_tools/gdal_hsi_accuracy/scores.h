@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_accuracy -scores: the scores of a detector against known targets.
+#pragma once
+
+#include "raster/labels.h"
+#include "tool/run.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hsi::accuracy_tool {
+
+enum class Better { automatic, larger, smaller };
+
+struct ScoreOptions {
+    std::string path; ///< of the scores, a band a target
+    raster::LabelOptions truth, mask;
+    Better better = Better::automatic;
+    int64_t guard = 0; ///< pixels around targets that are not background
+    bool json = false, overwrite = false;
+    std::string csv, curves;
+};
+
+/// Two passes over the scores.
+void assess_scores(tool::Run& run, const ScoreOptions& s);
+
+} // namespace hsi::accuracy_tool
