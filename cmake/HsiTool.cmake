@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The tools that are about files, which libhsi (plugins/arrays) has not: each is compiled by itself, so that the linker can leave it out.
-set(HSI_FILE_TOOLS info orthorectify pipeline quicklook statistics synth)
+set(HSI_FILE_TOOLS info orthorectify pipeline synth)
 
 # hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with their folders gdal_hsi_NAME/ and
 # what shared/ has for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in

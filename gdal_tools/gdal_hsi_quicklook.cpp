@@ -686,8 +686,7 @@ extern constinit const tool::Definition quicklook{
     "picture's pixels. "
     "Pixels without a value are black.",
     quicklook_tool::declare,
-    true,
-    false};
+    true};
 
 } // namespace tools
 } // namespace hsi

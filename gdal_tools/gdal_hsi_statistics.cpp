@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/raster_source.h"
+#include "raster/regular_file.h"
 #include "raster/scene_document.h"
 #include "raster/side_files.h"
 #include "raster/text_input.h"
@@ -28,8 +29,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -55,17 +54,10 @@ struct Settings {
 // ----------------------------------------------------------------------------------------------------------
 
 bool holds_statistics(const std::string& path) {
-    std::error_code none;
-    const auto kind = std::filesystem::status(path, none).type();
-    if (kind == std::filesystem::file_type::fifo)
-        throw UsageError(path + " is a pipe, and no scene",
+    if (raster::is_pipe_or_device(path))
+        throw UsageError(path + " is a pipe or a device, and no scene",
                          "Give statistics that come from a pipe with -merge.");
-    if (kind != std::filesystem::file_type::regular) return false;
-    std::string begin(64, '\0');
-    std::ifstream in(path, std::ios::binary);
-    in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-    begin.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-    return statistics::is_statistics(begin);
+    return statistics::is_statistics(raster::beginning_of_file(path, 64));
 }
 
 Statistics read_file(const std::string& path) {
@@ -539,9 +531,7 @@ extern constinit const tool::Definition statistics{
       "Two files together, less what one day had brought"},
      {"gdal_hsi_statistics @lines.txt -mask-exclude clouds.gpkg -o lines.stat", "Scenes from a list"}},
     "",
-    statistics_tool::declare,
-    false,
-    false};
+    statistics_tool::declare};
 
 } // namespace tools
 } // namespace hsi

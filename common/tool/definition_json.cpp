@@ -26,40 +26,19 @@ const char* vocabulary_name(Vocabulary vocabulary) {
 
 /// By whatever name a tool has it: drivers and their options, files that are there, features of vector files,
 /// and what is printed or recorded where.
-constexpr std::array about_files{"if",
-                                 "oo",
-                                 "bbl",
-                                 "of",
-                                 "co",
-                                 "dsco",
-                                 "lco",
-                                 "overwrite",
-                                 "report",
-                                 "report-append",
-                                 "dry-run",
-                                 "q",
-                                 "if-needed",
-                                 "follow",
-                                 "ranks",
-                                 "json",
-                                 "table",
-                                 "field",
-                                 "layer",
-                                 "name-field",
-                                 "all-touched",
-                                 "inside-only",
-                                 "min-cover",
-                                 "pixel-coordinates",
-                                 "o",
-                                 "folds",
-                                 "list",
-                                 "stac",
-                                 "stac-datetime",
+constexpr std::array about_files{"if",         "oo",          "bbl",         "of",        "co",
+                                 "dsco",       "lco",         "overwrite",   "report",    "report-append",
+                                 "append",     "dry-run",     "q",           "if-needed", "follow",
+                                 "ranks",      "json",        "table",       "field",     "layer",
+                                 "name-field", "all-touched", "inside-only", "min-cover", "pixel-coordinates",
+                                 "o",          "folds",       "list",        "stac",      "stac-datetime",
                                  "with"};
 
 } // namespace
 
 bool is_about_files(const Argument& argument) {
+    // -o takes what a tool prints; where it takes a model, that is the tool's result.
+    if (argument.name == "o" && argument.content == Content::model) return false;
     return std::find(about_files.begin(), about_files.end(), std::string_view(argument.name)) !=
            about_files.end();
 }

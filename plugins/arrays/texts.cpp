@@ -36,6 +36,11 @@ std::vector<std::string> files_that_may_come(const std::string&) { return {}; }
 std::string told_by_side_file(const std::string&) { return {}; }
 std::vector<DocumentSource::File> files_as_they_are(const std::string&) { return {}; }
 bool is_scene_document(const std::string&) { return false; }
+bool is_pipe_or_device(const std::string&) { return false; }
+std::string beginning_of_file(const std::string& path, size_t bytes) {
+    const char* const text = arrays::Exchange::current().text(path);
+    return text != nullptr ? std::string(text).substr(0, bytes) : std::string();
+}
 bool is_there(const std::string& path) { return arrays::Exchange::current().inputs().count(path) > 0; }
 std::string with_final_names(std::string text) { return text; }
 void register_drivers() {}

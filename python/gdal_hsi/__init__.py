@@ -14,8 +14,11 @@ from ._errors import Cancelled, Error, MissingFile, UsageError, Warning, WrongTy
 from ._files import info, run
 from ._functions import Result
 from ._spectra import Spectra
+from ._statistics import Statistics
 
-_NAMES = ["Cancelled", "EADP", "Error", "MNF", "MissingFile", "Model", "PCA", "Result", "SAHIC", "SVM", "Spectra", "UsageError", "WrongType",
+_ESTIMATORS = {"EADP": "_estimators", "MNF": "_estimators", "PCA": "_estimators", "SAHIC": "_estimators", "SVM": "_estimators",
+               "Detector": "_unsupervised", "KMeans": "_unsupervised", "Unmixer": "_unsupervised"}
+_NAMES = ["Cancelled", "Detector", "EADP", "Error", "KMeans", "MNF", "MissingFile", "Model", "PCA", "Result", "SAHIC", "SVM", "Spectra", "Statistics", "Unmixer", "UsageError", "WrongType",
           "algorithms", "info", "run"]
 
 
@@ -31,9 +34,9 @@ def __getattr__(name):
         return _NAMES + [one for one in algorithms() if one not in _NAMES]
     if name.startswith("_") and name != "__version__":
         raise AttributeError(name)
-    if name in ("PCA", "MNF", "EADP", "SVM", "SAHIC"):
-        from . import _estimators
-        value = getattr(_estimators, name)
+    if name in _ESTIMATORS:
+        import importlib
+        value = getattr(importlib.import_module("." + _ESTIMATORS[name], __name__), name)
     elif name == "__version__":
         from . import _library
         return _library.version()

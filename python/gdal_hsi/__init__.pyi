@@ -24,6 +24,10 @@ from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result
 from ._spectra import Spectra as Spectra
+from ._statistics import Statistics as Statistics
+from ._unsupervised import Detector as Detector
+from ._unsupervised import KMeans as KMeans
+from ._unsupervised import Unmixer as Unmixer
 
 PathLike = Union[str, os.PathLike[str]]
 Values = NDArray[np.float32]
@@ -792,6 +796,45 @@ def profile(src: _A, *, full: bool = ..., **options: Unpack[_ProfileOptions]) ->
 def profile(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_ProfileOptions]) -> Values: ...
 @overload
 def profile(src: ArrayLike, *, full: bool = ..., **options: Unpack[_ProfileOptions]) -> ProfileResult[Values, Classes]: ...
+class _QuicklookOptions(TypedDict, total=False):
+    beside: ArrayLike | PathLike | None
+    like: ArrayLike | PathLike | None
+    points: ArrayLike | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    size: int | None
+    stretch: Sequence[float] | None
+    gamma: float | None
+    each: bool | None
+    no_legend: bool | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class QuicklookResult(Result, Generic[_V, _C]):
+    dst: NDArray[np.uint8]
+@overload
+def quicklook(src: PathLike, *, full: Literal[False] = ..., **options: Unpack[_QuicklookOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def quicklook(src: PathLike, *, full: bool = ..., **options: Unpack[_QuicklookOptions]) -> QuicklookResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def quicklook(src: _A, *, full: Literal[False] = ..., **options: Unpack[_QuicklookOptions]) -> NDArray[np.uint8]: ...
+@overload
+def quicklook(src: _A, *, full: bool = ..., **options: Unpack[_QuicklookOptions]) -> QuicklookResult[_A, _A]: ...
+@overload
+def quicklook(src: ArrayLike, *, full: Literal[False] = ..., **options: Unpack[_QuicklookOptions]) -> NDArray[np.uint8]: ...
+@overload
+def quicklook(src: ArrayLike, *, full: bool = ..., **options: Unpack[_QuicklookOptions]) -> QuicklookResult[Values, Classes]: ...
 class _ReflectOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -1227,6 +1270,39 @@ def spp(src: _A, *, alpha: bool = ..., rho: bool = ..., full: bool = ..., **opti
 def spp(src: ArrayLike, *, alpha: Literal[False] = ..., rho: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SppOptions]) -> Values: ...
 @overload
 def spp(src: ArrayLike, *, alpha: bool = ..., rho: bool = ..., full: bool = ..., **options: Unpack[_SppOptions]) -> SppResult[Values, Classes]: ...
+class _StatisticsOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    merge: Model | Mapping[str, object] | PathLike | None
+    remove: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class StatisticsResult(Result, Generic[_V, _C]):
+    model: Statistics
+@overload
+def statistics(scene: PathLike | None = ..., *, full: Literal[False] = ..., **options: Unpack[_StatisticsOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def statistics(scene: PathLike | None = ..., *, full: bool = ..., **options: Unpack[_StatisticsOptions]) -> StatisticsResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def statistics(scene: _A | None = ..., *, full: Literal[False] = ..., **options: Unpack[_StatisticsOptions]) -> Statistics: ...
+@overload
+def statistics(scene: _A | None = ..., *, full: bool = ..., **options: Unpack[_StatisticsOptions]) -> StatisticsResult[_A, _A]: ...
+@overload
+def statistics(scene: ArrayLike | None = ..., *, full: Literal[False] = ..., **options: Unpack[_StatisticsOptions]) -> Statistics: ...
+@overload
+def statistics(scene: ArrayLike | None = ..., *, full: bool = ..., **options: Unpack[_StatisticsOptions]) -> StatisticsResult[Values, Classes]: ...
 class _SvmClassifyOptions(TypedDict, total=False):
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None

@@ -127,7 +127,7 @@ class Layout:
         axes = None
         if is_data_array(value):
             self.dims = tuple(str(d) for d in value.dims)
-            axes = _named_axes(self.dims, rank, name)
+            axes = named_axes(self.dims, rank, name)
         self.values = as_values(value, name)
         if self.values.ndim != rank:
             raise UsageError(f"{name} has {self.values.ndim} axes, and {rank} are needed",
@@ -190,7 +190,7 @@ class Layout:
         return array.transpose(self.back) if len(self.axes) == 3 else array
 
 
-def _named_axes(dims, rank, name):
+def named_axes(dims, rank, name):
     lower = [d.lower() for d in dims]
 
     def find(names):
@@ -480,10 +480,10 @@ class Model(str):
     __slots__ = ()
 
     def __repr__(self):
-        return f"<Model: {', '.join(self._facts())}>"
+        return f"<{type(self).__name__}: {', '.join(self._facts())}>"
 
     def _repr_html_(self):
-        return "<div>Model: " + html.escape(", ".join(self._facts())) + "</div>"
+        return f"<div>{type(self).__name__}: " + html.escape(", ".join(self._facts())) + "</div>"
 
     def _facts(self):
         """Its format, and how many bands, components and classes it has."""

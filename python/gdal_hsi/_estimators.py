@@ -3,6 +3,7 @@
 """Estimators with scikit-learn's interface, without scikit-learn: pixels x bands in, pixels x results out. A set of pixels is a
 scene of one line to the algorithms. Models are the tools' own: model_ is their JSON, which save() writes and load() reads.
 """
+import collections.abc
 import inspect
 import json
 import re
@@ -101,6 +102,15 @@ def _check_names(estimator, names):
     elif known is not None or names is not None:
         warn(f"X does not have valid feature names, but {kind} was fitted with feature names" if names is None else
                       f"X has feature names, but {kind} was fitted without feature names", UserWarning)
+
+
+def _check_input_features(estimator, names):
+    """Raises, in scikit-learn's words, where names of input features are not those of fit()."""
+    if names is not None and len(names) != estimator.n_features_in_:
+        raise ValueError(f"input_features should have length equal to number of features ({estimator.n_features_in_}), got {len(names)}")
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and list(known) != list(names):
+        raise ValueError("input_features is not equal to feature_names_in_")
 
 
 class _Bands:
@@ -291,11 +301,19 @@ class _Components(_Transformer, _Estimator):
         """The components of the pixels that they are learned from."""
         return self._learn(_pixels(X, self, fitting=True))
 
+    def _share(self):
+        """The share of the variance that the parameter asks for; None where it gives a number, or nothing."""
+        share = self.n_components
+        return float(share) if isinstance(share, (float, np.floating)) and 0 < share < 1 else None
+
     def _wanted(self):
-        """The number of components that the parameter says; None where it says none."""
+        """The number of components that the parameter gives; None where it gives none."""
+        if self._share() is not None:
+            return None
         wanted = _options_for(self._maker, {"nc": self.n_components}).get("nc")
         if isinstance(wanted, (str, list)) or wanted is not None and wanted != int(wanted):
-            raise UsageError(f"n_components: {self.n_components!r} is no whole number", "Give one, or None.")
+            raise UsageError(f"n_components: {self.n_components!r} is no whole number", "Give one, a share of the variance above 0 and below 1, or "
+                             "None for all.")
         return None if wanted is None else int(wanted)
 
     def _options(self):
@@ -306,16 +324,33 @@ class _Components(_Transformer, _Estimator):
             raise ValueError(f"n_samples={X.shape[0]}: components need two pixels at least.")
         if X.shape[1] < 2:
             raise ValueError(f"n_features={X.shape[1]}: components need two bands at least (1 feature(s)).")
-        outcome = _call(self._algorithm, {**self._options(), **self._compute()}, {"src": _scene(X, self)}, ["dst", "model"])
+        options = {**self._options(), **self._compute()}
+        if options["nc"] is None:
+            options["nc"] = min(X.shape)
+        outcome = _call(self._algorithm, options, {"src": _scene(X, self)}, ["dst", "model"])
         self.model_ = Model(outcome.texts["model"])
         self._take(self.model_.document)
-        return _rows(outcome.arrays["dst"])
+        return _rows(outcome.arrays["dst"])[:, :self.n_components_]
 
     def _take(self, document):
         self.n_features_in_ = len(_numbers(document, "bands"))
         self.eigenvalues_ = _numbers(document, "eigenvalues")
-        self.n_components_ = min(self._wanted() or 7, document.get("components", len(self.eigenvalues_)))
+        known = document.get("components", len(self.eigenvalues_))
+        wanted, share = self._wanted(), self._share()
+        if share is not None:  # as few as have it, rounding of the last digits aside
+            shares = np.cumsum(self._shares(document))
+            wanted = int(np.searchsorted(shares, share * (1 - 1e-12))) + 1
+        self.n_components_ = min(known if wanted is None else wanted, known)
+        self.explained_variance_ = self.eigenvalues_[:self.n_components_]
+        self.explained_variance_ratio_ = self._shares(document)[:self.n_components_]
+        rows = document["loadings"][:self.n_components_]
+        self.components_ = np.array([_numbers({"loadings": row}, "loadings") for row in rows])
         self.mean_ = _numbers(document, "mean")
+
+    def _shares(self, document):
+        """The share of all variance of each component."""
+        total = document.get("total_variance") or self.eigenvalues_.sum()
+        return self.eigenvalues_ / total if total > 0 else self.eigenvalues_
 
     def transform(self, X):
         """The components of pixels."""
@@ -347,17 +382,20 @@ class _Components(_Transformer, _Estimator):
     def get_feature_names_out(self, input_features=None):
         """PC1, PC2 ..."""
         self._check_fitted()
-        if input_features is not None and len(input_features) != self.n_features_in_:
-            raise ValueError(f"input_features should have length equal to number of features ({self.n_features_in_}), got "
-                             f"{len(input_features)}")
-        known = getattr(self, "feature_names_in_", None)
-        if input_features is not None and known is not None and list(known) != list(input_features):
-            raise ValueError("input_features is not equal to feature_names_in_")
+        _check_input_features(self, input_features)
         return np.array([f"{self._prefix}{k + 1}" for k in range(self.n_components_)], dtype=object)
 
 
 class PCA(_Components):
-    """Principal components, gdal_hsi_pca."""
+    """Principal components, gdal_hsi_pca.
+
+    n_components: a number, a share of the variance such as 0.99, or None for all that pixels and bands allow. scale: divide each
+    band by its standard deviation (scale_) first. whiten: divide each component by its standard deviation.
+
+    After fit: components_ (n_components_ x bands: eigenvectors, of the scaled bands with scale=True), explained_variance_,
+    explained_variance_ratio_, mean_ (bands), scale_ (bands, or None), eigenvalues_ (all that were found), n_components_, model_.
+    Results are Float32; statistics have products in single precision and sums in double.
+    """
     _algorithm = _format = _maker = "pca"
     _prefix = "PC"
 
@@ -369,13 +407,16 @@ class PCA(_Components):
 
     def _take(self, document):
         super()._take(document)
-        self.explained_variance_ = self.eigenvalues_[:self.n_components_]
-        total = document.get("total_variance") or self.eigenvalues_.sum()
-        self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else self.explained_variance_
+        self.scale_ = _numbers(document, "scale") if document.get("scale") else None
 
 
 class MNF(_Components):
-    """Minimum noise fraction, gdal_hsi_mnf. The noise is that of neighbours: pixels stand in the order of a scene's lines."""
+    """Minimum noise fraction, gdal_hsi_mnf. The noise is that of neighbours: pixels are in the order of a scene's lines.
+
+    n_components: a number, a share of the sum of the eigenvalues, or None for all that pixels and bands allow. After fit:
+    components_ (n_components_ x bands, in units of the noise), explained_variance_ (signal and noise of each component, noise
+    being 1), mean_, eigenvalues_, n_components_, model_. Results are Float32.
+    """
     _algorithm = _format = _maker = "mnf"
     _prefix = "MNF"
 
@@ -421,12 +462,16 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
             raise ValueError(f"Unknown label type: {len(classes)} classes, and 65535 are the most.")
         return classes, (numbers + 1).astype(np.uint16)
 
-    def _fit(self, algorithm, options, X, y, outputs):
+    def _fit(self, algorithm, options, X, y, outputs, further=lambda X, classes: {}):
         if is_data_array(X) and is_data_array(y):
             _check_same_pixels(X, y)
         X = _pixels(X, self, fitting=True)
         classes, labels = self._labels(X, y)
-        cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + [str(c) for c in classes])
+        options = {**options, **further(X, classes)}
+        names = [str(c) for c in classes]
+        if "weight" in options and set(names) & {str(k + 1) for k, name in enumerate(names) if name != str(k + 1)}:
+            names = []  # weights go by the classes' numbers, which such names would be taken for
+        cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + names)
         outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X, self), "labels": cube}, outputs)
         model = Model(outcome.texts["model"])
         learned = {c["value"] for c in model.document["classes"]}
@@ -489,6 +534,13 @@ def _labels_of(document):
     return np.array([c.get("name") or c["value"] for c in classes])
 
 
+def _scaled(X, low, high):
+    """Pixels as the machine's features: 0 to 1 between the training pixels' extremes, rounded to single precision."""
+    low, span = np.asarray(low, dtype=float), np.asarray(high, dtype=float) - low
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(span > 0, (X - low) * (1 / span), 0).astype(np.float32).astype(float)
+
+
 def _conversion_warning():
     try:
         from sklearn.exceptions import DataConversionWarning
@@ -498,20 +550,91 @@ def _conversion_warning():
 
 
 class SVM(_ClassifierOfPixels):
-    """A support vector machine, gdal_hsi_svm_train and gdal_hsi_svm_classify. C and gamma: numbers, or None for a search by
-    cross-validation. probability: predict_proba() is there, and training takes several times longer."""
+    """A support vector machine with a radial kernel, gdal_hsi_svm_train and gdal_hsi_svm_classify.
+
+    C, gamma: as of scikit-learn's SVC, for bands that the training pixels' minimum and maximum scale to 0 to 1: numbers, gamma also
+    "scale" (1 / (bands x variance of the scaled values)) or "auto" (1 / bands). "search" for C or gamma: a search by cross-validation
+    on the tool's grid. class_weight: None, "balanced", or a dict of factors of C by class. probability: predict_proba() is there,
+    and training takes several times longer. seed: of the folds.
+
+    After fit: classes_, C_, gamma_ (those of the model), model_.
+    """
     _format, _maker = "svm", "svm_train"
 
-    def __init__(self, C=None, gamma=None, *, probability=False, seed=None, threads=None, device=None):
-        self.C, self.gamma, self.probability, self.seed = C, gamma, probability, seed
+    def __init__(self, C=1.0, gamma="scale", *, class_weight=None, probability=False, seed=None, threads=None, device=None):
+        self.C, self.gamma, self.class_weight, self.probability, self.seed = C, gamma, class_weight, probability, seed
         self.threads, self.device = threads, device
 
     def fit(self, X, y):
         """Trains with pixels and their classes."""
-        return self._fit("svm_train", self._options(), X, y, ["model"])
+        return self._fit("svm_train", self._options(), X, y, ["model"], self._by_pixels)
 
     def _options(self):
-        return {"C": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
+        for name, value, words in (("C", self.C, ("search",)), ("gamma", self.gamma, ("search", "scale", "auto"))):
+            if value is None or isinstance(value, str) and value not in words:
+                raise UsageError(f"{name}: {value!r} is neither a positive number nor " + " nor ".join(map(repr, words)), "Give one of them.")
+        number = lambda value: None if isinstance(value, str) else value  # noqa: E731
+        return {"C": number(self.C), "gamma": number(self.gamma), "probability": self.probability, "seed": self.seed}
+
+    def _by_pixels(self, X, classes):
+        """Options that depend on the training pixels and their classes."""
+        made = {}
+        if isinstance(self.gamma, str) and self.gamma != "search":
+            variance = 1.0 if self.gamma == "auto" else float(_scaled(X, X.min(axis=0), X.max(axis=0)).var())
+            made["gamma"] = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            made["class-weights"] = "balanced"
+        elif isinstance(self.class_weight, collections.abc.Mapping):
+            unknown = [one for one in self.class_weight if one not in list(classes)]
+            if unknown:
+                raise ValueError(f"The classes, {unknown}, are not in class_weight: y has {', '.join(map(str, classes))}.")
+            made["weight"] = [f"{k + 1}={float(self.class_weight[one])!r}" for k, one in enumerate(classes.tolist()) if one in self.class_weight]
+        elif self.class_weight is not None:
+            raise UsageError(f"class_weight: {self.class_weight!r} is neither None, 'balanced' nor a dict", "Give a factor of C by class: {3: 2.5}.")
+        return made
+
+    def _fit(self, *args):
+        super()._fit(*args)
+        self._take_machine(self.model_.document)
+        return self
+
+    def _take(self, document):
+        super()._take(document)
+        self._take_machine(document)
+
+    def _take_machine(self, document):
+        self.C_, self.gamma_ = float(document["svm"]["C"]), float(document["svm"]["gamma"])
+
+    def decision_function(self, X):
+        """Of two classes the distance to the boundary in units of the margin, above 0 for the second one: one number per pixel. Of more
+        classes pixels x classes, as SVC with decision_function_shape="ovr": votes of the pairs of classes and, between equal votes,
+        their distances. Computed in NumPy in double precision."""
+        self._check_fitted()
+        X = _pixels(X, self)
+        document = self.model_.document
+        features, machine = document["features"], document["svm"]
+        low, high = (_numbers(features, name) for name in ("minimum", "maximum"))
+        vectors, coefficients, rho = (np.array(machine[name], dtype=float) for name in ("support_vectors", "coefficients", "rho"))
+        starts = np.concatenate([[0], np.cumsum(machine["support_count"])])
+        pairs = [(i, j) for i in range(len(starts) - 1) for j in range(i + 1, len(starts) - 1)]
+        squares, values = (vectors ** 2).sum(axis=1), np.empty((len(X), len(pairs)))
+        step = max(1, (1 << 22) // len(vectors))
+        for first in range(0, len(X), step):
+            x = _scaled(X[first:first + step], low, high)
+            kernel = np.exp(-machine["gamma"] * np.maximum((x ** 2).sum(axis=1)[:, None] + squares - 2 * x @ vectors.T, 0))
+            for p, (i, j) in enumerate(pairs):
+                own, other = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+                values[first:first + step, p] = kernel[:, own] @ coefficients[j - 1, own] + kernel[:, other] @ coefficients[i, other] - rho[p]
+        if len(pairs) == 1:
+            return -values[:, 0]  # LIBSVM's is above 0 for the first class
+        votes, sums = np.zeros((len(X), len(self.classes_))), np.zeros((len(X), len(self.classes_)))
+        for p, (i, j) in enumerate(pairs):
+            first = values[:, p] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+            sums[:, i] += values[:, p]
+            sums[:, j] -= values[:, p]
+        return votes + sums / (3 * (np.abs(sums) + 1))
 
     @property
     def predict_proba(self):
@@ -552,8 +675,19 @@ class SAHIC(_ClassifierOfPixels):
 
 
 class EADP(_Transformer, _Base):
-    """Extended anisotropic diffusion profiles, gdal_hsi_eadp, of whole scenes: X is bands x lines x samples, and so is what comes
-    out. It learns nothing that outlives a scene, so that fit() only remembers its bands."""
+    """Extended anisotropic diffusion profiles, gdal_hsi_eadp, of whole scenes: X is bands x lines x samples, and so is the result.
+    It learns nothing that outlives a scene: fit() only remembers its bands. Its tags say that it takes three-dimensional arrays and no
+    pixels x bands, which scikit-learn's own checks are made of."""
+
+    def _more_tags(self):
+        return {"X_types": ["3darray"], "stateless": False, "preserves_dtype": ["float32"], "no_validation": True}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.no_validation = True
+        return tags
 
     def __init__(self, n_components=None, *, threads=None, device=None):
         self.n_components, self.threads, self.device = n_components, threads, device

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 import os
 from collections.abc import Mapping
-from typing import Optional, TypeVar, Union
+from typing import Literal, Optional, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,6 @@ from ._arrays import Model
 _Self = TypeVar("_Self", bound="_Estimator")
 _Model = Union[Model, Mapping[str, object], str, os.PathLike[str]]
 _Threads = Optional[Union[int, str]]
-_Number = Optional[float]
 
 class _Base:
     n_features_in_: int
@@ -29,8 +28,11 @@ class _Estimator(_Base):
     def load(cls: type[_Self], model: _Model, **params: object) -> _Self: ...
 
 class _Components(_Estimator):
-    n_components: Optional[int]
+    n_components: Optional[float]
     n_components_: int
+    components_: NDArray[np.float64]
+    explained_variance_: NDArray[np.float64]
+    explained_variance_ratio_: NDArray[np.float64]
     eigenvalues_: NDArray[np.float64]
     mean_: NDArray[np.float64]
     def fit(self: _Self, X: ArrayLike, y: object = ...) -> _Self: ...
@@ -40,15 +42,14 @@ class _Components(_Estimator):
     def get_feature_names_out(self, input_features: Optional[ArrayLike] = ...) -> NDArray[np.object_]: ...
 
 class PCA(_Components):
-    explained_variance_: NDArray[np.float64]
-    explained_variance_ratio_: NDArray[np.float64]
     scale: bool
     whiten: bool
-    def __init__(self, n_components: Optional[int] = ..., *, scale: bool = ..., whiten: bool = ..., threads: _Threads = ...,
+    scale_: Optional[NDArray[np.float64]]
+    def __init__(self, n_components: Optional[float] = ..., *, scale: bool = ..., whiten: bool = ..., threads: _Threads = ...,
                  device: Optional[str] = ...) -> None: ...
 
 class MNF(_Components):
-    def __init__(self, n_components: Optional[int] = ..., *, threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+    def __init__(self, n_components: Optional[float] = ..., *, threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class _ClassifierOfPixels(_Estimator):
     classes_: NDArray[np.generic]
@@ -58,12 +59,17 @@ class _ClassifierOfPixels(_Estimator):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: Optional[ArrayLike] = ...) -> float: ...
 
 class SVM(_ClassifierOfPixels):
-    C: _Number
-    gamma: _Number
+    C: Union[float, Literal["search"]]
+    gamma: Union[float, Literal["scale", "auto", "search"]]
+    C_: float
+    gamma_: float
+    class_weight: Union[None, Literal["balanced"], Mapping[object, float]]
     probability: bool
     seed: Optional[int]
-    def __init__(self, C: _Number = ..., gamma: _Number = ..., *, probability: bool = ..., seed: Optional[int] = ...,
-                 threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+    def __init__(self, C: Union[float, Literal["search"]] = ..., gamma: Union[float, Literal["scale", "auto", "search"]] = ..., *,
+                 class_weight: Union[None, Literal["balanced"], Mapping[object, float]] = ..., probability: bool = ...,
+                 seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]: ...
 
 class SAHIC(_ClassifierOfPixels):
     def __init__(self, *, threads: _Threads = ..., device: Optional[str] = ...) -> None: ...

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -29,6 +30,12 @@ def executable():
     if found is None:
         raise Error("the executable gdal_hsi is not there", NO_PLACE)
     return found
+
+
+def main():
+    """The command gdal_hsi of a package that pip has built."""
+    program = executable()
+    os.execv(program, [program, *sys.argv[1:]])
 
 
 def _words(arguments):
@@ -216,7 +223,10 @@ def run_function(signature, options, inputs, wanted, further):
             else:
                 given[argument["name"]] = value
         for argument, path in zip(made, outs):
-            positional.append((argument["name"], path))
+            if argument["positional"]:
+                positional.append((argument["name"], path))
+            else:
+                given[argument["name"]] = path
             results[python_name(argument["name"])] = path
         for role, path in wanted.items():
             if path is True:

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from . import _files
+from . import _blocks, _files
 from ._arrays import Layout, Model, check_same_places, cube_of, in_order_of_scene, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, refuse_no_array, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError, warn
@@ -17,6 +17,7 @@ from ._library import NUMBERS, TYPES, Cube, call
 from ._options import option_value, plain
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
 from ._spectra import Spectra, bands_of_spectrometer
+from ._statistics import model_of
 
 OF_THE_SAME_BANDS = {"other": True, "uncertainty": False}  # scenes with a band for each of the first one's; whether the library goes by wavelength
 
@@ -133,8 +134,11 @@ def _input(signature, argument, value, further, layout, scene):
         return _table_text(value, name), None
     if is_path(value):
         raise UsageError(f"{name} is a path, and src an array", "Give paths, or arrays, for all of them.")
+    if content == "vector" and layout is not None and getattr(getattr(value, "dtype", None), "names", None):
+        value = _plane_of_points(value, name, layout)
     first = argument is signature.required[0] if signature.required else False
-    if content == "labels" or argument["role"] == "input" and _axes(value) == 2:
+    shows_classes = signature.is_picture and _axes(value) == 2  # as the functions return a map
+    if content == "labels" or _axes(value) == 2 and (argument["role"] == "input" or shows_classes):
         plane = value
         if _axes(value) == 3 and 1 in np.shape(value):
             if is_data_array(value):
@@ -151,6 +155,8 @@ def _input(signature, argument, value, further, layout, scene):
         names = further.get("class_names")
         if is_data_array(value) and "classes" in value.attrs:
             names = list(value.attrs["classes"])
+        elif shows_classes:
+            names = further["names"] if first and further["names"] is not None else _numbers_of_classes(own.values)
         return cube_of(own, names=names, nodata=further["nodata"] if first else None), own
     own = Layout(value, name, further["band_axis"])
     check_same_places(own, layout)
@@ -159,6 +165,25 @@ def _input(signature, argument, value, further, layout, scene):
     if name in OF_THE_SAME_BANDS and isinstance(scene, Cube) and not further["pairs_of_bands"]:
         cube = in_order_of_scene(cube, own, scene, layout, by_wavelength=OF_THE_SAME_BANDS[name])
     return cube, own
+
+
+def _plane_of_points(points, name, layout):
+    """Where a scene has the points of a structured array with fields line and sample: an array of lines x samples."""
+    if not {"line", "sample"} <= set(points.dtype.names):
+        raise UsageError(f"{name} has the fields {', '.join(points.dtype.names)}, and line and sample are needed", "Give what endmembers() has returned.")
+    plane = np.zeros(layout.cube().shape[1:], np.uint8)
+    lines, samples = (points[field].astype(np.int64) for field in ("line", "sample"))
+    inside = (lines >= 0) & (lines < plane.shape[0]) & (samples >= 0) & (samples < plane.shape[1])
+    plane[lines[inside], samples[inside]] = 1
+    return plane
+
+
+def _numbers_of_classes(values):
+    """Names of the classes of a map, which are their numbers; None of an array that is not of the type of maps."""
+    if values.dtype not in (np.uint8, np.uint16):
+        return None
+    values = values.on_host() if isinstance(values, DeviceArray) else values
+    return [None] + [str(k) for k in range(1, int(values.max()) + 1)]
 
 
 def _window(options):
@@ -194,15 +219,18 @@ def _spectra_result(text, layout):
     return spectra
 
 
-def _finish(signature, outcome, layout, given, full, options, cubes):
-    """What the function returns."""
+def _finish(signature, outcome, layout, given, full, options, cubes, told=None):
+    """What the function returns. told: texts of warnings that the user has seen in this call."""
     window = _window(options)
     further = {"cubes": [cube for cube, _ in cubes.values()],
                "target": cubes["like"][1] if "like" in cubes and is_data_array(getattr(cubes["like"][1], "like", None)) else None,
                "same_values": "like" in cubes or "bands" in cubes}
     warned = [in_words_of_python(text, names=signature.names) for text in outcome.facts.get("warnings", [])]
     for text in warned:
-        warn(text)
+        if told is None or text not in told:
+            warn(text)
+    if told is not None:
+        told.update(warned)
     results = {}
     for argument in signature.outputs:
         role = argument["name"]
@@ -211,12 +239,13 @@ def _finish(signature, outcome, layout, given, full, options, cubes):
             array = outcome.arrays[role]
             flat = array.shape[0] == 1 and ("classes" in info or argument not in signature.made)
             results[python_name(role)] = (with_mask(given[role], info) if role in given else
+                                          array.transpose(1, 2, 0) if signature.is_picture else
                                           of_same_kind(array, layout, flat, info, window, further) if layout is not None else
                                           array[0] if flat else array)
         elif role in outcome.texts:
             text, kind = outcome.texts[role], info.get("kind")
             results[python_name(role)] = (points_of(text) if kind == "points" else _spectra_result(text, layout) if kind == "spectra"
-                                          else Model(text) if argument.get("content") == "model" else text)
+                                          else model_of(text) if argument.get("content") == "model" else text)
     report = outcome.facts.get("report", {})
     if not results and not full:
         return report.get("result", report)
@@ -256,7 +285,7 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
     roles = [a["name"] for a in signature.made] + list(wanted)
     given = {}
     if further["out"] is not None:
-        if not signature.made or signature.made[0].get("content") not in ("raster", "labels"):
+        if signature.is_picture or not signature.made or signature.made[0].get("content") not in ("raster", "labels"):
             raise UsageError(f"out={type(further['out']).__name__}: {signature.name} has no result that an array takes", "Leave it out.")
         given[roles[0]] = further["out"]
     outputs = {role: _target(given[role], layout, role) if role in given else None for role in roles}
@@ -264,7 +293,7 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
     current = layout.values.stream()[1] if layout is not None and isinstance(layout.values, DeviceArray) else None
 
     def allocate(role, info, shape, dtype):
-        if layout is None:
+        if layout is None or signature.is_picture:
             return np.empty(shape, dtype)
         if current is None:
             return layout.empty(shape, dtype)
@@ -313,13 +342,23 @@ def make_function(definition, module):
 
     def function(*args, **kwargs):
         options, inputs, wanted, further = _arguments(signature, signature.bound(args, kwargs))
+        return run(options, inputs, wanted, further)
+
+    def run(options, inputs, wanted, further, told=None):
+        if inputs and _blocks.is_lazy(inputs[0][1]):
+            (argument, value), rest = inputs[0], inputs[1:]
+            if not is_data_array(value) or not _blocks.is_pixelwise(signature, options, inputs, wanted, further):
+                return run(options, [(argument, _blocks.loaded(value, python_name(argument["name"]))), *rest], wanted, further)
+            told = set()  # a warning of several pieces is one
+            return _blocks.in_pieces(value, python_name(argument["name"]), options.get("memory"),
+                                     lambda piece: run(options, [(argument, piece), *rest], wanted, further, told))
         try:
             if any(is_path(value) and argument.get("content") != "model" for argument, value in inputs[:1]):
                 return _files.run_function(signature, options, inputs, wanted, further)
             outcome, layout, given, cubes = on_arrays(signature, options, inputs, wanted, further)
         except Error as error:
             raise type(error)(*(in_words_of_python(text, names=signature.names) for text in (error.message, error.advice))) from None
-        return _finish(signature, outcome, layout, given, further["full"], options, cubes)
+        return _finish(signature, outcome, layout, given, further["full"], options, cubes, told)
 
     function.__name__ = function.__qualname__ = definition["name"]
     function.__module__ = module

@@ -23,7 +23,7 @@ FURTHER = {
 
 def python_name(name):
     """An argument's name as a parameter: all_touched for all-touched, lambda_ for lambda."""
-    name = name.replace("-", "_")
+    name = "model" if name == "o" else name.replace("-", "_")  # -o FILE of a tool whose result is a model
     return name + "_" if keyword.iskeyword(name) else name
 
 
@@ -39,8 +39,9 @@ class Signature:
         self.outputs = [a for a in arguments if a["role"] in ("destination", "output")]
         self.required = [a for a in self.inputs if a["positional"]]
         self.optional = [a for a in self.inputs if not a["positional"]]
-        self.made = [a for a in self.outputs if a["positional"]]
-        self.wanted = [a for a in self.outputs if not a["positional"]]
+        self.made = [a for a in self.outputs if a["positional"] or a["name"] == "o"]
+        self.wanted = [a for a in self.outputs if a not in self.made]
+        self.is_picture = self.name == "quicklook"  # whose result is lines x samples x colours, of a size of its own
         self.has_scene = bool(self.required) and self.required[0].get("content") in ("raster", "labels")
         self.names = {a["name"] for a in definition["arguments"]}
         self.shape = self.signature()
@@ -217,6 +218,10 @@ from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result
 from ._spectra import Spectra as Spectra
+from ._statistics import Statistics as Statistics
+from ._unsupervised import Detector as Detector
+from ._unsupervised import KMeans as KMeans
+from ._unsupervised import Unmixer as Unmixer
 
 PathLike = Union[str, os.PathLike[str]]
 Values = NDArray[np.float32]
@@ -257,6 +262,10 @@ CLASS_MAPS = {("atdca", "map"), ("cluster", "dst"), ("detect", "map"), ("regular
 def result_type(signature, argument, values, classes):
     """The type of a result of a call on arrays; values and classes: what rasters are."""
     content = argument.get("content")
+    if signature.is_picture:
+        return "NDArray[np.uint8]"
+    if signature.name == "statistics":
+        return "Statistics"
     if content == "raster":
         return classes if (signature.name, argument["name"]) in CLASS_MAPS else values
     return {"vector": "Points", "spectra": "Spectra", "model": "Model"}.get(content, "str")

@@ -177,7 +177,8 @@ def test_scalars_of_numpy_and_orders_of_bytes():
 
 @pytest.mark.parametrize("word, make", [
     ("C: False is no number", lambda: hsi.SVM(C=False)), ("C: True", lambda: hsi.SVM(C=np.True_)), ("C: '-1'", lambda: hsi.SVM(C=-1)),
-    ("C: inf is no finite", lambda: hsi.SVM(C=np.inf)), ("gamma: '0'", lambda: hsi.SVM(8, 0)), ("gamma: 'scale'", lambda: hsi.SVM(8, "scale")),
+    ("C: inf is no finite", lambda: hsi.SVM(C=np.inf)), ("gamma: '0'", lambda: hsi.SVM(8, 0)), ("gamma: 'wide'", lambda: hsi.SVM(8, "wide")), ("C: None", lambda: hsi.SVM(None)),
+    ("class_weight: 3", lambda: hsi.SVM(class_weight=3)),
     ("seed: '1.5'", lambda: hsi.SVM(8, 0.5, seed=1.5)), ("probability: 'no' is neither", lambda: hsi.SVM(8, 0.5, probability="no")),
     ("threads: '0'", lambda: hsi.SAHIC(threads=0)), ("device: False", lambda: hsi.SAHIC(device=False)),
     ("n_components: 2.5", lambda: hsi.PCA(2.5)), ("n_components: nan", lambda: hsi.MNF(np.nan)), ("n_components: True", lambda: hsi.PCA(True)),
@@ -324,7 +325,9 @@ except ValueError as e: assert "not fitted" in str(e)
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-@pytest.mark.parametrize("estimator", [hsi.PCA(), hsi.MNF(), hsi.SVM(C=8, gamma=0.5), hsi.SAHIC()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [hsi.PCA(), hsi.MNF(), hsi.SVM(), hsi.SAHIC(), hsi.KMeans(3), hsi.Unmixer(), hsi.Detector()],
+                         ids=lambda e: type(e).__name__)
+@pytest.mark.filterwarnings("ignore::gdal_hsi.Warning")
 def test_checks_of_scikit_learn(estimator):
     """All of them apply, but for what the estimators' tags leave out: results are Float32, whatever the input's type, and a pixel
     that is all zero has no class."""

@@ -544,7 +544,7 @@ def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
     for name in "abc":
         assert (tmp_path / f"{name}.stat").read_text() == (tmp_path / "want.stat").read_text(), name
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe is a pipe, and no scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
+    assert "pipe is a pipe or a device, and no scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
 
 
 def test_a_scene_that_is_there_with_other_pixels_is_told(tmp_path, lines):

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Exact statistics of scenes in memory, which merge and can be taken away again: the tools' own file as an object."""
+import fractions
+import pathlib
+
+import numpy as np
+
+from ._arrays import Model, is_path, model_text
+from ._errors import UsageError, warn
+from ._library import call
+from ._signatures import in_words_of_python
+
+FORMAT = "gdal_hsi_statistics"
+
+
+def is_statistics(text):
+    """Whether a model's text has the format of statistics."""
+    return "".join(str(text)[:64].split()).startswith('{"format":"' + FORMAT + '"')
+
+
+def model_of(text):
+    """A model as a call returns it: Statistics where its text says so."""
+    return Statistics(text) if is_statistics(text) else Model(text)
+
+
+class Statistics(Model):
+    """Exact statistics of one scene or many, for `statistics=` of pca, mnf, vd, detect and eadp.
+
+    gdal_hsi.statistics(x) makes one. a + b merges, and a - b takes away, to the last bit. The text is that of the file of
+    gdal_hsi_statistics: save() and load() go to and from the tools.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text):
+        if not is_statistics(text):
+            raise UsageError("the text is not a file of statistics", "Give what statistics() has returned, or Statistics.load(path).")
+        return super().__new__(cls, text)
+
+    @classmethod
+    def load(cls, path):
+        """The statistics of a file of gdal_hsi_statistics, or of save()."""
+        return cls(pathlib.Path(path).read_text(encoding="utf-8"))
+
+    def merge(self, other):
+        """These and others, which must be of other pixels and the same bands: Statistics, or a path."""
+        return self._with("merge", other)
+
+    def subtract(self, other):
+        """These without others, each scene of which must be among these: Statistics, or a path."""
+        return self._with("remove", other)
+
+    def __add__(self, other):
+        return self.merge(other) if isinstance(other, Statistics) else NotImplemented
+
+    def __sub__(self, other):
+        return self.subtract(other) if isinstance(other, Statistics) else NotImplemented
+
+    def _with(self, role, other):
+        text = model_text(other, "other")
+        if not is_statistics(text):
+            raise UsageError(f"other is {'the file ' + str(other) if is_path(other) else 'a model'} without statistics",
+                             "Give what statistics() has returned, or the path of its file.")
+        outcome = call("statistics", {}, {"scene": self, role: text}, {"o": None}, allocate=None)
+        for told in outcome.facts.get("warnings", []):
+            warn(in_words_of_python(told, names={"merge", "remove"}))
+        return Statistics(outcome.texts["o"])
+
+    @property
+    def valid_pixels(self):
+        """How many pixels the statistics are of."""
+        return self.document["valid_pixels"]
+
+    @property
+    def scenes(self):
+        """What is known of each scene: name, size, extremes of the bands."""
+        return self.document["scenes"]
+
+    @property
+    def mean(self):
+        """The mean of each band, rounded once."""
+        document = self.document
+        return np.array([float(one / document["valid_pixels"]) for one in _exact(document["sums"])])
+
+    @property
+    def covariance(self):
+        """The covariance matrix, bands x bands, divided by the pixels less one; each number rounded once. NaN of a single pixel."""
+        document = self.document
+        sums, products, count = _exact(document["sums"]), _exact(document["products"]), document["valid_pixels"]
+        bands = len(sums)
+        matrix = np.full((bands, bands), np.nan)
+        if count > 1:
+            for a in range(bands):
+                for b in range(a + 1):
+                    value = (products[a * (a + 1) // 2 + b] - sums[a] * sums[b] / count) / (count - 1)
+                    matrix[a, b] = matrix[b, a] = float(value)
+        return matrix
+
+    def _facts(self):
+        try:
+            document = self.document
+            count = len(document["scenes"])
+            return [f"{document['valid_pixels']} pixels", f"{count} scene{'s' if count != 1 else ''}", f"{len(document['features']['bands'])} bands"]
+        except (ValueError, LookupError, TypeError):
+            return super()._facts()
+
+
+def _exact(parts):
+    """The numbers that lists of parts add up to, as fractions."""
+    return [sum(map(fractions.Fraction, column)) for column in zip(*parts)]
