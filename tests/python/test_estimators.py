@@ -353,3 +353,112 @@ def test_pipeline_search_and_clone():
     search = GridSearchCV(pipeline, {"pca__n_components": [2, 4]}, cv=2).fit(PIXELS, y)
     assert search.best_score_ > 0.7
     assert clone(pipeline).get_params()["svm__C"] == 8
+
+
+def test_components_are_those_of_scikit_learn():
+    """All components, a share of the variance, and what a model holds, against scikit-learn in double precision."""
+    from sklearn.decomposition import PCA
+    x = PIXELS.astype(np.float32)
+    known = PCA().fit(x.astype(float))
+    own = hsi.PCA().fit(x)
+    assert own.n_components_ == 9 and own.components_.shape == (9, 9)
+    np.testing.assert_allclose(own.explained_variance_, known.explained_variance_, rtol=1e-3, atol=1e-6 * known.explained_variance_[0])
+    np.testing.assert_allclose(own.mean_, known.mean_, rtol=1e-6)
+    np.testing.assert_allclose(np.abs((own.components_[:3] * known.components_[:3]).sum(axis=1)), 1, atol=1e-4)
+    np.testing.assert_allclose(own.transform(x), (x - own.mean_) @ own.components_.T, atol=1e-2)
+    for share in (0.5, 0.9, 0.99, 0.9999):
+        part = hsi.PCA(share)
+        assert part.fit_transform(x).shape[1] == part.n_components_ == PCA(share, svd_solver="full").fit(x.astype(float)).n_components_
+        assert part.explained_variance_ratio_.sum() >= share > part.explained_variance_ratio_[:-1].sum()
+        assert hsi.PCA.load(part.model_, n_components=share).n_components_ == part.n_components_ == part.transform(x).shape[1]
+    assert hsi.MNF().fit(x).components_.shape == (9, 9) and hsi.MNF(0.8).fit(x).n_components_ < 9
+    assert hsi.PCA().fit(x[:4]).n_components_ == 4
+
+
+def test_a_machine_is_svc():
+    """C, gamma, class weights and decision values as SVC's on bands from 0 to 1."""
+    from sklearn.preprocessing import MinMaxScaler
+    from sklearn.svm import SVC
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(300, 6)).astype(np.float32) * 50 + 500
+    y = (x[:, 0] + rng.normal(0, 30, 300) > 500).astype(int) + 2 * (x[:, 1] + rng.normal(0, 30, 300) > 520)
+    scaled = MinMaxScaler().fit_transform(x.astype(float)).astype(np.float32)
+    for labels in (y, y > 0, np.array(["3", "1", "2", "0"])[y]):
+        for options in ({}, {"C": 8, "gamma": 0.5}, {"gamma": "auto"}, {"class_weight": "balanced"},
+                        {"class_weight": dict(zip(np.unique(labels).tolist(), (5.0, 0.5)))}):
+            own, known = hsi.SVM(**options).fit(x, labels), SVC(**options).fit(scaled, labels)
+            assert own.C_ == known.C and own.gamma_ == pytest.approx(known._gamma, rel=1e-5)
+            assert (own.predict(x) == known.predict(scaled)).mean() > 0.99
+            mine, theirs = own.decision_function(x), known.decision_function(scaled)
+            assert mine.shape == theirs.shape
+            np.testing.assert_allclose(mine, theirs, atol=2e-2)
+            order = mine.argmax(axis=1) if mine.ndim == 2 else (mine > 0).astype(int)
+            assert (own.classes_[order] == own.predict(x)).mean() > 0.98  # ties of votes aside
+    searched = hsi.SVM("search", "search").fit(x, y > 0)
+    assert np.log2(searched.C_) % 2 == 1 and hsi.SVM("search", 0.5).fit(x, y > 0).gamma_ == 0.5
+    with pytest.raises(ValueError, match="class_weight"):
+        hsi.SVM(class_weight={7: 2}).fit(x, y)
+
+
+def test_a_search_with_folds_by_group():
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+    y, groups = classes(PIXELS), np.arange(len(PIXELS)) // 50
+    search = GridSearchCV(hsi.SVM(), {"C": [1, 8], "gamma": [0.1, "scale"]}, cv=GroupKFold(3), scoring="roc_auc").fit(PIXELS, y, groups=groups)
+    assert search.best_score_ > 0.8 and search.best_estimator_.predict(PIXELS).shape == y.shape
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "angle"])
+def test_clusters_are_the_tools(distance):
+    own = hsi.KMeans(4, distance=distance, seed=3).fit(PIXELS)
+    map_, centres = hsi.cluster(VALUES.reshape(9, 1, -1), k=4, distance=distance, seed=3, centres=True)
+    np.testing.assert_array_equal(own.labels_, map_[0].astype(int) - 1)
+    np.testing.assert_array_equal(own.cluster_centers_, centres.spectra)
+    assert (own.predict(PIXELS) == own.labels_).mean() > 0.99 and own.transform(PIXELS).shape == (750, 4)
+    again = hsi.KMeans(distance=distance, init=own.cluster_centers_).fit(PIXELS)
+    assert len(again.cluster_centers_) == 4 and again.inertia_ <= own.inertia_ * 1.001
+    from sklearn.cluster import KMeans
+    if distance == "euclidean":
+        assert own.inertia_ == pytest.approx(KMeans(4, init=own.cluster_centers_, n_init=1).fit(PIXELS).inertia_, rel=1e-3)
+    one = hsi.KMeans(1).fit(PIXELS)
+    np.testing.assert_allclose(one.cluster_centers_[0], PIXELS.mean(axis=0), rtol=1e-6)
+
+
+def test_abundances_are_the_functions():
+    spectra = PIXELS[[5, 300, 600]]
+    own = hsi.Unmixer(hsi.Spectra(spectra, ["a", "b", "c"])).fit(PIXELS)
+    made = own.transform(PIXELS)
+    np.testing.assert_array_equal(made, hsi.unmix(VALUES.reshape(9, 1, -1), spectra)[:, 0].T)
+    np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-4)
+    assert list(own.get_feature_names_out()) == ["a", "b", "c"]
+    np.testing.assert_allclose(own.inverse_transform(np.eye(3, dtype=np.float32)), spectra, rtol=1e-6)
+    found = hsi.Unmixer(n_endmembers=4, search="vca", seed=2).fit(PIXELS)
+    assert found.endmembers_.shape == (4, 9) and found.fit_transform(PIXELS).shape == (750, 4)
+    with pytest.raises(hsi.UsageError, match="endmembers have 8 bands, X has 9"):
+        hsi.Unmixer(spectra[:, :8]).fit(PIXELS)
+
+
+@pytest.mark.parametrize("method", ["rx", "ace", "mf", "cem", "sam", "sid"])
+def test_scores_are_the_functions(method, tmp_path):
+    target = None if method == "rx" else PIXELS[40]
+    line = VALUES.reshape(9, 1, -1)
+    own = hsi.Detector(method, target).fit(PIXELS)
+    sign = -1 if method in ("sam", "sid") else 1
+    options = {} if method in ("sam", "sid") else {"statistics": hsi.statistics(line)}
+    np.testing.assert_array_equal(own.decision_function(PIXELS), sign * hsi.detect(line, method=method, target=target, **options)[0, 0])
+    if method == "rx":
+        np.testing.assert_allclose(own.decision_function(PIXELS), hsi.detect(VALUES)[0].ravel(), rtol=1e-4)
+        hsi.statistics(VALUES).save(tmp_path / "s.stat")
+        known = hsi.Detector(statistics=tmp_path / "s.stat").fit(PIXELS[:3])
+        np.testing.assert_array_equal(known.decision_function(PIXELS), own.decision_function(PIXELS))
+    else:
+        assert own.decision_function(PIXELS).argmax() == 40
+        assert hsi.Detector(method, PIXELS[40:42]).fit(PIXELS).decision_function(PIXELS).shape == (750, 2)
+    with pytest.raises(hsi.UsageError, match="target"):
+        hsi.Detector(method, PIXELS[40] if method == "rx" else None).fit(PIXELS)
+
+
+def test_eadps_tags():
+    """They say that it takes scenes, which scikit-learn's checks do not make."""
+    tags = hsi.EADP().__sklearn_tags__().input_tags.three_d_array if hasattr(hsi.EADP(), "__sklearn_tags__") and hasattr(
+        sklearn.utils, "Tags") else hsi.EADP()._get_tags()["X_types"] == ["3darray"]
+    assert tags
