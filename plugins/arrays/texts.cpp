@@ -18,6 +18,7 @@
 #include "raster/text_input.h"
 #include "raster/text_output.h"
 #include "raster/vector_sink.h"
+#include "raster/view_geometry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -243,6 +244,27 @@ double table_number(const std::string& cell) {
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions&) {
     throw Error(path + ": tables of radiances are read from files alone",
                 "Run the program with -lut and -save-absorption, and give the absorption.");
+}
+
+// Angles ---------------------------------------------------------------------------------------------------
+
+namespace {
+[[noreturn]] void refuse_places() {
+    throw UsageError("arrays have no place on the ground",
+                     "Give angles as arrays of the scene's size, or run the program on files.");
+}
+} // namespace
+
+std::optional<std::vector<FileAngle>> angles_of_product(const std::string&, const Placement&) { return {}; }
+std::shared_ptr<const stream::CubeSource> nearest_on_ground(const std::shared_ptr<RasterSource>&,
+                                                            const Placement&) {
+    refuse_places();
+}
+std::shared_ptr<const stream::CubeSource> slopes_of_dem(const std::string&, const Placement&) {
+    refuse_places();
+}
+std::shared_ptr<const stream::CubeSource> sun_positions(const std::array<double, 2>&, const Placement&) {
+    refuse_places();
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }

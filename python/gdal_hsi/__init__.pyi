@@ -701,6 +701,62 @@ def noise(src: _A, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., 
 def noise(src: ArrayLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
 @overload
 def noise(src: ArrayLike, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[Values, Classes]: ...
+class _NormaliseOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    geometry: ArrayLike | PathLike | None
+    dem: ArrayLike | PathLike | None
+    merge: Model | Mapping[str, object] | PathLike | None
+    remove: Model | Mapping[str, object] | PathLike | None
+    apply: Model | Mapping[str, object] | PathLike | None
+    b: str | float | Sequence[str | float] | None
+    exclude_range: str | float | Sequence[str | float] | None
+    srcwin: Sequence[str | float] | None
+    srcnodata: str | float | None
+    mask_output: bool | None
+    ot: str | float | None
+    dstnodata: str | float | None
+    angle: str | float | Sequence[str | float] | None
+    time: str | float | None
+    topography: Literal['none', 'cosine', 'c', 'scs', 'scs+c', 'minnaert', 'minnaert-g'] | None
+    brdf: Literal['none', 'universal', 'flex'] | None
+    volume: Literal['ross-thick', 'ross-thin'] | None
+    geometric: Literal['li-sparse', 'li-sparse-r', 'li-dense', 'li-dense-r'] | None
+    b_r: float | None
+    h_b: float | None
+    ndvi: Sequence[float] | None
+    bins: str | float | None
+    min_pixels: int | None
+    min_slope: float | None
+    min_cos_i: float | None
+    solar_zenith: str | float | None
+    append: bool | None
+    memory: str | float | None
+    threads: str | float | None
+    tile: Sequence[str | float] | None
+    band_axis: int
+    nodata: float | None
+    wavelengths: ArrayLike | None
+    fwhm: ArrayLike | None
+    names: Sequence[str] | None
+    out: NDArray[np.generic] | PathLike | Sequence[PathLike] | None
+    progress: bool | Callable[[float], object] | None
+class NormaliseResult(Result, Generic[_V, _C]):
+    dst: _V
+    angles: _V
+    model: Model
+@overload
+def normalise(src: PathLike | None = ..., *, angles: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NormaliseOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def normalise(src: PathLike | None = ..., *, angles: Literal[False] | PathLike = ..., model: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_NormaliseOptions]) -> NormaliseResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def normalise(src: _A | None = ..., *, angles: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NormaliseOptions]) -> _A: ...
+@overload
+def normalise(src: _A | None = ..., *, angles: bool = ..., model: bool = ..., full: bool = ..., **options: Unpack[_NormaliseOptions]) -> NormaliseResult[_A, _A]: ...
+@overload
+def normalise(src: ArrayLike | None = ..., *, angles: Literal[False] = ..., model: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NormaliseOptions]) -> Values: ...
+@overload
+def normalise(src: ArrayLike | None = ..., *, angles: bool = ..., model: bool = ..., full: bool = ..., **options: Unpack[_NormaliseOptions]) -> NormaliseResult[Values, Classes]: ...
 class _PcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None

@@ -552,7 +552,7 @@ def test_without_a_mask_nothing_is_told(files, tmp_path):
 
 
 MASKED = ("pca", "mnf", "vd", "eadp", "profile", "atdca", "endmembers", "svm_train", "sahic", "detect", "spectra", "spp", "cluster", "statistics", "index",
-          "identify", "destripe", "noise", "reflect", "smooth", "gas", "regression_train")
+          "identify", "destripe", "noise", "reflect", "smooth", "gas", "normalise", "regression_train")
 
 
 def test_who_has_a_mask():

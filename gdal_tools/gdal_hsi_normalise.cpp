@@ -1,0 +1,789 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_normalise: reflectance without the effects of terrain, view and sun, by a model of one scene or of
+// a campaign. One pass for terrain, one for BRDF, one that corrects.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/text.h"
+#include "gdal_hsi_normalise/geometry.h"
+#include "normalise/normalise.h"
+#include "raster/output_set.h"
+#include "raster/raster_source.h"
+#include "raster/scene_document.h"
+#include "raster/spectral_library.h"
+#include "raster/text_input.h"
+#include "raster/text_output.h"
+#include "shared/many_scenes.h"
+#include "shared/spectral_bands.h"
+#include "stream/pixel_mask.h"
+#include "stream/stacked_source.h"
+#include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/mask.h"
+#include "tool/memory_plan.h"
+#include "tool/model_values.h"
+#include "tool/passes.h"
+#include "tool/scene.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace normalise_tool {
+namespace {
+
+using normalise::Bin;
+using normalise::Brdf;
+using normalise::Geometric;
+using normalise::Model;
+using normalise::PixelCounts;
+using normalise::SceneRecord;
+using normalise::Terrain;
+using normalise::Topography;
+using normalise::Volume;
+using tool::Content;
+
+struct Settings {
+    std::string geometry, model, angles_file, time, bins_text = "18", zenith_text = "mean";
+    std::vector<std::string> angle_texts, merged, removed, applied;
+    std::vector<std::array<std::string, 2>> with;
+    std::array<double, 2> ndvi{0.05, 1};
+    double b_r = 0;
+    normalise::Method method;
+    normalise::Binning binning;
+    AngleSettings angles;
+    bool append = false, has_source = false;
+    std::vector<std::string> given; ///< fit options that were given
+};
+
+// Settings
+// ----------------------------------------------------------------------------------------------------------
+
+/// Hundredths of an option.
+int hundredths(const std::string& option, double v) {
+    const double h = std::round(100 * v);
+    constexpr double near = 1e-6;
+    if (!(std::fabs(100 * v - h) <= near))
+        throw UsageError(option + ": " + tool::number_text(v) + " is not a multiple of 0.01");
+    if (!(h >= -100 && h <= 100))
+        throw UsageError(option + ": " + tool::number_text(v) + " is out of range (-1 to 1)");
+    return static_cast<int>(h);
+}
+
+void take_bins(Settings& s) {
+    const auto words = listed_words(s.bins_text).value_or(std::vector<std::string>());
+    std::vector<double> numbers;
+    for (const auto& word : words) {
+        numbers.push_back(raster::table_number(word));
+        if (!std::isfinite(numbers.back()))
+            throw UsageError("-bins: '" + word + "' is not a number",
+                             "Write -bins 18 or -bins 0.05,0.4,0.7,1.");
+    }
+    if (numbers.empty()) throw UsageError("-bins: '" + s.bins_text + "' is not a number");
+    if (numbers.size() == 1) {
+        constexpr double most = 95;
+        if (numbers[0] != std::floor(numbers[0]))
+            throw UsageError("-bins: '" + s.bins_text + "' is not a whole number");
+        if (!(numbers[0] >= 1 && numbers[0] <= most))
+            throw UsageError("-bins: " + s.bins_text + " is out of range (1 to 95)");
+        s.binning.bins = static_cast<int>(numbers[0]);
+        return;
+    }
+    for (const double v : numbers) {
+        const int edge = hundredths("-bins", v);
+        if (!s.binning.edges.empty() && edge <= s.binning.edges.back())
+            throw UsageError("-bins: the edges '" + s.bins_text + "' do not rise");
+        if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
+            throw UsageError("-bins: the edge " + tool::number_text(v) + " is out of the range of -ndvi (" +
+                             tool::number_text(s.ndvi[0]) + " to " + tool::number_text(s.ndvi[1]) + ")");
+        s.binning.edges.push_back(edge);
+    }
+}
+
+constexpr const char* fit_options[] = {"topography", "brdf",      "volume",    "geometric",
+                                       "b-r",        "h-b",       "ndvi",      "bins",
+                                       "min-pixels", "min-slope", "min-cos-i", "solar-zenith"};
+/// What all parts of a model share; the others decide what is made of the sums.
+constexpr size_t method_options[] = {0, 1, 2, 3, 4, 5, 6, 9, 10};
+
+void take_method(Settings& s, const tool::Call& call) {
+    s.method.ndvi_min = hundredths("-ndvi", s.ndvi[0]);
+    s.method.ndvi_max = hundredths("-ndvi", s.ndvi[1]);
+    if (s.method.ndvi_min >= s.method.ndvi_max)
+        throw UsageError("-ndvi: " + tool::number_text(s.ndvi[0]) + " is not below " +
+                         tool::number_text(s.ndvi[1]));
+    if (s.method.topography == Topography::none && s.method.brdf == Brdf::none)
+        throw UsageError("-topography none cannot be used with -brdf none", "Nothing would be corrected.");
+    const bool dense =
+        s.method.geometric == Geometric::li_dense || s.method.geometric == Geometric::li_dense_r;
+    s.method.b_r = call.given("b-r") ? s.b_r : dense ? 2.5 : 1;
+    take_bins(s);
+    if (equal_names(s.zenith_text, "mean")) return;
+    const double v = raster::table_number(s.zenith_text);
+    constexpr double most = 80;
+    if (!std::isfinite(v))
+        throw UsageError("-solar-zenith: '" + s.zenith_text + "' is not a number", "Write mean, or degrees.");
+    if (!(v >= 0 && v <= most))
+        throw UsageError("-solar-zenith: " + s.zenith_text + " is out of range (0 to 80)");
+    s.binning.solar_zenith = v;
+}
+
+void settle(Settings& s, const tool::Call& call) {
+    const auto& dst = call.options().destination.path;
+    s.has_source = !call.options().source.path.empty();
+    for (const char* const name : fit_options)
+        if (call.given(name)) s.given.emplace_back(name);
+    if (!s.applied.empty()) {
+        for (const auto& name : s.given)
+            throw UsageError("-" + name + " cannot be used with -apply",
+                             "The model says how it was fitted: fit another one.");
+        for (const char* const name : {"model", "append", "merge", "remove", "with"})
+            if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -apply");
+        if (s.applied.size() > 2) throw UsageError("-apply is given more than twice");
+        if (dst.empty()) throw UsageError("dst is missing");
+    }
+    take_method(s, call);
+    if (!s.has_source) {
+        if (s.merged.empty() && !s.append) throw UsageError("src is missing");
+        for (const char* const name : {"geometry", "angle", "dem", "time", "angles", "with", "mask",
+                                       "mask-exclude", "srcwin", "b", "exclude-range"})
+            if (call.given(name)) throw UsageError("-" + std::string(name) + " requires src");
+    }
+    if (dst.empty() && s.model.empty())
+        throw UsageError("dst is missing", "Give dst, or -model FILE to fit a model alone.");
+    for (const char* const name : {"append", "merge", "remove"})
+        if (call.given(name) && s.model.empty())
+            throw UsageError("-" + std::string(name) + " requires -model");
+    if (s.append && call.options().destination.overwrite)
+        throw UsageError("-append cannot be used with -overwrite");
+    if (s.append && call.options().if_needed)
+        throw UsageError("-append cannot be used with -if-needed",
+                         "Fit a model of each scene with -if-needed, and merge these.");
+    for (const auto& text : s.angle_texts) {
+        const auto one = parse_angle(text);
+        for (const auto& other : s.angles.angles)
+            if (other.angle == one.angle)
+                throw UsageError("-angle: " + std::string(view::angle_names[one.angle]) + " is given twice");
+        s.angles.angles.push_back(one);
+    }
+    if (!s.time.empty()) s.angles.days = parse_times(s.time);
+}
+
+// Scenes
+// ----------------------------------------------------------------------------------------------------------
+
+/// A scene, its angles, and the cube of both.
+struct Opened {
+    std::shared_ptr<raster::RasterSource> scene;
+    Geometry geometry;
+    std::shared_ptr<const stream::PixelMask> mask; ///< of fits; null: all pixels
+
+    std::shared_ptr<const stream::CubeSource> cube(std::shared_ptr<const stream::CubeSource> pixels) const {
+        if (!geometry.planes) return pixels;
+        return std::make_shared<stream::StackedSource>(
+            std::vector<std::shared_ptr<const stream::CubeSource>>{std::move(pixels), geometry.planes});
+    }
+    std::shared_ptr<const stream::CubeSource> fitted(std::shared_ptr<const stream::CubeSource> pixels) const {
+        return cube(mask ? std::make_shared<stream::MaskedSource>(std::move(pixels), mask)
+                         : std::move(pixels));
+    }
+};
+
+std::vector<view::Angle> needed_angles(const normalise::Method& method) {
+    std::vector<view::Angle> list;
+    for (int k = 0; k < view::angle_count; ++k)
+        if (method.needs(static_cast<view::Angle>(k))) list.push_back(static_cast<view::Angle>(k));
+    return list;
+}
+
+/// The band nearest to a wavelength, at most 20 nm away.
+int band_near(const raster::RasterSource& scene, double nm) {
+    const auto& all = scene.facts().bands.wavelengths_nm;
+    std::optional<size_t> best;
+    constexpr double farthest = 20;
+    for (size_t b = 0; b < all.size(); ++b)
+        if (std::fabs(all[b] - nm) <= farthest &&
+            (!best || std::fabs(all[b] - nm) < std::fabs(all[*best] - nm)))
+            best = b;
+    if (!best)
+        throw Error("'" + scene.path() + "' has no band within 20 nm of " + tool::number_text(nm) +
+                        " nm, which NDVI needs",
+                    "Give a scene with wavelengths that covers 660 and 850 nm.");
+    return static_cast<int>(*best);
+}
+
+normalise::SceneTask task_of(const Opened& opened) {
+    const auto& facts = opened.scene->facts().bands;
+    normalise::SceneTask task;
+    task.shape = opened.scene->shape();
+    task.planes = opened.geometry.planes ? opened.geometry.planes->shape().bands : 0;
+    task.angles = opened.geometry.inputs;
+    task.scale = facts.values.scale;
+    task.offset = facts.values.offset;
+    constexpr double near_infrared = 850, red = 660, edge = 720;
+    task.near_infrared = band_near(*opened.scene, near_infrared);
+    task.red = band_near(*opened.scene, red);
+    for (const double nm : facts.wavelengths_nm)
+        task.below_720.push_back(nm < edge);
+    return task;
+}
+
+void report_pixels(tool::Run& run, const std::string& name, const PixelCounts& counts) {
+    if (counts.without_angles == 0) return;
+    run.warn(name + ": " + counted(counts.without_angles, "valid pixel has", "valid pixels have") +
+             " unknown angles, or a zenith or slope of 90 degrees or more, and become nodata");
+}
+
+/// Angles that are stored otherwise than their files say.
+void check_angles(tool::Run& run, const std::string& name, const normalise::FitScan& scan) {
+    const auto& slopes = scan.slopes();
+    int64_t all = 0, below = 0;
+    for (const int64_t n : slopes)
+        all += n;
+    if (all == 0) return;
+    size_t median = 0;
+    while (2 * (below += slopes[median]) < all)
+        ++median;
+    constexpr size_t steep = 45;
+    if (median > steep)
+        run.warn(
+            name + ": the median slope is " + std::to_string(median) +
+            " degrees. Some files have 90 minus the slope, and the aspect plus 90: check the file of angles");
+    if (scan.counts().low_suns == 0)
+        run.warn(name + ": no solar zenith is above " + tool::number_text(normalise::radians_limit) +
+                 " degrees. Are its angles radians? Then state the unit in the file (rad)");
+}
+
+/// Terrain and sums of one scene.
+struct Fit {
+    SceneRecord record;
+    PixelCounts counts;
+    bool passes = false; ///< the method has something to fit
+};
+
+Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opened,
+                    const normalise::Method& method, const std::shared_ptr<const stream::CubeSource>& pixels,
+                    double share, PixelCounts& counts) {
+    const auto scan = normalise::make_terrain_scan(task_of(opened), method);
+    const auto cube = opened.fitted(pixels);
+    if (!tool::run_pass(run, *cube, *scan, {}, run.pass("topography", share))) return {};
+    counts = scan->counts();
+    if (counts.valid == 0) return {};
+    check_angles(run, name, *scan);
+    const auto sums = scan->terrain();
+    auto terrain = normalise::fit_terrain(sums);
+    if (!terrain.slope.empty()) return terrain;
+    run.warn(name + ": terrain is not corrected: " +
+             (sums.pixels < normalise::least_terrain_pixels
+                  ? counted(sums.pixels, "pixel") + " can be fitted, and 100 are needed"
+                  : "cos i has a standard deviation of " + tools::short_number(sums.deviation()) +
+                        ", and 0.01 is needed") +
+             " (slopes of " + tool::number_text(method.min_slope) + " degrees or more, NDVI in range)");
+    return terrain;
+}
+
+Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& method,
+              const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
+    Fit fit;
+    fit.record.name = hsi::name_of(opened.scene->path());
+    const bool both = method.fits_topography() && method.brdf != Brdf::none;
+    fit.passes = method.fits_topography() || method.brdf != Brdf::none;
+    if (method.fits_topography()) {
+        fit.record.terrain =
+            fit_terrain(run, fit.record.name, opened, method, pixels, both ? 0.4 * share : share, fit.counts);
+        fit.record.pixels = fit.record.terrain.pixels;
+        if (fit.counts.valid == 0 && !run.options().dry_run) return fit;
+    }
+    fit.record.sums.count.resize(static_cast<size_t>(method.cells()));
+    fit.record.sums.sums.resize(fit.record.sums.count.size());
+    if (method.brdf == Brdf::none) return fit;
+    const auto scan = normalise::make_brdf_scan(task_of(opened), method, fit.record.terrain);
+    const auto cube = opened.fitted(pixels);
+    if (!tool::run_pass(run, *cube, *scan, {}, run.pass("brdf", both ? 0.6 * share : share))) return fit;
+    fit.counts = scan->counts();
+    if (fit.counts.valid > 0 && !both) check_angles(run, fit.record.name, *scan);
+    fit.record.sums = scan->cells();
+    fit.record.pixels = fit.record.sums.pixels();
+    return fit;
+}
+
+// The model
+// ----------------------------------------------------------------------------------------------------------
+
+Model read_model(const std::string& path) {
+    constexpr uint64_t most = uint64_t{4} << 30; // a campaign of 500 lines and 400 bands
+    return normalise::from_json(raster::read_input(path, most), path);
+}
+
+/// The options of `given` that have another value in the model.
+void refuse_other_options(const Settings& s, const Model& model, const std::string& path) {
+    for (const size_t k : method_options) {
+        const std::string name = fit_options[k];
+        if (std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
+        auto method = model.method;
+        switch (k) {
+        case 0:
+            method.topography = s.method.topography;
+            break;
+        case 1:
+            method.brdf = s.method.brdf;
+            break;
+        case 2:
+            method.volume = s.method.volume;
+            break;
+        case 3:
+            method.geometric = s.method.geometric;
+            break;
+        case 4:
+            method.b_r = s.method.b_r;
+            break;
+        case 5:
+            method.h_b = s.method.h_b;
+            break;
+        case 6:
+            method.ndvi_min = s.method.ndvi_min;
+            method.ndvi_max = s.method.ndvi_max;
+            break;
+        case 9:
+            method.min_slope = s.method.min_slope;
+            break;
+        default:
+            method.min_cos_i = s.method.min_cos_i;
+        }
+        if (!(method == model.method))
+            throw Error("-" + name + ": '" + path + "' was made with another value",
+                        "Leave the option out, or fit all scenes anew.");
+    }
+}
+
+/// What was there before the first scene is read.
+struct Before {
+    std::optional<Model> model;
+    std::string name; ///< of the first file
+
+    void add(const Settings& s, const std::string& path) {
+        auto one = read_model(path);
+        refuse_other_options(s, one, path);
+        if (!model) {
+            model.emplace(std::move(one));
+            name = path;
+        } else {
+            model->add(one, path);
+        }
+    }
+    bool given(const Settings& s, const char* option) const {
+        return std::find(s.given.begin(), s.given.end(), option) != s.given.end();
+    }
+    /// The settings of a run that begins with it.
+    void settle(Settings& s) const {
+        if (!model) return;
+        s.method = model->method;
+        if (!given(s, "bins")) {
+            s.binning.bins = model->binning.bins;
+            s.binning.edges = model->binning.edges;
+        }
+        if (!given(s, "min-pixels")) s.binning.min_pixels = model->binning.min_pixels;
+        if (!given(s, "solar-zenith")) s.binning.solar_zenith = model->binning.solar_zenith;
+    }
+};
+
+Before read_before(tool::Run& run, const Settings& s) {
+    Before before;
+    if (s.append && ::access(s.model.c_str(), F_OK) == 0) before.add(s, s.model);
+    for (const auto& path : s.merged) {
+        run.files()->reads("-merge", path, {});
+        before.add(s, path);
+    }
+    if (!s.has_source && !before.model)
+        throw Error("'" + s.model + "' does not exist, so that nothing can be added to it",
+                    "Give src, or -merge.");
+    return before;
+}
+
+Model empty_model(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
+    Model model;
+    tool::describe_bands(scene, model);
+    model.created_by = tool::origin_of(run).created_by;
+    model.method = s.method;
+    model.binning = s.binning;
+    return model;
+}
+
+/// With -dry-run: a model of the right size.
+void assume(Model& model) {
+    Bin bin;
+    bin.from = model.method.ndvi_min;
+    bin.to = model.method.ndvi_max;
+    bin.used = true;
+    bin.volume.resize(model.bands.size());
+    bin.geometric = bin.isotropic = bin.rmse = bin.volume;
+    model.bins = {bin};
+}
+
+void report_model(tool::Run& run, const Model& model) {
+    Json scenes = Json::array(), bins = Json::array();
+    for (const auto& scene : model.scenes)
+        scenes.push_back(
+            {{"name", scene.name}, {"pixels", scene.pixels}, {"topography", !scene.terrain.slope.empty()}});
+    size_t used = 0;
+    for (const auto& bin : model.bins) {
+        bins.push_back(
+            {{"from", bin.from / 100.0}, {"to", bin.to / 100.0}, {"pixels", bin.pixels}, {"used", bin.used}});
+        used += bin.used;
+    }
+    run.report()["model"] = {{"scenes", scenes}, {"bins", bins}, {"solar_zenith", model.solar_zenith}};
+    if (model.method.brdf == Brdf::none) return;
+    run.note("BRDF: " + counted(used, "bin") + " of NDVI used, common solar zenith " +
+             tools::short_number(std::round(1e4 * model.solar_zenith) / 1e4) + " degrees");
+    if (used < model.bins.size())
+        run.warn(counted(model.bins.size() - used, "bin of NDVI is", "bins of NDVI are") +
+                 " not used: fewer than " + std::to_string(model.binning.min_pixels) +
+                 " pixels, or kernels that do not vary. Their neighbours' coefficients are used there");
+}
+
+void write_model(tool::Run& run, const Settings& s, Model model, const std::vector<SceneRecord>& added) {
+    const raster::TextOutput output{"-model", s.model, run.options().destination.overwrite || s.append,
+                                    run.files()};
+    if (!s.append) return raster::write_text_output(output, normalise::to_json(model));
+    if (!run.ranks().root()) return;
+    // Another run may have added to the file since it was read: what it holds now counts.
+    auto state = std::make_shared<std::pair<Model, std::vector<SceneRecord>>>(std::move(model), added);
+    auto then = raster::files_as_they_are(s.model);
+    run.files()->add_to_file({s.model, [state, s, output, then] {
+                                  auto now = raster::files_as_they_are(s.model);
+                                  const bool same = std::equal(now.begin(), now.end(), then.begin(),
+                                                               then.end(), [](const auto& a, const auto& b) {
+                                                                   return a.path == b.path &&
+                                                                          a.bytes == b.bytes &&
+                                                                          a.modified == b.modified;
+                                                               });
+                                  if (!same && !now.empty()) {
+                                      Before before;
+                                      before.add(s, s.model);
+                                      for (const auto& path : s.merged)
+                                          before.add(s, path);
+                                      for (const auto& scene : state->second)
+                                          before.model->add(scene);
+                                      for (const auto& path : s.removed)
+                                          before.model->remove(read_model(path), path);
+                                      before.model->binning = state->first.binning;
+                                      before.model->fit();
+                                      state->first = std::move(*before.model);
+                                  }
+                                  raster::write_text_output(output, normalise::to_json(state->first));
+                              }});
+}
+
+// Correction
+// ----------------------------------------------------------------------------------------------------------
+
+raster::OutputSpec spec_of(const raster::RasterSource& scene, const Model& model) {
+    raster::OutputSpec spec;
+    spec.shape = scene.shape();
+    spec.same_bands = true;
+    spec.holes = true;
+    spec.metadata = {{"HSI_NORMALISE_TOPOGRAPHY", name_of(model.method.topography)},
+                     {"HSI_NORMALISE_BRDF", name_of(model.method.brdf)}};
+    if (model.method.brdf != Brdf::none)
+        spec.metadata["HSI_NORMALISE_SOLAR_ZENITH"] = tool::number_text(model.solar_zenith);
+    return spec;
+}
+
+/// The pass that writes dst. False when no pixel is valid.
+bool correct(tool::Run& run, const Opened& opened, const Model& model, const Terrain& terrain,
+             const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec_of(*opened.scene, model));
+    outputs.check(*opened.scene);
+    const auto operation =
+        normalise::make_correction(task_of(opened), model.method, terrain, model.bins, model.solar_zenith);
+    const auto cube = opened.cube(pixels);
+    tool::write(run, *cube, *operation, outputs, opened.scene.get(),
+                [&] { return run.pass("correction", share); });
+    const auto& counts = operation->counts();
+    if (counts.valid == 0) return false;
+    tool::report_invalid(run, counts.valid, counts.invalid);
+    report_pixels(run, hsi::name_of(opened.scene->path()), counts);
+    run.report()["corrected"] = {{"topography", counts.terrain},
+                                 {"brdf", counts.brdf},
+                                 {"without_angles", counts.without_angles},
+                                 {"values_without_model", counts.without_model}};
+    run.note("Corrected: terrain of " + counted(counts.terrain, "pixel") + ", BRDF of " +
+             counted(counts.brdf, "pixel") + " of " + std::to_string(counts.valid));
+    if (counts.without_model > 0)
+        run.warn(counted(counts.without_model, "value keeps its", "values keep their") +
+                 " BRDF: the model is not above 0 there");
+    outputs.commit();
+    return true;
+}
+
+/// -angles, a pass over the angles alone.
+void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
+    if (s.angles_file.empty() || run.options().dry_run) return;
+    std::vector<view::Angle> wanted;
+    for (int k = 0; k < view::angle_count; ++k)
+        if (opened.geometry.inputs[static_cast<size_t>(k)].known())
+            wanted.push_back(static_cast<view::Angle>(k));
+    raster::OutputSpec spec;
+    spec.shape = opened.scene->shape();
+    spec.shape.bands = static_cast<int>(wanted.size());
+    spec.holes = true;
+    for (const auto angle : wanted) {
+        raster::BandSpec band;
+        band.description = view::angle_names[angle];
+        band.unit = "degrees";
+        spec.bands.push_back(std::move(band));
+    }
+    raster::OutputSet outputs;
+    outputs.plan(run.side_output("-angles", s.angles_file), spec);
+    const auto operation = normalise::make_angles(opened.geometry.inputs, wanted);
+    const std::shared_ptr<const stream::CubeSource> cube =
+        opened.geometry.planes ? opened.geometry.planes
+                               : std::static_pointer_cast<const stream::CubeSource>(opened.scene);
+    tool::write(run, *cube, *operation, outputs, opened.scene.get(), [&] { return run.pass("angles", 0); });
+    outputs.commit();
+}
+
+std::string geometry_of(const Settings& s, const std::string& scene) {
+    return s.geometry.empty() ? scene : s.geometry;
+}
+
+/// Fits src and the scenes of -with; corrects src.
+bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
+                     const std::vector<std::array<std::string, 2>>& with, const Before& before) {
+    const auto needed = needed_angles(s.method);
+    const bool corrects = !run.options().destination.path.empty();
+    src.geometry = open_geometry(run, s.angles, *src.scene, geometry_of(s, src.scene->path()),
+                                 run.options().source.window.has_value(), needed);
+    std::vector<Opened> others;
+    for (const auto& [name, angles] : with) {
+        Opened other;
+        other.scene = tools::open_beside(run, "-with", name, *src.scene);
+        if (run.options().mask.given()) other.mask = tool::read_scene_mask(run, *other.scene, true);
+        other.geometry =
+            open_geometry(run, s.angles, *other.scene, angles == "-" ? name : angles, false, needed);
+        others.push_back(std::move(other));
+    }
+    write_angles(run, s, src);
+    const double share = (corrects ? 0.6 : 1.0) / static_cast<double>(1 + others.size());
+    const auto kept = run.keep_if_slow(src.scene);
+    auto fit = fit_scene(run, src, s.method, kept, share);
+    const bool dry = run.options().dry_run;
+    if (fit.passes && fit.counts.valid == 0 && !dry) return false;
+    if (fit.passes) tool::seal(*kept);
+    Model model = before.model ? *before.model : empty_model(run, s, *src.scene);
+    model.binning = s.binning;
+    const Terrain terrain = fit.record.terrain;
+    std::vector<SceneRecord> added{fit.record};
+    model.add(std::move(fit.record));
+    for (const Opened& other : others) {
+        auto one = fit_scene(run, other, s.method, other.scene, share);
+        report_pixels(run, hsi::name_of(other.scene->path()), one.counts);
+        added.push_back(one.record);
+        model.add(std::move(one.record));
+    }
+    for (const auto& path : s.removed) {
+        run.files()->reads("-remove", path, {});
+        model.remove(read_model(path), path);
+    }
+    if (dry) {
+        if (!corrects) tool::end_of_plan(run);
+        assume(model);
+    } else {
+        model.fit();
+        report_model(run, model);
+        if (!s.model.empty()) write_model(run, s, model, added);
+    }
+    if (corrects) return correct(run, src, model, terrain, kept, 0.4);
+    report_pixels(run, hsi::name_of(src.scene->path()), fit.counts);
+    return true;
+}
+
+/// Joins models without a scene.
+void join_models(tool::Run& run, const Settings& s, Before& before) {
+    tool::end_of_plan(run, [&] { run.print("no pixel is read"); });
+    auto& model = *before.model;
+    for (const auto& path : s.removed) {
+        run.files()->reads("-remove", path, {});
+        model.remove(read_model(path), path);
+    }
+    model.binning = s.binning;
+    model.created_by = tool::origin_of(run).created_by;
+    model.fit();
+    report_model(run, model);
+    write_model(run, s, model, {});
+}
+
+/// -apply
+bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& model) {
+    src.geometry = open_geometry(run, s.angles, *src.scene, geometry_of(s, src.scene->path()),
+                                 run.options().source.window.has_value(), needed_angles(model.method));
+    write_angles(run, s, src);
+    const auto kept = run.keep_if_slow(src.scene);
+    Terrain terrain;
+    double share = 1;
+    if (const SceneRecord* known = model.find(hsi::name_of(src.scene->path()))) {
+        terrain = known->terrain;
+    } else if (model.method.fits_topography()) {
+        PixelCounts counts;
+        share = 0.6;
+        terrain =
+            fit_terrain(run, hsi::name_of(src.scene->path()), src, model.method, kept, 1 - share, counts);
+        if (counts.valid == 0 && !run.options().dry_run) return false;
+        tool::seal(*kept);
+        run.note("The model does not include " + hsi::name_of(src.scene->path()) +
+                 ": its terrain is fitted to its own pixels");
+    }
+    return correct(run, src, model, terrain, kept, share);
+}
+
+void run_normalise(tool::Run& run, Settings s) {
+    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
+    if (!s.model.empty())
+        raster::check_text_output(
+            {"-model", s.model, run.options().destination.overwrite || s.append, run.files()});
+    Opened src;
+    if (!s.applied.empty()) {
+        run.files()->reads("-apply", s.applied.front(), {});
+        const Model model = read_model(s.applied.front());
+        src.scene = tool::match_source(run, run.open_source(), s.applied.front(), model, false).source;
+        src.mask = run.masks_statistics() ? run.mask() : nullptr;
+        if (!tool::attempt(run, {}, [&](bool) { return apply_model(run, s, src, model); }))
+            throw tool::no_valid_pixel(*src.scene);
+        return;
+    }
+    s.merged = tools::listed_names(run, "-merge", s.merged);
+    s.removed = tools::listed_names(run, "-remove", s.removed);
+    const auto with = tools::listed_pairs(run, "-with", s.with);
+    Before before = read_before(run, s);
+    before.settle(s);
+    if (!s.has_source) return join_models(run, s, before);
+    src.scene = run.open_source();
+    tool::check_spectrum(*src.scene, "Normalisation");
+    src.mask = run.masks_statistics() ? run.mask() : nullptr;
+    if (before.model)
+        src.scene = tool::match_scene(run, src.scene, src.scene->path(), before.name, *before.model);
+    if (!tool::attempt(run, {tool::banded(src.scene)},
+                       [&](bool) { return fit_and_correct(run, s, src, with, before); }))
+        throw tool::no_valid_pixel(*src.scene);
+}
+
+void declare_fit(tool::Builder& args, Settings& s) {
+    args.choice<Topography>(
+        "topography", s.method.topography, "How terrain is corrected",
+        {{"none", Topography::none},
+         {"cosine", Topography::cosine, "cosine of the solar zenith over cos i"},
+         {"c", Topography::c, "cosine with C, fitted to each band"},
+         {"scs", Topography::scs, "sun-canopy-sensor"},
+         {"scs+c", Topography::scs_c, "sun-canopy-sensor with C, fitted to each band"},
+         {"minnaert", Topography::minnaert, "cosine, limited where the sun is low (Richter)"},
+         {"minnaert-g", Topography::minnaert_g, "the limit alone, for scenes already divided by cos i"}});
+    args.choice<Brdf>("brdf", s.method.brdf, "How BRDF is corrected",
+                      {{"none", Brdf::none},
+                       {"universal", Brdf::universal, "one set of coefficients for all pixels"},
+                       {"flex", Brdf::flex, "coefficients by bins of NDVI"}});
+    args.choice<Volume>("volume", s.method.volume, "The kernel of volume scattering",
+                        {{"ross-thick", Volume::ross_thick}, {"ross-thin", Volume::ross_thin}});
+    args.choice<Geometric>("geometric", s.method.geometric, "The kernel of geometric scattering",
+                           {{"li-sparse", Geometric::li_sparse},
+                            {"li-sparse-r", Geometric::li_sparse_r},
+                            {"li-dense", Geometric::li_dense},
+                            {"li-dense-r", Geometric::li_dense_r}});
+    constexpr double least_crown = 0.1, most_crown = 10;
+    auto& b_r = args.option("b-r", s.b_r, "Shape of crowns: vertical over horizontal radius");
+    b_r.between(least_crown, most_crown).defaults_to("2.5 for li-dense and li-dense-r, else 1");
+    args.option("h-b", s.method.h_b, "Shape of crowns: height over vertical radius")
+        .between(least_crown, most_crown);
+    args.option("ndvi", s.ndvi,
+                "Fit and correct pixels whose NDVI is above the first and up to the second of these, in "
+                "hundredths")
+        .between(-1, 1)
+        .shown_as("MIN MAX")
+        .defaults_to("0.05 1");
+    args.option(
+            "bins", s.bins_text,
+            "With -brdf flex: about so many bins of NDVI with equal counts (1 to 95), or the edges of bins")
+        .shown_as("N|E0,E1,..");
+    args.option("min-pixels", s.binning.min_pixels, "Leave out bins with fewer pixels").from(10);
+    args.option("min-slope", s.method.min_slope, "Fit terrain to pixels with this slope or more")
+        .between(0, 45)
+        .in_unit("degrees");
+    args.option(
+            "min-cos-i", s.method.min_cos_i,
+            "Correct the terrain of pixels whose cosine of the angle between sun and terrain is this or more")
+        .between(0.01, 1);
+    args.option("solar-zenith", s.zenith_text,
+                "Normalise BRDF to this solar zenith, 0 to 80 degrees; mean: of all fitted pixels")
+        .shown_as("mean|V");
+}
+
+void declare(tool::Builder& args) {
+    auto& s = args.settings<Settings>();
+    args.add_source().required = false; // -merge
+    args.add_mask("the fits", true);
+    args.add_destination("The corrected scene; it appears when it is complete").required = false; // -model
+    args.input("geometry", s.geometry, Content::raster,
+               "Angles of the pixels: an OBS file of AVIRIS, AVIRIS-3 or EMIT, a NEON or PRISMA product, the "
+               "XML of EnMAP")
+        .defaults_to("src");
+    args.option("angle", s.angle_texts,
+                "One angle, a number in degrees or a raster with one band: solar_zenith, solar_azimuth, "
+                "sensor_zenith, sensor_azimuth, slope or aspect")
+        .shown_as("NAME=V|FILE");
+    args.input("dem", s.angles.dem, Content::raster, "Slope and aspect from this DEM, in metres");
+    args.option(
+            "time", s.time,
+            "Positions of the sun at this time (UTC, 2022-08-28T10:19:16Z), or from the first to the last "
+            "line")
+        .shown_as("T[/T2]");
+    args.output("angles", s.angles_file, Content::raster, "Also write the angles used, a band each");
+    declare_fit(args, s);
+    args.output("model", s.model, Content::model, "Write the model to FILE (JSON)");
+    args.flag("append", s.append, "Add to what the file of -model includes, when it is there");
+    tools::add_pairs_option(args, s.with,
+                            "Fit this further scene together with src: its file, and the file of "
+                            "its angles (-: the scene itself)",
+                            "SCENE GEOMETRY");
+    for (auto* const argument :
+         {&args.option("merge", s.merged, "Also add the scenes of the model in FILE; @FILE: of those listed"),
+          &args.option("remove", s.removed, "Remove the scenes of the model in FILE; @FILE: of those listed"),
+          &args.option("apply", s.applied, "Correct by the model in FILE, without a fit")}) {
+        argument->role = tool::Role::input;
+        argument->content = Content::model;
+        argument->value_name = "FILE";
+    }
+    args.add_compute(false);
+    args.check([&s](const tool::Call& call) { settle(s, call); });
+    args.body([&s](tool::Run& run) { run_normalise(run, s); });
+}
+
+} // namespace
+} // namespace normalise_tool
+
+namespace tools {
+
+extern constinit const tool::Definition normalise{
+    "normalise",
+    "Topographic and BRDF normalisation",
+    "Removes the effects of terrain, view and sun from surface reflectance, in one scene or over a campaign "
+    "of "
+    "flight lines: topographic correction, and BRDF correction by kernels whose coefficients depend on NDVI.",
+    {{"gdal_hsi_normalise -geometry line1_obs line1.img line1_flat.img", "One flight line"},
+     {"gdal_hsi_normalise -geometry line1_obs -with line2.img line2_obs -model lines.json line1.img",
+      "A model of two flight lines"},
+     {"gdal_hsi_normalise -apply lines.json -geometry line2_obs line2.img line2_flat.img",
+      "One of them corrected by it"},
+     {"gdal_hsi_normalise -geometry line3_obs -append -model lines.json line3.img", "A third line added"}},
+    "",
+    normalise_tool::declare};
+
+} // namespace tools
+} // namespace hsi

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Angles of the pixels of a scene, from files as their users have them, a DEM and a time.
+#pragma once
+
+#include "core/view_angles.h"
+#include "raster/raster_source.h"
+#include "raster/view_geometry.h"
+#include "stream/cube_source.h"
+#include "tool/run.h"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::normalise_tool {
+
+/// One angle of -angle: a number or the name of a raster.
+struct AngleSetting {
+    view::Angle angle;
+    std::optional<double> degrees;
+    std::string file;
+};
+struct AngleSettings {
+    std::vector<AngleSetting> angles;
+    std::string dem;
+    std::optional<std::array<double, 2>> days; ///< since 2000-01-01T12:00 UTC, of the first and the last line
+};
+/// "solar_zenith=30". \throws UsageError.
+AngleSetting parse_angle(const std::string& text);
+/// "2022-08-28T10:19:16Z[/2022-08-28T10:20:00Z]" as days. \throws UsageError.
+std::array<double, 2> parse_times(const std::string& text);
+
+struct Geometry {
+    view::AngleInputs inputs;
+    std::shared_ptr<const stream::CubeSource> planes; ///< of the scene's size; null: all angles are numbers
+};
+
+/// A scene's angles, from `file` and the settings. `windowed`: -srcwin holds for the scene. \throws Error
+/// when an angle that `needed` names has no source, or a file does not fit the scene.
+Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const raster::RasterSource& scene,
+                       const std::string& file, bool windowed, const std::vector<view::Angle>& needed);
+
+} // namespace hsi::normalise_tool

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Reflectance without the effects of terrain, view and sun. For a pixel with the solar zenith ts and azimuth
+// ps, sensor zenith tv and azimuth pv, slope b, aspect A, w = pv - ps:
+//   cos i = cos(ts)cos(b) + sin(ts)sin(b)cos(ps-A)
+//   cosine cos(ts)/cos(i)   scs cos(b)cos(ts)/cos(i)   minnaert G cos(ts)/cos(i)   minnaert-g G
+//   c, scs+c (m a + q)/(m cos(i) + q), a = cos(ts) or cos(b)cos(ts); r = m cos(i) + q by least squares, m,q
+//   >= 0 G = (max(cos i, 0)/cos T)^e, 0.25 to 1, where cos i < cos T and T < 90 BRDF: r' = fv Kv + fg Kg + fi
+//   by least squares in each bin of NDVI; factor: model at nadir and at a common solar zenith over the model
+//   at the pixel.
+//
+// P. M. Teillet et al.: On the slope-aspect correction of multispectral scanner data, Canadian Journal of
+// Remote Sensing 8, 1982 (cosine, C); S. A. Soenen et al.: SCS+C, IEEE Trans. Geoscience and Remote Sensing
+// 43(9), 2005; R. Richter et al.: Comparison of topographic correction methods, Remote Sensing 1, 2009 (G);
+// W. Wanner et al.: On the derivation of kernels for kernel-driven models of bidirectional reflectance,
+// Journal of Geophysical Research 100, 1995; A. Queally et al.: FlexBRDF, ibid. Biogeosciences 127, 2022
+// (bins).
+//
+// NDVI = (n-s)/(n+s) in double, of values as read; its cell is ceil(100 NDVI). r, r', cos i and kernels are
+// Float32 where they enter sums, all else is double. Blocks of pixels have a fixed place in the scene, and
+// their sums are added without rounding, so that no tile, thread or rank changes a bit.
+#pragma once
+
+#include "core/view_angles.h"
+#include "model/classes.h"
+#include "stream/operation.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::normalise {
+
+using view::Angle;
+using view::AngleInput;
+using view::AngleInputs;
+
+// Methods
+// ----------------------------------------------------------------------------------------------------------
+
+enum class Topography { none, cosine, c, scs, scs_c, minnaert, minnaert_g };
+enum class Brdf { none, universal, flex };
+enum class Volume { ross_thick, ross_thin };
+enum class Geometric { li_sparse, li_sparse_r, li_dense, li_dense_r };
+const char* name_of(Topography v); ///< as on the command line
+const char* name_of(Brdf v);
+const char* name_of(Volume v);
+const char* name_of(Geometric v);
+
+/// What all scenes of a model have in common.
+struct Method {
+    Topography topography = Topography::scs_c;
+    Brdf brdf = Brdf::flex;
+    Volume volume = Volume::ross_thick;
+    Geometric geometric = Geometric::li_dense_r;
+    double b_r = 2.5, h_b = 2;        ///< crown shape
+    int ndvi_min = 5, ndvi_max = 100; ///< hundredths: cells above the first and up to the second are in range
+    double min_slope = 5;             ///< degrees; of pixels that topography is fitted to
+    double min_cos_i = 0.12;          ///< of pixels that are lit
+    bool fits_topography() const { return topography == Topography::c || topography == Topography::scs_c; }
+    int cells() const { return ndvi_max - ndvi_min; }
+    bool operator==(const Method& o) const;
+    bool needs(Angle angle) const;
+};
+
+/// How bins follow from the cells, and where reflectance is normalised to.
+struct Binning {
+    int bins = 18;
+    std::vector<int> edges; ///< hundredths, rising, 2 or more; empty: by the distribution
+    int64_t min_pixels = 100;
+    std::optional<double> solar_zenith; ///< degrees; none: the mean over all fitted pixels
+};
+
+/// (volume, geometric), of cosines, sines and the relative azimuth. Angles in radians.
+std::array<double, 2> kernels(const Method& method, double sun, double view, double azimuth);
+
+// Fitting
+// ----------------------------------------------------------------------------------------------------------
+
+/// The line r = slope * cos i + intercept of each band; empty: terrain is not corrected.
+struct Terrain {
+    int64_t pixels = 0;
+    std::vector<double> slope, intercept;
+};
+
+/// Sums over the fitted pixels of each cell of NDVI: count, then `width` sums: Kv, Kg, Kv^2, KvKg, Kg^2,
+/// solar zenith (degrees), and of each band r', r'Kv, r'Kg, r'^2.
+struct CellSums {
+    static constexpr size_t shared = 6, per_band = 4;
+    static size_t width(size_t bands) { return shared + per_band * bands; }
+    std::vector<int64_t> count;            ///< a cell each, from ndvi_min + 1 on
+    std::vector<std::vector<double>> sums; ///< likewise; empty where a cell has no pixel
+    int64_t pixels() const;
+};
+
+struct Bin {
+    int from = 0, to = 0; ///< hundredths of NDVI: cells from + 1 to `to`
+    int64_t pixels = 0;
+    bool used = false;
+    std::vector<double> volume, geometric, isotropic, rmse; ///< a band each; empty unless used
+    double centre() const { return 0.005 * (from + to); }
+};
+
+/// The edges of bins, rising, by counts of the cells. \throws nothing; at least one bin.
+std::vector<int> bin_edges(const Method& method, const Binning& binning, const std::vector<int64_t>& count);
+
+/// Bins with their coefficients. `used` is false where there are too few pixels, or kernels are constant or
+/// depend on one another.
+std::vector<Bin> fit_bins(const Method& method, const Binning& binning, size_t bands,
+                          const std::vector<const CellSums*>& scenes);
+
+/// Sums of a topographic fit: n, c, c^2, and of each band r, rc.
+struct TerrainSums {
+    int64_t pixels = 0;
+    double c = 0, cc = 0;
+    std::vector<double> r, rc;
+    double deviation() const; ///< of cos i
+};
+inline constexpr int64_t least_terrain_pixels = 100;
+inline constexpr double least_deviation = 0.01;
+/// Empty with fewer than least_terrain_pixels, or a deviation of cos i under least_deviation.
+Terrain fit_terrain(const TerrainSums& sums);
+
+/// What a pass needs of a scene: `bands` first bands of the cube, the planes of angles behind them.
+struct SceneTask {
+    stream::CubeShape shape; ///< without planes of angles
+    int planes = 0;
+    AngleInputs angles;
+    std::vector<double> scale, offset; ///< stored * scale + offset is r; one a band, or empty
+    int near_infrared = 0, red = 0;    ///< bands of NDVI (0-based)
+    std::vector<char> below_720;       ///< bands that lie below 720 nm; for minnaert
+};
+
+/// No angle in radians is above it.
+inline constexpr double radians_limit = 1.6;
+
+/// Counts of a pass.
+struct PixelCounts {
+    int64_t valid = 0, invalid = 0;
+    int64_t without_angles = 0; ///< valid, but an angle is unknown or out of range
+    int64_t fitted = 0;
+    int64_t terrain = 0, brdf = 0; ///< corrected
+    int64_t without_model = 0;     ///< values where the BRDF model is not above 0
+    int64_t low_suns = 0;          ///< solar zeniths above radians_limit
+    void add(const PixelCounts& other);
+};
+
+/// A scan; complete after run_pass(). Tiles are whole blocks.
+class FitScan : public stream::Operation {
+  public:
+    virtual const PixelCounts& counts() const = 0;
+    /// Pixels with known slope, in steps of a degree, for a median.
+    virtual const std::array<int64_t, 91>& slopes() const = 0;
+    virtual TerrainSums terrain() const = 0; ///< of make_terrain_scan()
+    virtual CellSums cells() const = 0;      ///< of make_brdf_scan()
+};
+std::unique_ptr<FitScan> make_terrain_scan(const SceneTask& task, const Method& method);
+/// After the correction of terrain; `terrain` may be empty.
+std::unique_ptr<FitScan> make_brdf_scan(const SceneTask& task, const Method& method, const Terrain& terrain);
+
+// Correction
+// ----------------------------------------------------------------------------------------------------------
+
+/// One output with the bands of the scene, stored values; NaN where a pixel is invalid or has no angles.
+class Correction : public stream::Operation {
+  public:
+    const PixelCounts& counts() const { return m_counts; }
+
+  protected:
+    PixelCounts m_counts;
+};
+std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
+                                            const Terrain& terrain, const std::vector<Bin>& bins,
+                                            double solar_zenith);
+
+/// The angles used, one output with a band for each of `wanted`; the cube has the planes alone.
+std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted);
+
+// Models
+// ----------------------------------------------------------------------------------------------------------
+
+struct SceneRecord {
+    std::string name; ///< without folder
+    int64_t pixels = 0;
+    Terrain terrain;
+    CellSums sums;
+};
+
+struct Model : model::ModelBands {
+    std::string created_by;
+    Method method;
+    Binning binning;
+    double solar_zenith = 0; ///< common, degrees
+    std::vector<Bin> bins;
+    std::vector<SceneRecord> scenes; ///< in the order of their names
+
+    const SceneRecord* find(const std::string& name) const;
+    /// \throws Error when a scene of this name is there.
+    void add(SceneRecord scene);
+    /// All scenes of `other`, the file `name`. \throws Error when methods or bands differ, or a scene is
+    /// there.
+    void add(const Model& other, const std::string& name);
+    /// \throws Error when a scene of it is not there.
+    void remove(const Model& other, const std::string& name);
+    /// Bins and the solar zenith from the scenes. \throws Error when no bin can be used.
+    void fit();
+};
+
+/// JSON with a checksum, the same bytes for the same scenes.
+std::string to_json(const Model& model);
+/// \throws Error naming the file.
+Model from_json(const std::string& text, const std::string& name);
+
+} // namespace hsi::normalise
