@@ -313,10 +313,11 @@ std::vector<double> invert(const std::vector<double>& matrix, int n) {
 
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
     const auto width = static_cast<size_t>(n), height = static_cast<size_t>(count);
-    if (count > n || rows.size() != height * width) throw Error("internal: more rows than columns");
+    if (rows.size() != height * width) throw Error("internal: rows of another length");
+    std::vector<double> along(width);
     // From the last column on: a reflection of the rows that are left turns all of it but one entry into 0.
-    for (size_t left = height; left-- > 1;) {
-        const size_t column = width - height + left;
+    for (size_t left = height; left-- > 1 && left + width >= height;) {
+        const size_t column = width + left - height;
         double squared = 0;
         for (size_t i = 0; i <= left; ++i)
             squared += rows[i * width + column] * rows[i * width + column];
@@ -328,19 +329,19 @@ std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
         double length = 0;
         for (const double v : mirror)
             length += v * v;
-        for (size_t j = 0; j <= column; ++j) {
-            double along = 0;
-            for (size_t i = 0; i <= left; ++i)
-                along += mirror[i] * rows[i * width + j];
-            for (size_t i = 0; i <= left; ++i)
-                rows[i * width + j] -= 2 * along / length * mirror[i];
-        }
+        std::fill(along.begin(), along.end(), 0.0);
+        for (size_t i = 0; i <= left; ++i)
+            for (size_t j = 0; j <= column; ++j)
+                along[j] += mirror[i] * rows[i * width + j];
+        for (size_t i = 0; i <= left; ++i)
+            for (size_t j = 0; j <= column; ++j)
+                rows[i * width + j] -= 2 * along[j] / length * mirror[i];
         for (size_t i = 0; i < left; ++i)
             rows[i * width + column] = 0;
     }
     std::vector<double> lower(width * width);
-    for (size_t i = 0; i < height; ++i) {
-        const size_t at = width - height + i;
+    for (size_t i = height > width ? height - width : 0; i < height; ++i) {
+        const size_t at = width + i - height;
         const double sign = rows[i * width + at] < 0 ? -1 : 1;
         for (size_t j = 0; j <= at; ++j)
             lower[at * width + j] = sign * rows[i * width + j];

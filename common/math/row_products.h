@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels, and exponentials, in double precision: what linear
-// models with many members, principal components and Gaussian processes spend their time on. Compiled for
-// several instruction sets.
+// Products of rows of weights with a block of pixels, in double precision, and what surrounds them: what
+// linear models with many members, principal components and Gaussian processes spend their time on. Compiled
+// for several instruction sets. A pixel's value depends neither on its place in the block nor on the width of
+// a register.
 #pragma once
+
+#include "math/resampling.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,13 +20,16 @@ class RowPanels {
     static constexpr size_t group_size = 4;
 
     RowPanels() = default;
-    /// `rows`: [row][length]. lower: row r has zeros behind entry r, which are left out of the products.
-    RowPanels(const std::vector<double>& rows, size_t length, bool lower = false)
-        : m_rows(length > 0 ? rows.size() / length : 0), m_length(length), m_lower(lower) {
-        for (size_t first = 0; first < m_rows; first += group_size) {
+    /// `rows`: [row][length].
+    RowPanels(const std::vector<double>& rows, size_t length) : RowPanels(rows, length, length) {}
+    /// Row r has zeros behind its first `first` + r entries, which are left out of the products.
+    RowPanels(const std::vector<double>& rows, size_t length, size_t first)
+        : m_rows(length > 0 ? rows.size() / length : 0), m_length(length), m_first(first) {
+        const size_t groups = (m_rows + group_size - 1) / group_size;
+        for (size_t g = 0; g < groups; ++g) {
             m_begin.push_back(m_weights.size());
-            for (size_t b = 0; b < length_of(first / group_size); ++b)
-                for (size_t k = first; k < first + group_size; ++k)
+            for (size_t b = 0; b < length_of(g); ++b)
+                for (size_t k = g * group_size; k < (g + 1) * group_size; ++k)
                     m_weights.push_back(k < m_rows ? rows[k * length + b] : 0.0);
         }
     }
@@ -32,24 +38,38 @@ class RowPanels {
     /// Doubles of the results of one pixel: rows(), filled up to whole groups.
     size_t results() const { return m_begin.size() * group_size; }
     size_t length_of(size_t group) const {
-        return m_lower ? std::min(m_length, (group + 1) * group_size) : m_length;
+        return std::min(m_length, m_first + (group + 1) * group_size - 1);
     }
     const double* weights_of(size_t group) const { return m_weights.data() + m_begin[group]; }
 
   private:
-    size_t m_rows = 0, m_length = 0;
-    bool m_lower = false;
+    size_t m_rows = 0, m_length = 0, m_first = 0;
     std::vector<double> m_weights; ///< [group][entry][4]
     std::vector<size_t> m_begin;
 };
 
+/// Blocks are [entry][width].
 struct RowKernels {
     int width; ///< pixels that are evaluated together
-    /// results[row][width] = the row times x ([entry][width]). Each sum runs over the entries in their order,
-    /// and a pixel's value does not depend on its place.
+    /// x: the weighted sums of number * scale + offset, of `count` pixels of the bands `in` ([band][pixel],
+    /// `stride` numbers a band); zeros behind them. scale and offset: one a band of `in`, or null.
+    void (*load)(const std::vector<ResampledBand>& bands, const double* scale, const double* offset,
+                 const float* in, ptrdiff_t stride, size_t count, double* x);
+    /// z = (x - centre) * factor, entry by entry, and of each pixel the sum of the squares of z.
+    void (*standardise)(const double* x, const double* centre, const double* factor, size_t entries,
+                        double* z, double* squares);
+    /// results[row] = the row times x. Each sum runs over the entries in their order.
     void (*multiply)(const RowPanels& panels, const double* x, double* results);
-    /// values[i] = exp(values[i]) of count x width numbers.
-    void (*exponentials)(double* values, size_t count);
+    /// sums: of each pixel the sum of (row times x + offset of the row)^2 over all rows. offsets: one a row,
+    /// filled up with zeros to panels.results().
+    void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* sums);
+    /// Adds weights[row] * values[row] to the sums, and the same of the values' squares.
+    void (*add)(const double* values, const double* weights, size_t rows, double* sums);
+    void (*add_squares)(const double* values, const double* weights, size_t rows, double* sums);
+    /// values = exp(-gamma d^2), d^2 = |x|^2 + |s|^2 - 2 values: `values` are the products of pixels x and
+    /// rows s, `of_pixels` and `of_rows` their squared lengths.
+    void (*kernels)(double* values, const double* of_pixels, const double* of_rows, size_t rows,
+                    double gamma);
     const char* target;
 };
 

@@ -6,12 +6,15 @@
 #include "regression/regression.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace hsi::regression {
 namespace {
 
 constexpr float no_estimate = std::numeric_limits<float>::quiet_NaN();
+
+const double* given(const std::vector<double>& list) { return list.empty() ? nullptr : list.data(); }
 
 /// A model with what is read for it.
 struct Part {
@@ -23,19 +26,33 @@ struct Part {
                     throw Error("internal: a band of a regression model has no source");
                 used[source] = 1;
             }
-        for (size_t b = 0; b < used.size(); ++b)
-            if (used[b] != 0) sources.push_back(b);
+        for (size_t b = 0; b < used.size(); ++b) {
+            if (used[b] == 0) continue;
+            sources.push_back(b);
+            if (!inputs.scale.empty()) scale = std::max(scale, std::fabs(inputs.scale[b]));
+        }
+        if (inputs.scale.empty()) scale = 1;
+        for (const auto* list : {&applied.model->minimum, &applied.model->maximum})
+            for (const double v : *list)
+                greatest = std::max(greatest, std::fabs(v));
+    }
+    /// Whether a pixel whose greatest number is this has values of another scale than the training's.
+    bool is_far(double number) const {
+        constexpr double far = 20; // times; reflectance in per cent or in integers is 100 or 10000 times
+        return greatest > 0 && (number * scale > far * greatest || number * scale * far < greatest);
     }
     Fitted fitted;
     Inputs inputs;
     std::vector<size_t> sources; ///< bands of the scene that are read
+    double scale = 0;            ///< the greatest of theirs
+    double greatest = 0;         ///< magnitude of the training's values; 0: unknown
 };
 using Parts = std::vector<Part>;
 
 class EstimateWorker final : public stream::Worker {
   public:
     explicit EstimateWorker(std::shared_ptr<const Parts> parts)
-        : counts(2 + 2 * parts->size()), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
+        : counts(2 + 4 * parts->size()), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
@@ -55,7 +72,9 @@ class EstimateWorker final : public stream::Worker {
         for (const size_t source : part.sources)
             m_pixels.look(in.data + static_cast<int64_t>(source) * in.band_stride + first);
         if (m_pixels.judge() > 0) {
-            load(part, in, first, count, b.x);
+            b.x.resize(part.inputs.bands.size() * Fitted::width());
+            math::row_kernels().load(part.inputs.bands, given(part.inputs.scale), given(part.inputs.offset),
+                                     in.data + first, in.band_stride, count, b.x.data());
             part.fitted.evaluate(b);
         }
         for (size_t i = 0; i < count; ++i) {
@@ -66,28 +85,11 @@ class EstimateWorker final : public stream::Worker {
             to[out.band_stride] = made ? static_cast<float>(b.deviation[i]) : no_estimate;
             to[2 * out.band_stride] = made ? static_cast<float>(b.outside[i]) : no_estimate;
             if (m == 0) ++counts[made ? 0 : 1];
-            counts[2 + 2 * m] += valid && !made;
-            counts[3 + 2 * m] += made && b.outside[i] > 0;
-        }
-    }
-
-    /// The model's bands; behind the last pixel zeros.
-    static void load(const Part& part, const CubeView<float>& in, int64_t first, size_t count,
-                     std::vector<double>& x) {
-        const size_t width = Fitted::width();
-        x.assign(part.inputs.bands.size() * width, 0.0);
-        double* to = x.data();
-        for (const auto& band : part.inputs.bands) {
-            for (size_t k = 0; k < band.sources.size(); ++k) {
-                const size_t source = band.sources[k];
-                const float* const from = in.data + static_cast<int64_t>(source) * in.band_stride + first;
-                const double weight = band.weights[k],
-                             scale = part.inputs.scale.empty() ? 1.0 : part.inputs.scale[source],
-                             offset = part.inputs.offset.empty() ? 0.0 : part.inputs.offset[source];
-                for (size_t i = 0; i < count; ++i)
-                    to[i] += weight * (static_cast<double>(from[i]) * scale + offset);
-            }
-            to += width;
+            int64_t* const of_model = counts.data() + 2 + 4 * m;
+            of_model[0] += made;
+            of_model[1] += valid && !made;
+            of_model[2] += made && b.outside[i] > 0;
+            of_model[3] += made && b.outside[i] > 1 && part.is_far(m_pixels.greatest(i));
         }
     }
 
@@ -102,7 +104,7 @@ class CpuEstimation final : public Estimation {
         auto parts = std::make_shared<Parts>();
         for (Applied& one : models)
             parts->emplace_back(std::move(one), inputs);
-        m_counts.assign(2 + 2 * parts->size(), 0);
+        m_counts.assign(2 + 4 * parts->size(), 0);
         m_parts = std::move(parts);
     }
     std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }

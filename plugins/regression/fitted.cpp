@@ -11,28 +11,14 @@ namespace hsi::regression {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
+/// Members with more bands or numbers are taken as they are: a stranger's model may take no hour to read.
+constexpr size_t most_columns = 4096, most_numbers = size_t{4} << 20;
 constexpr double over_limit = 1 + 1e-6; ///< by which a distance must be larger
 
-/// [band][width] of x, standardised.
-void standardise(const Standard& by, const std::vector<double>& x, size_t width, std::vector<double>& to) {
-    to.resize(x.size());
-    for (size_t b = 0; b < by.centre.size(); ++b)
-        for (size_t i = b * width; i < (b + 1) * width; ++i)
-            to[i] = (x[i] - by.centre[b]) / by.spread[b];
-}
-
-/// Of each pixel the sum of the squares of `rows` rows.
-void add_squares(const std::vector<double>& x, size_t rows, size_t width, std::vector<double>& squares) {
-    squares.assign(width, 0.0);
-    for (size_t b = 0; b < rows; ++b)
-        for (size_t i = 0; i < width; ++i)
-            squares[i] += x[b * width + i] * x[b * width + i];
-}
-
-void multiply(const math::RowPanels& panels, const std::vector<double>& x, size_t width,
-              std::vector<double>& results) {
-    results.resize(panels.results() * width);
-    math::row_kernels().multiply(panels, x.data(), results.data());
+std::vector<double> reciprocals(std::vector<double> values) {
+    for (double& v : values)
+        v = 1 / v;
+    return values;
 }
 
 /// L^-1 of K + q I = L L'.
@@ -76,105 +62,136 @@ Metrics metrics_of(const std::vector<double>& values, const std::vector<double>&
 
 Fitted::Fitted(std::shared_ptr<const Model> model) : m_model(std::move(model)) {
     const size_t bands = m_model->transform.outputs();
-    if (m_model->domain) m_components = {m_model->domain->components, bands};
-    if (m_model->is_linear()) {
-        m_members = {m_model->linear.coefficients, bands};
-        return;
+    m_centre.assign(bands, 0.0);
+    m_factor.assign(bands, 1.0);
+    if (m_model->domain) {
+        m_centre = m_model->domain->standard.centre;
+        m_factor = reciprocals(m_model->domain->standard.spread);
+        m_weights_t2 = reciprocals(m_model->domain->variances);
+        m_weights_q.assign(m_weights_t2.size(), -1.0);
     }
+    if (m_model->is_linear())
+        take_members();
+    else
+        take_kernel();
+}
+
+/// The mean of the members and their spread about it, as rows of standardised bands. With the deviations of
+/// all members in a matrix W, a first column of intercepts in front, |W (1, z)|^2 = |L (1, z)|^2 where L'L =
+/// W'W: L is lower, and has no more rows than columns, however many the members.
+void Fitted::take_members() {
+    const Linear& linear = m_model->linear;
+    const size_t bands = m_centre.size(), members = m_model->members(), columns = bands + 1;
+    std::vector<double> rows = m_model->domain ? m_model->domain->components : std::vector<double>(),
+                        mean(columns), spread;
+    std::vector<double> all(members * columns);
+    for (size_t d = 0; d < members; ++d) {
+        double* const to = all.data() + d * columns;
+        to[0] = linear.intercepts[d];
+        for (size_t b = 0; b < bands; ++b) {
+            const double c = linear.coefficients[d * bands + b];
+            to[0] += c * m_centre[b];
+            to[b + 1] = c / m_factor[b];
+        }
+        for (size_t c = 0; c < columns; ++c)
+            mean[c] += to[c] / static_cast<double>(members);
+    }
+    m_mean_offset = mean[0];
+    rows.insert(rows.end(), mean.begin() + 1, mean.end());
+    m_rows = {rows, bands};
+    if (members < 2) return;
+    for (size_t i = 0; i < all.size(); ++i)
+        all[i] -= mean[i % columns];
+    size_t left_out = 0, first = bands;
+    if (columns <= most_columns && all.size() <= most_numbers) {
+        all = math::lower_factor(all, static_cast<int>(members), static_cast<int>(columns));
+        first = left_out = columns - std::min(members, columns);
+    }
+    for (size_t at = left_out * columns; at < all.size(); at += columns) {
+        m_spread_offsets.push_back(all[at]);
+        spread.insert(spread.end(), all.begin() + static_cast<ptrdiff_t>(at + 1),
+                      all.begin() + static_cast<ptrdiff_t>(at + columns));
+    }
+    m_spread = {spread, bands, first};
+    m_spread_offsets.resize(m_spread.results());
+}
+
+void Fitted::take_kernel() {
     const Kernel& k = m_model->kernel;
+    const size_t bands = m_centre.size(), n = k.weights.size();
+    if (m_model->domain) m_rows = {m_model->domain->components, bands};
+    m_kernel_factor = reciprocals(k.standard.spread);
     m_samples = {k.samples, bands};
-    for (size_t s = 0; s < k.weights.size(); ++s) {
+    for (size_t s = 0; s < n; ++s) {
         m_squares.push_back(0);
         for (size_t b = 0; b < bands; ++b)
             m_squares.back() += k.samples[s * bands + b] * k.samples[s * bands + b];
     }
-    if (m_model->method == Method::gp) m_factor = {inverse_factor(k), k.weights.size(), true};
+    if (m_model->method != Method::gp) return;
+    m_inverse = {inverse_factor(k), n, 1};
+    m_zeros.assign(m_inverse.results(), 0.0);
 }
 
 void Fitted::evaluate_linear(Buffers& b) const {
     const size_t w = width(), members = m_model->members();
-    multiply(m_members, b.x, w, b.results);
-    for (size_t i = 0; i < w; ++i) {
-        double mean = 0;
-        for (size_t d = 0; d < members; ++d)
-            mean += b.results[d * w + i] += m_model->linear.intercepts[d];
-        mean /= static_cast<double>(members);
-        double squares = 0;
-        for (size_t d = 0; d < members; ++d) {
-            const double beside = b.results[d * w + i] - mean;
-            squares += beside * beside;
-        }
-        b.estimate[i] = mean;
-        if (members > 1) b.deviation[i] = std::sqrt(squares / static_cast<double>(members - 1));
-    }
+    const double* const mean = b.results.data() + m_weights_t2.size() * w;
+    for (size_t i = 0; i < w; ++i)
+        b.estimate[i] = mean[i] + m_mean_offset;
+    if (members < 2) return;
+    math::row_kernels().sum_squares(m_spread, m_spread_offsets.data(), b.standard.data(), b.squares.data());
+    for (size_t i = 0; i < w; ++i)
+        b.deviation[i] = std::sqrt(b.squares[i] / static_cast<double>(members - 1));
 }
 
 void Fitted::evaluate_kernel(Buffers& b) const {
+    const auto& kernels = math::row_kernels();
     const Kernel& k = m_model->kernel;
     const size_t w = width(), n = k.weights.size();
     const bool gp = m_model->method == Method::gp;
-    standardise(k.standard, b.x, w, b.standard);
-    if (!gp)
-        for (double& v : b.standard)
-            v = static_cast<double>(static_cast<float>(v));
-    multiply(m_samples, b.standard, w, b.results);
-    add_squares(b.standard, k.standard.centre.size(), w, b.squares);
-    const double gamma = gp ? 1 / (2 * k.length * k.length) : k.gamma;
-    for (size_t s = 0; s < n; ++s)
-        for (size_t i = 0; i < w; ++i) {
-            double& value = b.results[s * w + i];
-            value = -gamma * std::max(0.0, b.squares[i] + m_squares[s] - 2 * value);
-        }
-    math::row_kernels().exponentials(b.results.data(), n);
-    std::fill(b.estimate.begin(), b.estimate.end(), -k.rho * (gp ? 0 : 1));
-    for (size_t s = 0; s < n; ++s)
-        for (size_t i = 0; i < w; ++i)
-            b.estimate[i] += k.weights[s] * b.results[s * w + i];
+    kernels.standardise(b.x.data(), k.standard.centre.data(), m_kernel_factor.data(), m_centre.size(),
+                        b.standard.data(), b.squares.data());
+    b.results.resize(m_samples.results() * w);
+    kernels.multiply(m_samples, b.standard.data(), b.results.data());
+    kernels.kernels(b.results.data(), b.squares.data(), m_squares.data(), n,
+                    gp ? 1 / (2 * k.length * k.length) : k.gamma);
+    std::fill(b.estimate.begin(), b.estimate.end(), gp ? 0 : -k.rho);
+    kernels.add(b.results.data(), k.weights.data(), n, b.estimate.data());
     for (double& e : b.estimate)
         e = k.value_mean + k.value_spread * e;
     if (!gp) return;
-    multiply(m_factor, b.results, w, b.solved); // k'M^-1 k = |L^-1 k|^2
-    add_squares(b.solved, n, w, b.squares);
+    kernels.sum_squares(m_inverse, m_zeros.data(), b.results.data(),
+                        b.squares.data()); // k'M^-1 k = |L^-1 k|^2
     for (size_t i = 0; i < w; ++i)
         b.deviation[i] = k.value_spread * std::sqrt(std::max(0.0, k.variance * (1 + k.noise - b.squares[i])));
 }
 
-void Fitted::distances(const Domain& domain, const math::RowPanels& components, Buffers& b) {
-    const size_t w = width();
-    standardise(domain.standard, b.x, w, b.standard);
-    multiply(components, b.standard, w, b.results);
-    add_squares(b.standard, domain.standard.centre.size(), w, b.squares);
-    b.estimate.assign(w, 0.0);
-    b.deviation.assign(w, 0.0);
-    for (size_t k = 0; k < domain.variances.size(); ++k)
-        for (size_t i = 0; i < w; ++i) {
-            const double t2 = b.results[k * w + i] * b.results[k * w + i];
-            b.estimate[i] += t2 / domain.variances[k];
-            b.squares[i] -= t2;
-        }
-    b.deviation = b.squares;
+void Fitted::distances(Buffers& b) const {
+    const auto& kernels = math::row_kernels();
+    const size_t w = width(), bands = m_centre.size(), components = m_weights_t2.size();
+    b.standard.resize(bands * w);
+    b.results.resize(m_rows.results() * w);
+    b.q.resize(w);
+    kernels.standardise(b.x.data(), m_centre.data(), m_factor.data(), bands, b.standard.data(), b.q.data());
+    b.defined.resize(w);
+    for (size_t i = 0; i < w; ++i)
+        b.defined[i] = std::isfinite(b.q[i]) ? 1 : 0;
+    kernels.multiply(m_rows, b.standard.data(), b.results.data());
+    b.t2.assign(w, 0.0);
+    kernels.add_squares(b.results.data(), m_weights_t2.data(), components, b.t2.data());
+    kernels.add_squares(b.results.data(), m_weights_q.data(), components, b.q.data());
 }
 
 void Fitted::evaluate(Buffers& b) const {
     const size_t w = width();
     const Model& m = *m_model;
     m.transform.apply(b.x, w, b.spare);
-    std::vector<double>& rest = b.squares;
-    rest.assign(w, 0.0);
-    for (size_t at = 0; at < b.x.size(); at += w)
-        for (size_t i = 0; i < w; ++i)
-            rest[i] += b.x[at + i] * 0; // NaN and infinities leave NaN
-    b.defined.resize(w);
-    for (size_t i = 0; i < w; ++i)
-        b.defined[i] = rest[i] == 0 ? 1 : 0;
+    distances(b);
     b.outside.assign(w, 0.0);
-    if (m.domain) {
-        distances(*m.domain, m_components, b);
+    if (m.domain)
         for (size_t i = 0; i < w; ++i)
-            if (b.estimate[i] > m.domain->t2_limit * over_limit ||
-                b.deviation[i] > m.domain->q_limit * over_limit)
+            if (b.t2[i] > m.domain->t2_limit * over_limit || b.q[i] > m.domain->q_limit * over_limit)
                 b.outside[i] = 2;
-    }
+    b.squares.resize(w);
     b.estimate.resize(w);
     b.deviation.assign(w, none);
     m.is_linear() ? evaluate_linear(b) : evaluate_kernel(b);
@@ -182,18 +199,10 @@ void Fitted::evaluate(Buffers& b) const {
         if (b.estimate[i] < m.lowest || b.estimate[i] > m.highest) b.outside[i] += 1;
 }
 
-double Fitted::products() const {
-    const auto bands = static_cast<double>(m_model->transform.outputs()),
-               n = static_cast<double>(m_factor.rows());
-    return bands * static_cast<double>(m_members.results() + m_components.results() + m_samples.results()) +
-           n * n / 2;
-}
-
 uint64_t Fitted::buffer_bytes() const {
-    const size_t rows = std::max({m_members.results(), m_components.results(), m_samples.results()});
     return sizeof(double) * width() *
-           (3 * std::max(m_model->transform.inputs(), m_model->transform.outputs()) + rows +
-            m_factor.results() + 8);
+           (3 * std::max(m_model->transform.inputs(), m_model->transform.outputs()) +
+            std::max(m_rows.results(), m_samples.results()) + 8);
 }
 
 } // namespace hsi::regression

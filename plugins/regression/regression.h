@@ -154,24 +154,32 @@ class Fitted {
     static size_t width() { return static_cast<size_t>(math::row_kernels().width); }
 
     struct Buffers {
-        std::vector<double> x, spare, standard, results, solved, squares, estimate, deviation, outside;
+        std::vector<double> x, spare, standard, results, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
     /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN
     /// where there is none), `outside` (0 to 3) and `defined` (the transformed values are finite), one a
     /// pixel.
     void evaluate(Buffers& buffers) const;
-    /// T^2 and Q of transformed pixels in buffers.x, into `estimate` and `deviation`.
-    static void distances(const Domain& domain, const math::RowPanels& components, Buffers& buffers);
-    double products() const; ///< of a pixel, for its cost
+    /// Of transformed pixels in buffers.x: `t2` and `q`, distances in the model's domain, and `defined`.
+    void distances(Buffers& buffers) const;
     uint64_t buffer_bytes() const;
 
   private:
+    void take_members();
+    void take_kernel();
     void evaluate_linear(Buffers& b) const;
     void evaluate_kernel(Buffers& b) const;
     std::shared_ptr<const Model> m_model;
-    math::RowPanels m_members, m_components, m_samples, m_factor; ///< m_factor: L^-1, L L' = K + q I
-    std::vector<double> m_squares;                                ///< |s|^2 of the samples
+    /// Bands are standardised as those of the domain: z = (x - centre) * factor.
+    std::vector<double> m_centre, m_factor;
+    math::RowPanels m_rows; ///< of z: components of the domain, then the mean of the members
+    std::vector<double> m_weights_t2, m_weights_q;
+    double m_mean_offset = 0;
+    math::RowPanels m_spread; ///< of z: the sum of its squares is that of the members about their mean
+    std::vector<double> m_spread_offsets;
+    math::RowPanels m_samples, m_inverse;                    ///< of a kernel; m_inverse: L^-1, L L' = K + q I
+    std::vector<double> m_kernel_factor, m_squares, m_zeros; ///< m_squares: |s|^2 of the samples
 };
 
 /// How a scene's bands become those of a model: sums of scaled values.
@@ -191,12 +199,16 @@ class Estimation : public stream::Operation {
   public:
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Pixels with an estimate of the first model, others, and of each model those without an estimate
-    /// although they are valid, and those outside. Complete after the pass.
+    /// Pixels with an estimate of the first model, and others. Complete after the pass, as those below.
     int64_t valid() const { return m_counts[0]; }
     int64_t invalid() const { return m_counts[1]; }
-    int64_t undefined(size_t model) const { return m_counts[2 + 2 * model]; }
-    int64_t outside(size_t model) const { return m_counts[3 + 2 * model]; }
+    /// Of each model: pixels with an estimate, and valid ones without.
+    int64_t estimated(size_t model) const { return m_counts[2 + 4 * model]; }
+    int64_t undefined(size_t model) const { return m_counts[3 + 4 * model]; }
+    /// Of the pixels with an estimate: those outside, and of these the ones whose spectrum is outside and
+    /// whose values are over twenty times as large or as small as those of the training.
+    int64_t outside(size_t model) const { return m_counts[4 + 4 * model]; }
+    int64_t of_another_scale(size_t model) const { return m_counts[5 + 4 * model]; }
 
   protected:
     std::vector<int64_t> m_counts;

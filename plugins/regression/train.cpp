@@ -332,7 +332,10 @@ Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard
     }
     if (d.variances.empty())
         throw Error("all labelled pixels have the same spectrum", "Label different pixels.");
-    const math::RowPanels panels(d.components, bands);
+    Model model;
+    model.transform = {{}, {}, bands};
+    model.domain = d;
+    const Fitted fitted(std::make_shared<const Model>(std::move(model)));
     Fitted::Buffers b;
     for (size_t first = 0; first < n; first += Fitted::width()) {
         const size_t count = std::min(Fitted::width(), n - first);
@@ -340,10 +343,10 @@ Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard
         for (size_t i = 0; i < count; ++i)
             for (size_t band = 0; band < bands; ++band)
                 b.x[band * Fitted::width() + i] = pixels[(first + i) * bands + band];
-        Fitted::distances(d, panels, b);
+        fitted.distances(b);
         for (size_t i = 0; i < count; ++i) {
-            d.t2_limit = std::max(d.t2_limit, b.estimate[i]);
-            d.q_limit = std::max(d.q_limit, b.deviation[i]);
+            d.t2_limit = std::max(d.t2_limit, b.t2[i]);
+            d.q_limit = std::max(d.q_limit, b.q[i]);
         }
     }
     return d;

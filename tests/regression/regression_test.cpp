@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Models as they are evaluated, against plain sums in long double: any count of members, with and without a
+// domain, each kernel; the pass has the same bits for every tiling and thread count. Models come back from
+// their text.
+#include "regression/train.h"
+
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::test {
+namespace {
+
+using namespace regression;
+
+constexpr int bands = 13;
+
+std::vector<double> normals(size_t count, uint32_t seed, double scale = 1) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::vector<double> values(count);
+    for (double& v : values)
+        v = scale * normal(random);
+    return values;
+}
+
+Standard standard(uint32_t seed) {
+    Standard s{normals(bands, seed, 0.1), normals(bands, seed + 1)};
+    for (size_t b = 0; b < bands; ++b) {
+        s.centre[b] += 0.7;
+        s.spread[b] = 0.5 + std::fabs(s.spread[b]);
+    }
+    return s;
+}
+
+std::shared_ptr<Model> empty_model(Method method, bool with_domain) {
+    auto m = std::make_shared<Model>();
+    m->method = method;
+    m->name = "trait";
+    for (int b = 1; b <= bands; ++b)
+        m->bands.push_back(b);
+    m->minimum.assign(bands, 0);
+    m->maximum.assign(bands, 1);
+    m->mean.assign(bands, 0.5);
+    m->transform = {{}, {}, bands};
+    m->lowest = -1;
+    m->highest = 3;
+    if (with_domain) m->domain = Domain{standard(7), normals(3 * bands, 8, 0.3), {2, 1, 0.5}, 4, 9};
+    return m;
+}
+
+std::shared_ptr<Model> linear_model(size_t members, bool with_domain) {
+    auto m = empty_model(Method::plsr, with_domain);
+    const auto mean = normals(bands, 3);
+    m->linear.components = 4;
+    m->linear.coefficients = normals(members * bands, 4, 0.05);
+    for (size_t i = 0; i < members * bands; ++i)
+        m->linear.coefficients[i] += mean[i % bands];
+    m->linear.intercepts = normals(members, 5, 0.1);
+    return m;
+}
+
+std::shared_ptr<Model> kernel_model(Method method) {
+    auto m = empty_model(method, true);
+    Kernel& k = m->kernel;
+    k.standard = standard(20);
+    k.value_mean = 1.3;
+    k.value_spread = 0.7;
+    k.samples = normals(21 * bands, 21);
+    k.weights = normals(21, 22);
+    k.length = 4;
+    k.noise = 0.05;
+    k.variance = 1.2;
+    k.gamma = 0.04;
+    k.rho = 0.2;
+    return m;
+}
+
+struct Expected {
+    double estimate, deviation; ///< NaN: none
+    double t2, q;
+};
+
+/// By the definitions, in long double. M^-1 k by elimination.
+Expected expected_of(const Model& m, const std::vector<double>& x) {
+    using Long = long double;
+    Expected e{};
+    std::vector<Long> all;
+    for (size_t d = 0; d < m.members(); ++d) {
+        Long sum = m.linear.intercepts[d];
+        for (size_t b = 0; b < bands; ++b)
+            sum += Long(m.linear.coefficients[d * bands + b]) * x[b];
+        all.push_back(sum);
+    }
+    e.deviation = std::nan("");
+    if (m.is_linear()) {
+        const Long mean = std::accumulate(all.begin(), all.end(), Long(0)) / static_cast<Long>(all.size());
+        Long squares = 0;
+        for (const Long v : all)
+            squares += (v - mean) * (v - mean);
+        e.estimate = static_cast<double>(mean);
+        if (all.size() > 1)
+            e.deviation = static_cast<double>(std::sqrt(squares / static_cast<Long>(all.size() - 1)));
+    } else {
+        const Kernel& k = m.kernel;
+        const size_t n = k.weights.size();
+        const bool gp = m.method == Method::gp;
+        const auto near = [&](const auto& a, const auto& b) {
+            Long d2 = 0;
+            for (size_t band = 0; band < bands; ++band)
+                d2 += (a(band) - b(band)) * (a(band) - b(band));
+            return std::exp(-d2 * (gp ? 1 / (2 * Long(k.length) * k.length) : Long(k.gamma)));
+        };
+        const auto sample = [&](size_t s) {
+            return [&k, s](size_t band) { return Long(k.samples[s * bands + band]); };
+        };
+        const auto pixel = [&](size_t band) {
+            return (Long(x[band]) - k.standard.centre[band]) / k.standard.spread[band];
+        };
+        std::vector<Long> to;
+        Long sum = gp ? 0 : -Long(k.rho);
+        for (size_t s = 0; s < n; ++s) {
+            to.push_back(near(pixel, sample(s)));
+            sum += k.weights[s] * to.back();
+        }
+        e.estimate = static_cast<double>(k.value_mean + k.value_spread * sum);
+        if (gp) {
+            std::vector<std::vector<Long>> a(n, std::vector<Long>(n + 1));
+            for (size_t i = 0; i < n; ++i) {
+                for (size_t j = 0; j < n; ++j)
+                    a[i][j] = near(sample(i), sample(j)) + (i == j ? Long(k.noise) : 0);
+                a[i][n] = to[i];
+            }
+            for (size_t p = 0; p < n; ++p)
+                for (size_t i = 0; i < n; ++i) {
+                    const Long f = a[i][p] / a[p][p];
+                    for (size_t j = p; j <= n && i != p; ++j)
+                        a[i][j] -= f * a[p][j];
+                }
+            Long explained = 0;
+            for (size_t i = 0; i < n; ++i)
+                explained += to[i] * a[i][n] / a[i][i];
+            e.deviation = static_cast<double>(
+                k.value_spread * std::sqrt(std::max(Long(0), k.variance * (1 + k.noise - explained))));
+        }
+    }
+    if (!m.domain) return e;
+    Long q = 0, t2 = 0;
+    std::vector<Long> z;
+    for (size_t b = 0; b < bands; ++b) {
+        z.push_back((Long(x[b]) - m.domain->standard.centre[b]) / m.domain->standard.spread[b]);
+        q += z.back() * z.back();
+    }
+    for (size_t c = 0; c < m.domain->variances.size(); ++c) {
+        Long t = 0;
+        for (size_t b = 0; b < bands; ++b)
+            t += m.domain->components[c * bands + b] * z[b];
+        q -= t * t;
+        t2 += t * t / m.domain->variances[c];
+    }
+    e.q = static_cast<double>(q);
+    e.t2 = static_cast<double>(t2);
+    return e;
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<Model>>> models() {
+    std::vector<std::pair<std::string, std::shared_ptr<Model>>> all;
+    for (const size_t members : {1, 2, 3, 13, 14, 15, 100}) // fewer than bands, as many, more
+        for (const bool with_domain : {false, true})
+            all.emplace_back(std::to_string(members) + (with_domain ? " members, domain" : " members"),
+                             linear_model(members, with_domain));
+    all.emplace_back("gp", kernel_model(Method::gp));
+    all.emplace_back("svr", kernel_model(Method::svr));
+    return all;
+}
+
+Inputs as_they_are() {
+    Inputs inputs;
+    for (size_t b = 0; b < bands; ++b)
+        inputs.bands.push_back({b, {b}, {1.0}});
+    return inputs;
+}
+
+Cube map_of(const std::shared_ptr<Model>& model, const Inputs& inputs, const Cube& scene, int threads,
+            int64_t tile) {
+    const auto operation = make_estimation(scene.shape.bands, {{model, inputs}});
+    MemorySink sink(scene.shape.samples, scene.shape.lines, 3);
+    stream::PassOptions options;
+    options.lanes = threads;
+    options.tile_samples = tile;
+    options.tile_lines = tile;
+    stream::run_pass(MemorySource(scene), *operation, {&sink}, options);
+    return sink.cube;
+}
+
+TEST(Regression, EstimatesAreThoseOfTheDefinition) {
+    Cube scene = random_scene(37, 5, bands, 3);
+    make_invalid(scene, 2, 3, 4);
+    for (int b = 0; b < bands; ++b)
+        scene.at(b, 1, 36) = 0;
+    for (const auto& [name, model] : models()) {
+        const Cube map = map_of(model, as_they_are(), scene, 1, 0);
+        for (int64_t l = 0; l < 5; ++l)
+            for (int64_t s = 0; s < 37; ++s) {
+                std::vector<double> x;
+                for (int b = 0; b < bands; ++b)
+                    x.push_back(scene.at(b, l, s));
+                if ((l == 2 && s == 3) || (l == 1 && s == 36)) {
+                    EXPECT_TRUE(std::isnan(map.at(0, l, s)) && std::isnan(map.at(1, l, s)) &&
+                                std::isnan(map.at(2, l, s)));
+                    continue;
+                }
+                const Expected e = expected_of(*model, x);
+                EXPECT_NEAR(map.at(0, l, s), e.estimate, 1e-6 * (1 + std::fabs(e.estimate))) << name;
+                if (std::isnan(e.deviation))
+                    EXPECT_TRUE(std::isnan(map.at(1, l, s))) << name;
+                else
+                    EXPECT_NEAR(map.at(1, l, s), e.deviation, 1e-6) << name;
+                float outside = e.estimate < model->lowest || e.estimate > model->highest ? 1 : 0;
+                if (model->domain && (e.t2 > 4 || e.q > 9)) outside += 2;
+                EXPECT_EQ(map.at(2, l, s), outside) << name;
+            }
+    }
+}
+
+TEST(Regression, BitsDependOnNoTileAndNoThread) {
+    const Cube scene = random_scene(83, 29, bands, 5);
+    for (const auto& [name, model] : models()) {
+        const Cube map = map_of(model, as_they_are(), scene, 1, 0);
+        for (const int64_t tile : {1, 7, 25})
+            EXPECT_TRUE(identical(map, map_of(model, as_they_are(), scene, 3, tile))) << name << " " << tile;
+    }
+}
+
+/// Bands of a scene with scale and offset, weighted to those of the model.
+TEST(Regression, InputsAreWeightedSumsOfScaledValues) {
+    const Cube scene = random_scene(31, 3, 2 * bands, 9);
+    Cube model_scene(31, 3, bands);
+    Inputs inputs;
+    for (size_t b = 0; b < 2 * bands; ++b) {
+        inputs.scale.push_back(0.5 + 0.1 * static_cast<double>(b));
+        inputs.offset.push_back(0.01 * static_cast<double>(b));
+    }
+    for (size_t b = 0; b < bands; ++b)
+        inputs.bands.push_back({b, {2 * b, 2 * b + 1}, {0.25, 0.75}});
+    for (int64_t l = 0; l < 3; ++l)
+        for (int64_t s = 0; s < 31; ++s)
+            for (int b = 0; b < bands; ++b) {
+                const auto scaled = [&](int band) {
+                    const auto k = static_cast<size_t>(band);
+                    return scene.at(band, l, s) * inputs.scale[k] + inputs.offset[k];
+                };
+                model_scene.at(b, l, s) = static_cast<float>(0.25 * scaled(2 * b) + 0.75 * scaled(2 * b + 1));
+            }
+    const auto model = linear_model(20, true);
+    const Cube direct = map_of(model, as_they_are(), model_scene, 1, 0),
+               made = map_of(model, inputs, scene, 1, 0);
+    for (size_t i = 0; i < direct.values.size(); ++i)
+        EXPECT_NEAR(made.values[i], direct.values[i], 1e-5);
+}
+
+TEST(Regression, ModelsComeBackFromTheirText) {
+    for (const auto& [name, model] : models()) {
+        const std::string text = to_json(*model);
+        EXPECT_EQ(to_json(from_json(text, "model")), text) << name;
+    }
+    const auto model = linear_model(3, false);
+    model->wavelengths_nm.resize(bands);
+    std::iota(model->wavelengths_nm.begin(), model->wavelengths_nm.end(), 500.0);
+    const Model back = from_json(to_hytools(*model), "trait");
+    EXPECT_EQ(back.linear.coefficients, model->linear.coefficients);
+    EXPECT_EQ(back.linear.intercepts, model->linear.intercepts);
+    EXPECT_FALSE(back.domain);
+}
+
+TEST(Regression, FoldsAndMembersFollowTheirWords) {
+    std::vector<int> group(10);
+    std::iota(group.begin(), group.end(), 0);
+    EXPECT_EQ(folds_of(group, 3, 1), (std::vector<int>{0, 1, 2, 2, 2, 0, 1, 1, 0, 0}));
+    for (const auto& [d, left_out] : {std::pair{0, std::pair{2, 5}}, {1, {1, 3}}}) {
+        const auto chosen = member_groups(10, 0.8, d, 1);
+        for (int g = 0; g < 10; ++g)
+            EXPECT_EQ(chosen[static_cast<size_t>(g)] != 0, g != left_out.first && g != left_out.second);
+    }
+}
+
+} // namespace
+} // namespace hsi::test
