@@ -4,12 +4,14 @@
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "endmembers/endmembers.h"
 #include "math/elementary.h"
 #include "math/exact_sum.h"
 #include "pca/pca.h"
 #include "raster/library_output.h"
 #include "raster/vector_sink.h"
+#include "shared/plot.h"
 #include "shared/scene_and_library.h"
 #include "shared/target_search.h"
 #include "stream/statistics_sums.h"
@@ -427,6 +429,11 @@ std::string quoted_cell(const std::string& text) {
     return cell + "\"";
 }
 
+/// Whether -plot is the table.
+bool is_table(const std::string& path) {
+    return path.size() > 4 && equal_names(path.substr(path.size() - 4), ".csv");
+}
+
 /// The table of the steps as CSV. scenes: of each endmember; empty: there is one alone.
 std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members,
                    const std::vector<std::string>& scenes, int chosen) {
@@ -445,62 +452,40 @@ std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Targ
     return text;
 }
 
+constexpr tools::Plot::Frame curve_frame{660, 400, 80, 620, 40, 340};
+
 /// A plot of the residuals over t, with a line at the number that was chosen.
-std::string svg_of(const std::vector<Step>& steps, int chosen) {
-    constexpr double left = 80, right = 620, top = 40, bottom = 340;
+tools::Plot plot_of(const std::vector<Step>& steps, int chosen) {
+    constexpr tools::Rgb red{204, 51, 17}, blue{0, 85, 170};
     double most = 0;
     for (const Step& step : steps)
         most = std::max(most, step.rmse);
-    // The ticks: 1, 2 or 5 times a power of ten, five of them or a few more.
-    double unit = std::pow(10, std::floor(std::log10(most > 0 ? most / 5 : 1)));
-    for (const double times : {2.0, 5.0, 10.0})
-        if (most / unit > 8) unit = std::pow(10, std::floor(std::log10(most / 5))) * times;
-    const double height = most > 0 ? std::ceil(most / unit) * unit : 1;
-    const auto x_of = [&](int t) {
-        const int first = steps.front().t, last = steps.back().t;
-        return last == first ? left : left + (right - left) * (t - first) / (last - first);
-    };
-    const auto y_of = [&](double v) { return bottom - (bottom - top) * v / height; };
-    const auto at = [](double v) { return formatted("%.2f", v); };
-    const auto line = [&](double x0, double y0, double x1, double y1, const char* stroke) {
-        return "<line x1='" + at(x0) + "' y1='" + at(y0) + "' x2='" + at(x1) + "' y2='" + at(y1) +
-               "' stroke='" + stroke + "'/>\n";
-    };
-    const auto words = [&](double x, double y, const char* anchor, const std::string& text) {
-        return "<text x='" + at(x) + "' y='" + at(y) + "' text-anchor='" + anchor + "'>" + text + "</text>\n";
-    };
-    std::string svg =
-        "<svg xmlns='http://www.w3.org/2000/svg' width='660' height='400' viewBox='0 0 660 400' "
-        "font-family='sans-serif' font-size='13'>\n<rect width='660' height='400' "
-        "fill='white'/>\n";
-    for (int k = 0; k * unit <= height * (1 + 1e-9); ++k) {
-        svg += line(left, y_of(k * unit), right, y_of(k * unit), "#dddddd");
-        svg += words(left - 8, y_of(k * unit) + 4, "end", formatted("%.6g", k * unit));
-    }
-    const int count = static_cast<int>(steps.size()), stride = std::max(1, (count + 19) / 20);
-    for (int k = 0; k < count; k += stride)
-        svg += words(x_of(steps[static_cast<size_t>(k)].t), bottom + 20, "middle",
-                     std::to_string(steps[static_cast<size_t>(k)].t));
-    svg += line(x_of(chosen), top, x_of(chosen), bottom, "#cc3311");
-    svg += words(x_of(chosen), top - 8, "middle", "t = " + std::to_string(chosen));
-    svg += "<polyline fill='none' stroke='#0055aa' stroke-width='2' points='";
+    const double unit = tools::tick_distance(most);
+    tools::Axis x{"number of endmembers t",
+                  static_cast<double>(steps.front().t),
+                  static_cast<double>(steps.back().t),
+                  {}};
+    const size_t stride = std::max<size_t>(1, (steps.size() + 19) / 20);
+    for (size_t k = 0; k < steps.size(); k += stride)
+        x.ticks.push_back(steps[k].t);
+    tools::Plot plot(curve_frame, std::move(x),
+                     {"residual of unmixing (RMSE)", 0, most > 0 ? std::ceil(most / unit) * unit : 1, {}});
+    plot.line(plot.x_of(chosen), curve_frame.top, plot.x_of(chosen), curve_frame.bottom, red);
+    plot.text(plot.x_of(chosen), curve_frame.top - 8, tools::Plot::Anchor::middle,
+              "t = " + std::to_string(chosen));
+    for (size_t k = 1; k < steps.size(); ++k)
+        plot.line(plot.x_of(steps[k - 1].t), plot.y_of(steps[k - 1].rmse), plot.x_of(steps[k].t),
+                  plot.y_of(steps[k].rmse), blue, 2);
     for (const Step& step : steps)
-        svg += at(x_of(step.t)) + "," + at(y_of(step.rmse)) + " ";
-    svg += "'/>\n";
-    for (const Step& step : steps)
-        svg += "<circle cx='" + at(x_of(step.t)) + "' cy='" + at(y_of(step.rmse)) +
-               "' r='3.5' fill='#0055aa'><title>" + std::to_string(step.t) + ": " +
-               formatted("%.6g", step.rmse) + "</title></circle>\n";
-    svg += line(left, top, left, bottom, "black") + line(left, bottom, right, bottom, "black");
-    svg += words((left + right) / 2, bottom + 44, "middle", "number of endmembers t");
-    svg += words(left - 60, top - 18, "start", "residual of unmixing (RMSE)");
-    return svg + "</svg>\n";
+        plot.disc(plot.x_of(step.t), plot.y_of(step.rmse), 3.5, blue,
+                  std::to_string(step.t) + ": " + formatted("%.6g", step.rmse));
+    return plot;
 }
 
 /// -t 2-20: what every number explains, as a table, into the report and the plot. Returns the number that is
 /// taken: that at the knee, or the last one.
 int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
-                  Found found, const raster::TextOutput& curve) {
+                  Found found, const tools::PlotOutput& plot) {
     const auto steps = explain(run, s, scene, many, found);
     std::vector<std::string> scenes; // with -with
     for (auto& member : found.members) {
@@ -547,9 +532,11 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
             std::string(steps.size() < 3 ? "fewer than three numbers" : "they fall evenly, or not at all") +
             "): all " + std::to_string(chosen) +
             " endmembers are written; try a wider range, or choose by the table");
-    const bool plot = s.curve.size() > 4 && s.curve.compare(s.curve.size() - 4, 4, ".svg") == 0;
-    raster::write_text_output(curve,
-                              plot ? svg_of(steps, chosen) : csv_of(steps, found.members, scenes, chosen));
+    if (is_table(s.curve))
+        raster::write_text_output(run.text_output("-plot", s.curve, s.members.overwrite),
+                                  csv_of(steps, found.members, scenes, chosen));
+    else
+        plot.write(run, plot_of(steps, chosen));
     return chosen;
 }
 
@@ -589,13 +576,13 @@ void run_endmembers(tool::Run& run, Settings s) {
     raster::check_vector_output(s.members);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.members.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
-    const auto curve = run.text_output("-plot", s.curve, s.members.overwrite);
-    raster::check_text_output(curve);
+    const tools::PlotOutput plot(run, "plot", s.curve, s.members.overwrite);
+    plot.check(curve_frame);
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     warn_of_few_pixels(run, found);
     auto targets = found.members;
     if (s.first > 0)
-        targets.resize(static_cast<size_t>(choose_number(run, s, scene, many.get(), found, curve)));
+        targets.resize(static_cast<size_t>(choose_number(run, s, scene, many.get(), found, plot)));
     if (s.residual) report_residual(run, s, scene, many.get(), found);
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
@@ -636,8 +623,8 @@ void declare(tool::Builder& args) {
               "says when that was less");
     args.output(
         "plot", s.curve, Content::text,
-        "With a range of -t: also write what each number explains to FILE: .svg (a plot) or .csv (the "
-        "table)");
+        "With a range of -t: also write what each number explains to FILE: .svg or .png (a plot), or .csv "
+        "(the table)");
     tools::add_with_option(args, s.with);
     tools::add_vector_options(args, s.members);
     args.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
@@ -651,10 +638,7 @@ void declare(tool::Builder& args) {
                              "Leave -residual out.");
         if (s.first == 0 && call.given("plot"))
             throw UsageError("-plot needs a range of -t", "Give one, for example -t 2-20.");
-        const std::string extension = s.curve.size() > 4 ? s.curve.substr(s.curve.size() - 4) : "";
-        if (call.given("plot") && extension != ".svg" && extension != ".csv")
-            throw UsageError("-plot: '" + s.curve + "' ends neither in .svg nor in .csv",
-                             "A plot is an .svg, the table a .csv.");
+        if (!is_table(s.curve)) tools::PlotOutput::check_name("plot", s.curve, ", nor in .csv");
     });
     args.body([&s](tool::Run& run) { run_endmembers(run, s); });
 }

@@ -9,7 +9,6 @@
 #include "raster/labels.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
-#include "stream/empty_source.h"
 #include "stream/operation.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
@@ -385,40 +384,6 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
 // ----------------------------------------------------------------------------------------------------------
 
 /// Copies the picture into the output.
-class Painting final : public stream::Operation {
-  public:
-    explicit Painting(const Canvas& canvas) : m_canvas(canvas) {}
-    std::vector<int> output_bands() const override { return {3}; }
-    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<Painter>(m_canvas);
-    }
-
-  private:
-    struct Painter final : stream::Worker {
-        explicit Painter(const Canvas& c) : canvas(c) {}
-        void process(const Tile& tile, const CubeView<float>&,
-                     const std::vector<CubeView<float>>& out) override {
-            for (int b = 0; b < 3; ++b)
-                for (int64_t y = 0; y < tile.core.h; ++y)
-                    for (int64_t x = 0; x < tile.core.w; ++x)
-                        out[0].row(b, y)[x] =
-                            canvas.at(tile.core.x + x, tile.core.y + y)[static_cast<size_t>(b)];
-        }
-        const Canvas& canvas;
-    };
-    const Canvas& m_canvas;
-};
-
-raster::OutputSet output_of(const tool::Run& run, int64_t samples, int64_t lines) {
-    raster::OutputSpec spec;
-    spec.shape = {samples, lines, 3};
-    spec.type = "Byte";
-    spec.bands = {{"Red", {}}, {"Green", {}}, {"Blue", {}}};
-    raster::OutputSet outputs;
-    outputs.plan(run.options().destination, spec);
-    return outputs;
-}
-
 /// Pixels of src that hold a point of the file, and a warning where others lie beside it.
 std::vector<int64_t> points_in(tool::Run& run, const std::string& path, const raster::RasterSource& source) {
     if (path.empty()) return {};
@@ -547,7 +512,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     const int64_t rows = (static_cast<int64_t>(panels.size()) + columns - 1) / columns;
     const int64_t wide = columns * (scale.panel_samples + gap) - gap;
     const int64_t high = rows * (scale.panel_lines + gap) - gap;
-    output_of(run, wide, high).check();
+    tools::picture_output(run.options().destination, wide, high).check();
     const auto panel_bytes =
         static_cast<uint64_t>(scale.panel_samples * scale.panel_lines) * 3 * sizeof(float);
     if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
@@ -614,15 +579,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         draw_legend(with_legend, wide + gap, legend);
         picture = std::move(with_legend);
     }
-    auto outputs = output_of(run, picture.samples(), picture.lines());
-    outputs.create(nullptr);
-    run.reserve_cache(outputs.cache_bytes());
-    Painting painting(picture);
-    const stream::EmptySource pixels({picture.samples(), picture.lines(), 3});
-    auto pass = run.pass("picture", 0.1);
-    pass.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(pixels, painting, outputs.sinks(), pass));
-    outputs.commit();
+    tools::write_picture(run, run.options().destination, picture, 0.1);
 }
 
 void declare(tool::Builder& args) {

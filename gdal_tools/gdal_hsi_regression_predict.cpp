@@ -31,7 +31,7 @@ using regression::Applied;
 using tool::Content;
 
 struct Settings {
-    std::string model_file, reference, predictions;
+    std::string model_file, reference, predictions, scatter;
     std::vector<std::string> apply;
     tools::SampleOptions samples;
     tools::BandFit fit = tools::BandFit::automatic;
@@ -126,6 +126,21 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
     return spec;
 }
 
+/// A scene whose pixels all have values of another scale than a model's training.
+void refuse_another_scale(const std::vector<Applied>& models, const std::vector<std::string>& files,
+                          const raster::RasterSource& scene, const regression::Estimation& operation) {
+    for (size_t m = 0; m < models.size(); ++m) {
+        if (operation.estimated(m) == 0 || operation.of_another_scale(m) < operation.estimated(m)) continue;
+        const auto& model = *models[m].model;
+        throw Error(
+            "all values of '" + scene.path() + "' are of another scale than those that '" + files[m] +
+                "' was trained with (" +
+                tool::number_text(*std::min_element(model.minimum.begin(), model.minimum.end())) + " to " +
+                tool::number_text(*std::max_element(model.maximum.begin(), model.maximum.end())) + ")",
+            "Write the scale of its numbers into the scene: gdal_edit.py -scale 0.0001.");
+    }
+}
+
 void report_outside(tool::Run& run, const std::vector<Applied>& models,
                     const regression::Estimation& operation) {
     Json counts = Json::array();
@@ -139,12 +154,12 @@ void report_outside(tool::Run& run, const std::vector<Applied>& models,
                      " no finite value after the model's transform and" + worded(n, " stays", " stay") +
                      " without an estimate");
         constexpr double most = 0.5;
-        const auto all = static_cast<double>(std::max<int64_t>(operation.valid(), 1));
+        const auto all = static_cast<double>(std::max<int64_t>(operation.estimated(m), 1));
         if (static_cast<double>(operation.outside(m)) > most * all)
             run.warn(name + ": " +
                      std::to_string(std::llround(100 * static_cast<double>(operation.outside(m)) / all)) +
                      " % of the pixels are outside of what the model was trained with. Check that the scene "
-                     "has the scale of the training (reflectance or integers)");
+                     "has the same scale and the same kind of ground");
     }
     run.report()["outside"] = counts;
 }
@@ -154,6 +169,8 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
             const std::string& file) {
     const auto output = run.text_output("-predictions", s.predictions, run.options().destination.overwrite);
     raster::check_text_output(output);
+    const tools::PlotOutput scatter(run, "scatter", s.scatter, run.options().destination.overwrite);
+    scatter.check(tools::scatter_frame);
     tools::SampleSet set;
     auto options = s.samples;
     options.labels.path = s.reference;
@@ -186,6 +203,7 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
     run.report()["metrics"] = tools::metrics_json(metrics);
     run.note("Samples of '" + s.reference + "': " + tools::metrics_text(metrics));
     if (!s.predictions.empty()) raster::write_text_output(output, tools::predictions_csv(held_out));
+    if (scatter.wanted()) scatter.write(run, tools::scatter_plot(held_out, *applied[0].model, metrics));
 }
 
 void run_predict(tool::Run& run, const Settings& s) {
@@ -212,6 +230,7 @@ void run_predict(tool::Run& run, const Settings& s) {
     outputs.plan(dst, spec);
     tool::write(run, *scene, *operation, outputs, scene.get(), [&] { return run.pass("estimation", 1.0); });
     if (operation->valid() == 0 && operation->undefined(0) == 0) throw tool::no_valid_pixel(*scene);
+    refuse_another_scale(models, files, *scene, *operation);
     outputs.commit();
     report_outside(run, models, *operation);
     tool::report_invalid(run, operation->valid(), operation->invalid());
@@ -223,9 +242,10 @@ void check(const tool::Call& call, const Settings& s) {
         throw UsageError("dst is missing", "Only -reference needs no dst.");
     if (!s.reference.empty() && s.apply.size() > 1)
         throw UsageError("-reference cannot be used with several models", "Give one model.");
+    tools::PlotOutput::check_name("scatter", s.scatter);
     if (s.reference.empty()) {
         tools::refuse_sample_options(call, "requires -reference");
-        for (const char* name : {"field", "predictions"})
+        for (const char* name : {"field", "predictions", "scatter"})
             if (call.given(name)) throw UsageError("-" + std::string(name) + " requires -reference");
     }
 }
@@ -249,6 +269,8 @@ void declare(tool::Builder& args) {
     tools::add_sample_options(args, s.samples);
     args.output("predictions", s.predictions, Content::text,
                 "Also write values and estimates of -reference to this .csv");
+    args.output("scatter", s.scatter, Content::text,
+                "Also plot estimates over values of -reference: an .svg or .png");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { check(call, s); });
     args.body([&s](tool::Run& run) { run_predict(run, s); });

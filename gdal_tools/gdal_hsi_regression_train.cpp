@@ -32,7 +32,7 @@ using tool::Content;
 
 struct Settings {
     tools::SampleOptions samples;
-    std::string table, model_file, predictions, hytools, transform;
+    std::string table, model_file, predictions, scatter, hytools, transform;
     regression::TrainOptions train;
     std::vector<regression::Step> steps;
     int64_t max_samples = 1000;
@@ -100,6 +100,14 @@ Learned read_scenes(tool::Run& run, const Settings& s) {
     m.trained_on = scene.path();
     m.labels = s.samples.labels.path;
     return learned;
+}
+
+/// The unit at the end of a field's name: "LMA (g/m2)", "nitrogen [%]".
+std::string unit_in(const std::string& name) {
+    const size_t open = name.find_last_of("([");
+    const bool closed = !name.empty() && (name.back() == ')' || name.back() == ']');
+    return closed && open != std::string::npos && open > 0 ? name.substr(open + 1, name.size() - open - 2)
+                                                           : "";
 }
 
 /// Minimum, maximum and mean of the samples' bands.
@@ -207,6 +215,8 @@ void run_train(tool::Run& run, const Settings& s) {
                hytools = run.text_output("-hytools", s.hytools, s.overwrite);
     for (const auto* output : {&model_output, &predictions, &hytools})
         raster::check_text_output(*output);
+    const tools::PlotOutput scatter(run, "scatter", s.scatter, s.overwrite);
+    scatter.check(tools::scatter_frame);
     Learned learned = s.table.empty() ? read_scenes(run, s) : read_table(run, s);
     auto& set = learned.set;
     set.number_groups();
@@ -233,6 +243,7 @@ void run_train(tool::Run& run, const Settings& s) {
     model.fwhm_nm = learned.bands.fwhm_nm;
     model.transform = transform;
     model.name = set.name;
+    model.unit = unit_in(set.name);
     model.trained_on = learned.bands.trained_on;
     model.labels = learned.bands.labels;
     model.origin = tool::origin_of(run);
@@ -247,10 +258,9 @@ void run_train(tool::Run& run, const Settings& s) {
     warn_of_weak_training(run, set, result, s.train.folds);
     describe(run, model);
     raster::write_text_output(model_output, regression::to_json(model));
-    if (!s.predictions.empty())
-        raster::write_text_output(
-            predictions,
-            tools::predictions_csv({set.y, result.estimate, result.deviation, set.group, result.fold}));
+    const tools::HeldOut held_out{set.y, result.estimate, result.deviation, set.group, result.fold};
+    if (!s.predictions.empty()) raster::write_text_output(predictions, tools::predictions_csv(held_out));
+    if (scatter.wanted()) scatter.write(run, tools::scatter_plot(held_out, model, *model.metrics));
     if (!s.hytools.empty()) raster::write_text_output(hytools, regression::to_hytools(model));
 }
 
@@ -277,6 +287,7 @@ void check_method(const tool::Call& call, const Settings& s) {
 
 void check(const tool::Call& call, Settings& s) {
     check_method(call, s);
+    tools::PlotOutput::check_name("scatter", s.scatter);
     for (const auto& word : listed_words(s.transform).value_or(std::vector<std::string>{s.transform}))
         if (!s.transform.empty()) s.steps.push_back(regression::parse_step(word, "-transform"));
     for (const auto& step : s.steps) {
@@ -381,6 +392,8 @@ void declare(tool::Builder& args) {
     tools::add_pairs_option(args, s.with, "Train with the labelled pixels of this scene, too");
     args.output("predictions", s.predictions, Content::text,
                 "Also write values and held-out estimates to this .csv");
+    args.output("scatter", s.scatter, Content::text,
+                "Also plot held-out estimates over values: an .svg or .png");
     args.output("hytools", s.hytools, Content::text, "Also write the model as a trait model of HyTools");
     args.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
     args.add_compute(false);

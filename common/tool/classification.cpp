@@ -16,20 +16,12 @@ std::string class_text(int value, const std::string& name) {
     return text;
 }
 
-void add_label_options(Builder& args, raster::LabelOptions& labels) {
-    args.option("field", labels.field, "Field of vector labels that holds the classes: numbers or names")
-        .shown_as("NAME");
-    args.option("name-field", labels.name_field,
-                "Field of vector labels with the classes' names, beside numbers")
-        .shown_as("NAME");
+void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* min_cover) {
     args.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
     args.flag("all-touched", labels.all_touched,
-              "Burn every pixel that a polygon touches, not only those whose centre it covers");
-    args.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
-    args.option(
-            "min-cover", labels.min_cover,
-            "Burn only pixels of which polygons of one class cover this share, such as 0.7; the larger share "
-            "wins")
+              "Take every pixel that a polygon touches, not only those whose centre it covers");
+    args.flag("inside-only", labels.inside_only, "Take only pixels that lie in a polygon as a whole");
+    args.option("min-cover", labels.min_cover, min_cover)
         .between(0, 1)
         .above(0)
         .shown_as("SHARE")
@@ -39,6 +31,18 @@ void add_label_options(Builder& args, raster::LabelOptions& labels) {
     args.exclusive("inside-only", "min-cover");
     args.flag("pixel-coordinates", labels.pixel_coordinates,
               "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+}
+
+void add_label_options(Builder& args, raster::LabelOptions& labels) {
+    args.option("field", labels.field, "Field of vector labels that holds the classes: numbers or names")
+        .shown_as("NAME");
+    args.option("name-field", labels.name_field,
+                "Field of vector labels with the classes' names, beside numbers")
+        .shown_as("NAME");
+    add_label_pixels(
+        args, labels,
+        "Take only pixels of which polygons of one class cover this share, such as 0.7; the larger "
+        "share wins");
     args.choice("zero", labels.zero, "What 0 means in labels",
                 {{"auto", raster::ZeroMeans::what_is_plain,
                   "a class where features have it or the raster gives it a name, else no label"},
@@ -49,12 +53,16 @@ void add_label_options(Builder& args, raster::LabelOptions& labels) {
         .shown_as("CLASSES");
 }
 
+void refuse_label_pixels(const Call& call, const std::string& why, const std::string& advice) {
+    for (const char* name : {"layer", "all-touched", "inside-only", "min-cover", "pixel-coordinates"})
+        if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why, advice);
+}
+
 void refuse_label_options(const Call& call, const std::string& advice) {
-    for (const char* name : {"field", "name-field", "layer", "all-touched", "inside-only", "min-cover",
-                             "pixel-coordinates", "zero", "leave-out"})
-        if (call.given(name))
-            throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
-                             advice);
+    const char* const why = "tells how labels are read, and there are none";
+    refuse_label_pixels(call, why, advice);
+    for (const char* name : {"field", "name-field", "zero", "leave-out"})
+        if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why, advice);
 }
 
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,

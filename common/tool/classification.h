@@ -18,6 +18,12 @@ namespace hsi::tool {
 /// "3" or "3 corn": a class in a message.
 std::string class_text(int value, const std::string& name);
 
+/// -layer, -all-touched, -inside-only, -min-cover (its summary) and -pixel-coordinates: which pixels of
+/// vector labels count.
+void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* min_cover);
+/// Throws UsageError when one of these was given: "-layer " and `why`.
+void refuse_label_pixels(const Call& call, const std::string& why, const std::string& advice);
+
 /// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: how vector labels
 /// are read; -zero: what 0 means in labels of any kind; -leave-out: the classes whose pixels have no label.
 void add_label_options(Builder& args, raster::LabelOptions& labels);

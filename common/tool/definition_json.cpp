@@ -29,7 +29,7 @@ const char* vocabulary_name(Vocabulary vocabulary) {
 constexpr std::array about_files{"if",         "oo",          "bbl",         "of",        "co",
                                  "dsco",       "lco",         "overwrite",   "report",    "report-append",
                                  "append",     "dry-run",     "q",           "if-needed", "follow",
-                                 "ranks",      "json",        "table",       "field",     "layer",
+                                 "ranks",      "json",        "table",       "field",     "group",     "layer",
                                  "name-field", "all-touched", "inside-only", "min-cover", "pixel-coordinates",
                                  "o",          "folds",       "list",        "stac",      "stac-datetime",
                                  "with"};

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A picture in memory, and the legend beside its panels.
+// The legend beside the panels of a picture.
 #pragma once
 
-#include "tool/run.h"
+#include "shared/canvas.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,27 +12,8 @@ namespace hsi::quicklook_tool {
 
 constexpr int64_t legend_line = 20; ///< pixels
 
-using Rgb = std::array<uint8_t, 3>;
-
-/// The picture: red, green and blue, one plane after another, white at first.
-class Canvas {
-  public:
-    Canvas(int64_t samples, int64_t lines)
-        : m_samples(samples), m_lines(lines),
-          m_values(static_cast<size_t>(samples * lines), Rgb{255, 255, 255}) {}
-    int64_t samples() const { return m_samples; }
-    int64_t lines() const { return m_lines; }
-    const Rgb& at(int64_t x, int64_t y) const { return m_values[static_cast<size_t>(y * m_samples + x)]; }
-    /// Left out where it is beside the picture.
-    void set(int64_t x, int64_t y, const Rgb& colour) {
-        if (x >= 0 && y >= 0 && x < m_samples && y < m_lines)
-            m_values[static_cast<size_t>(y * m_samples + x)] = colour;
-    }
-
-  private:
-    int64_t m_samples, m_lines;
-    std::vector<Rgb> m_values;
-};
+using tools::Canvas;
+using tools::Rgb;
 
 /// A class of the legend in its colour.
 struct Entry {

@@ -8,9 +8,11 @@
 #include "model/document.h"
 #include "raster/spectral_library.h"
 #include "shared/labelled_spectra.h"
+#include "tool/classification.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -108,7 +110,7 @@ std::string value_column(const std::string& path, const std::vector<std::string>
     }
     if (numeric.size() == 1) return numeric.front();
     throw Error("'" + path + "' has " + (numeric.empty() ? "no numeric column" : "several numeric columns") +
-                    " beside its bands",
+                    " next to its bands",
                 (numeric.empty() ? "" : "Choose one with -field NAME. ") + std::string("Columns: ") +
                     joined(columns, ", ") + ".");
 }
@@ -135,26 +137,13 @@ void add_sample_options(tool::Builder& args, SampleOptions& o) {
     args.choice("per", o.per, "What a sample is",
                 {{"feature", Per::feature, "a feature, with the mean spectrum of its pixels"},
                  {"pixel", Per::pixel, "each labelled pixel"}});
-    args.option("layer", o.labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
-    args.flag("all-touched", o.labels.all_touched,
-              "Take every pixel that a polygon touches, not only those whose centre it covers");
-    args.flag("inside-only", o.labels.inside_only, "Take only pixels that lie in a polygon as a whole");
-    args.option("min-cover", o.labels.min_cover,
-                "Take only pixels of which the polygon covers this share, such as 0.7")
-        .between(0, 1)
-        .above(0)
-        .shown_as("SHARE")
-        .defaults_to("the centre decides");
-    args.exclusive("all-touched", "inside-only");
-    args.exclusive("all-touched", "min-cover");
-    args.exclusive("inside-only", "min-cover");
-    args.flag("pixel-coordinates", o.labels.pixel_coordinates,
-              "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+    tool::add_label_pixels(args, o.labels,
+                           "Take only pixels of which the polygon covers this share, such as 0.7");
 }
 
 void refuse_sample_options(const tool::Call& call, const std::string& why) {
-    for (const char* name : {"per", "layer", "all-touched", "inside-only", "min-cover", "pixel-coordinates"})
-        if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why);
+    if (call.given("per")) throw UsageError("-per " + why);
+    tool::refuse_label_pixels(call, why, "");
 }
 
 void SampleSet::keep(const std::vector<size_t>& kept) {
@@ -375,6 +364,38 @@ std::string metrics_text(const regression::Metrics& m) {
                   "n = %lld, R2 = %.4f, RMSE = %.4g (%.1f %% of the range), bias = %.2g, RPD = %.2f",
                   static_cast<long long>(m.n), m.r2, m.rmse, m.nrmse_percent, m.bias, m.rpd);
     return text;
+}
+
+Plot scatter_plot(const HeldOut& h, const regression::Model& model, const regression::Metrics& metrics) {
+    constexpr double margin = 0.05;
+    const auto [lowest, highest] = std::minmax_element(h.value.begin(), h.value.end());
+    const auto [least, most] = std::minmax_element(h.estimate.begin(), h.estimate.end());
+    double from = std::min(*lowest, *least), to = std::max(*highest, *most);
+    const double wider = margin * (to > from ? to - from : 1);
+    from -= wider;
+    to += wider;
+    const bool has_unit = model.name.find(model.unit) != std::string::npos; // an empty one, too
+    const std::string unit = has_unit ? "" : " (" + model.unit + ")";
+    Plot plot(scatter_frame, {"measured " + model.name + unit, from, to, {}},
+              {"estimated " + model.name + unit, from, to, {}});
+    plot.line(plot.x_of(from), plot.y_of(from), plot.x_of(to), plot.y_of(to), {80, 80, 80}, 2);
+    for (size_t i = 0; i < h.value.size(); ++i)
+        plot.disc(plot.x_of(h.value[i]), plot.y_of(h.estimate[i]), 3, {0, 85, 170},
+                  std::to_string(i + 1) + ": " + tool::number_text(h.value[i]) + ", " +
+                      tool::number_text(h.estimate[i]));
+    double y = scatter_frame.top + 16;
+    for (const auto& [format, number] : {std::pair{"n = %.0f", static_cast<double>(metrics.n)},
+                                         {"R2 = %.3f", metrics.r2},
+                                         {"RMSE = %.4g", metrics.rmse},
+                                         {"nRMSE = %.1f %%", metrics.nrmse_percent},
+                                         {"bias = %.2g", metrics.bias},
+                                         {"RPD = %.2f", metrics.rpd}}) {
+        char text[64];
+        std::snprintf(text, sizeof text, format, number);
+        plot.text(scatter_frame.left + 16, y, Plot::Anchor::start, text);
+        y += 20;
+    }
+    return plot;
 }
 
 } // namespace hsi::tools

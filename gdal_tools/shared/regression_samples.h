@@ -6,6 +6,7 @@
 #include "raster/labels.h"
 #include "raster/raster_source.h"
 #include "regression/train.h"
+#include "shared/plot.h"
 #include "tool/definition.h"
 
 #include <cstdint>
@@ -75,5 +76,10 @@ struct HeldOut {
 std::string predictions_csv(const HeldOut& held_out);
 Json metrics_json(const regression::Metrics& metrics);
 std::string metrics_text(const regression::Metrics& metrics);
+
+inline constexpr Plot::Frame scatter_frame{900, 900, 120, 840, 60, 780};
+/// Estimates over values, with their metrics.
+Plot scatter_plot(const HeldOut& held_out, const regression::Model& model,
+                  const regression::Metrics& metrics);
 
 } // namespace hsi::tools

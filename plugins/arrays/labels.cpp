@@ -36,9 +36,9 @@ class ArrayLabels final : public NumberedLabels {
                             (m_mask ? "a mask" : "an array of labels") + " has one",
                         "Is it the scene? Give lines x samples.");
         const bool wants_features = !options.field.empty() || !options.layer.empty() ||
-                                    !options.name_field.empty() || options.all_touched ||
-                                    options.inside_only || options.min_cover || options.shares ||
-                                    options.pixel_coordinates;
+                                    !options.name_field.empty() || !options.group_field.empty() ||
+                                    options.all_touched || options.inside_only || options.min_cover ||
+                                    options.shares || options.pixel_coordinates;
         if (wants_features && !options.said_of_another)
             throw Error("'" + m_path + "' is an array: it has no features",
                         "Leave out what is about features of vector files.");

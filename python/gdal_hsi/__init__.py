@@ -16,10 +16,11 @@ from ._functions import Result
 from ._spectra import Spectra
 from ._statistics import Statistics
 
-_ESTIMATORS = {"EADP": "_estimators", "MNF": "_estimators", "PCA": "_estimators", "SAHIC": "_estimators", "SVM": "_estimators",
-               "Detector": "_unsupervised", "KMeans": "_unsupervised", "Unmixer": "_unsupervised"}
-_NAMES = ["Cancelled", "Detector", "EADP", "Error", "KMeans", "MNF", "MissingFile", "Model", "PCA", "Result", "SAHIC", "SVM", "Spectra", "Statistics", "Unmixer", "UsageError", "WrongType",
-          "algorithms", "info", "run"]
+_ESTIMATORS = {"Detector": "_unsupervised", "EADP": "_estimators", "GP": "_estimators", "KMeans": "_unsupervised",
+               "MNF": "_estimators", "PCA": "_estimators", "PLSR": "_estimators", "Ridge": "_estimators",
+               "SAHIC": "_estimators", "SVM": "_estimators", "SVR": "_estimators", "Unmixer": "_unsupervised"}
+_NAMES = ["Cancelled", "Error", "MissingFile", "Model", "Result", "Spectra", "Statistics", "UsageError", "WrongType",
+          "algorithms", "info", "run", *_ESTIMATORS]
 
 
 def algorithms():

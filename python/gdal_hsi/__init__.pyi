@@ -16,10 +16,14 @@ from ._errors import UsageError as UsageError
 from ._errors import Warning as Warning
 from ._errors import WrongType as WrongType
 from ._estimators import EADP as EADP
+from ._estimators import GP as GP
 from ._estimators import MNF as MNF
 from ._estimators import PCA as PCA
+from ._estimators import PLSR as PLSR
 from ._estimators import SAHIC as SAHIC
 from ._estimators import SVM as SVM
+from ._estimators import SVR as SVR
+from ._estimators import Ridge as Ridge
 from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result
@@ -543,7 +547,6 @@ class _IdentifyOptions(TypedDict, total=False):
     resample: Literal['auto', 'response', 'linear'] | None
     library_scale: float | None
     best: Literal['fit', 'depth', 'fd'] | None
-    group: str | float | Sequence[str | float] | None
     rule: str | float | Sequence[str | float] | None
     materials_value: Literal['fit', 'depth', 'fd'] | None
     materials_where: Literal['won', 'accepted'] | None
@@ -966,26 +969,19 @@ class _RegressionPredictOptions(TypedDict, total=False):
 class RegressionPredictResult(Result, Generic[_V, _C]):
     dst: _V
     predictions: str
-class _RegressionPredictLabelledPair(RegressionPredictResult[_A, _A], tuple[_A, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
-    ...
-class _RegressionPredictPair(RegressionPredictResult[Values, Classes], tuple[Values, str]):  # type: ignore[misc, unused-ignore]
-    ...
+    scatter: str
 @overload
-def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def regression_predict(src: PathLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., scatter: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> _A: ...
+def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> _A: ...
 @overload
-def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[True], full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> _RegressionPredictLabelledPair[_A]: ...
+def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., scatter: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[_A, _A]: ...
 @overload
-def regression_predict(src: _A, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[_A, _A]: ...
+def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> Values: ...
 @overload
-def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionPredictOptions]) -> Values: ...
-@overload
-def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: Literal[True], full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> _RegressionPredictPair: ...
-@overload
-def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[Values, Classes]: ...
+def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | PathLike | None = ..., *, predictions: bool = ..., scatter: bool = ..., full: bool = ..., **options: Unpack[_RegressionPredictOptions]) -> RegressionPredictResult[Values, Classes]: ...
 class _RegressionTrainOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -994,7 +990,6 @@ class _RegressionTrainOptions(TypedDict, total=False):
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
     per: Literal['feature', 'pixel'] | None
-    group: str | float | None
     block: int | None
     method: Literal['plsr', 'ridge', 'gp', 'svr'] | None
     transform: str | float | None
@@ -1024,19 +1019,20 @@ class _RegressionTrainOptions(TypedDict, total=False):
 class RegressionTrainResult(Result, Generic[_V, _C]):
     model: Model
     predictions: str
+    scatter: str
     hytools: str
 @overload
-def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., hytools: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def regression_train(src: PathLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] | PathLike = ..., scatter: Literal[False] | PathLike = ..., hytools: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
+def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
 @overload
-def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[_A, _A]: ...
+def regression_train(src: _A | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., scatter: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[_A, _A]: ...
 @overload
-def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
+def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: Literal[False] = ..., scatter: Literal[False] = ..., hytools: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_RegressionTrainOptions]) -> Model: ...
 @overload
-def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[Values, Classes]: ...
+def regression_train(src: ArrayLike | None = ..., labels: ArrayLike | PathLike | None = ..., *, predictions: bool = ..., scatter: bool = ..., hytools: bool = ..., full: bool = ..., **options: Unpack[_RegressionTrainOptions]) -> RegressionTrainResult[Values, Classes]: ...
 class _RegularizeOptions(TypedDict, total=False):
     scene: ArrayLike | PathLike | None
     labels: ArrayLike | PathLike | None

@@ -19,6 +19,7 @@ from ._signatures import in_words_of_python
 try:  # with scikit-learn its tools know these classes; without it they work alike
     from sklearn.base import BaseEstimator as _Base
     from sklearn.base import ClassifierMixin as _Classifier
+    from sklearn.base import RegressorMixin as _Regressor
     from sklearn.base import TransformerMixin as _Transformer
     from sklearn.exceptions import NotFittedError as _NotFitted
 except ImportError:
@@ -51,6 +52,15 @@ except ImportError:
         def score(self, X, y, sample_weight=None):
             """The share of pixels whose class is right."""
             return float(np.average(np.asarray(y) == self.predict(X), weights=sample_weight))
+
+    class _Regressor:
+        _estimator_type = "regressor"
+
+        def score(self, X, y, sample_weight=None):
+            """The coefficient of determination R2 of the estimates."""
+            y = np.asarray(y, dtype=float)
+            total = np.average((y - np.average(y, weights=sample_weight)) ** 2, weights=sample_weight)
+            return float(1 - np.average((y - self.predict(X)) ** 2, weights=sample_weight) / total)
 
     class _Transformer:
         def fit_transform(self, X, y=None, **params):
@@ -200,7 +210,7 @@ def _rows(array):
     return array[:, 0, :].T
 
 
-PARAMETERS = {"nc": "n_components"}  # what estimators call an option of the tools
+PARAMETERS = {"nc": "n_components", "components": "n_components", "transform": "steps"}  # what estimators call an option of the tools
 
 
 def _in_words_of_estimators(text, names):
@@ -424,26 +434,44 @@ class MNF(_Components):
         self.n_components, self.threads, self.device = n_components, threads, device
 
 
-class _ClassifierOfPixels(_Classifier, _Estimator):
+def _one_each(estimator, X, y, what):
+    """y as one value a pixel, in scikit-learn's words where it is something else."""
+    if y is None:
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+    if np.ma.is_masked(y):
+        raise UsageError(f"y has masked {what}", "Leave those pixels out: X[~y.mask], y.compressed().")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning())
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if len(y) != len(X):
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
+    return y
+
+
+def _check_values(found, what):
+    """Raises where pixels have no class or estimate."""
+    if found.all():
+        return
+    rows = np.flatnonzero(~found)
+    told = ", ".join(map(str, rows[:8])) + (" ..." if len(rows) > 8 else "")
+    raise UsageError(f"X: {len(rows)} of {len(found)} rows have no values, and so no {what}: {told}",
+                     "Values that are all zero, or beyond Float32, are none. Leave such pixels out.")
+
+
+class _Predicting(_Estimator):
     def _more_tags(self):
-        return {"_xfail_checks": {"check_estimators_dtypes": "asks for the class of a pixel that is all zero"}}
+        return {"_xfail_checks": {"check_estimators_dtypes": "asks for the result of a pixel that is all zero"}}
 
     def __sklearn_tags__(self):
         return super().__sklearn_tags__()
 
+
+class _ClassifierOfPixels(_Classifier, _Predicting):
     def _labels(self, X, y):
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        if np.ma.is_masked(y):
-            raise UsageError("y has masked labels", "Leave those pixels out: X[~y.mask], y.compressed().")
-        y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning())
-            y = y.ravel()
-        if y.ndim != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
-        if len(y) != len(X):
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
+        y = _one_each(self, X, y, "labels")
         if y.dtype.kind == "f":
             if not np.isfinite(y).all():
                 raise ValueError("Input y contains NaN or infinity.")
@@ -487,28 +515,19 @@ class _ClassifierOfPixels(_Classifier, _Estimator):
         self.n_features_in_ = len(_numbers(features, "bands"))
         self.classes_ = _labels_of(document)
 
-    def _checked(self, X, found):
-        """Raises where pixels have no class."""
-        if found.all():
-            return
-        rows = np.flatnonzero(~found)
-        told = ", ".join(map(str, rows[:8])) + (" ..." if len(rows) > 8 else "")
-        raise UsageError(f"X: {len(rows)} of {len(found)} rows have no values, and so no class: {told}",
-                         "Values that are all zero, or beyond Float32, are none. Leave such pixels out.")
-
     def predict(self, X):
         """The class of every pixel."""
         labels = self._classify(X, ["dst"]).arrays["dst"][0, 0]
         numbers = np.array([c["value"] for c in self.model_.document["classes"]])
         order = np.argsort(numbers)
         places = order[np.searchsorted(numbers, labels, sorter=order).clip(max=len(numbers) - 1)]
-        self._checked(X, numbers[places] == labels)
+        _check_values(numbers[places] == labels, "class")
         return self.classes_[places]
 
     def predict_proba(self, X):
         """The probability of every class, pixels x classes."""
         shares = _rows(self._classify(X, ["dst", "probabilities"]).arrays["probabilities"]).astype(np.float64)
-        self._checked(X, np.isfinite(shares).all(axis=1))
+        _check_values(np.isfinite(shares).all(axis=1), "class")
         return shares
 
 
@@ -672,6 +691,119 @@ class SAHIC(_ClassifierOfPixels):
         X = _pixels(X, self)
         options = {"no-spatial": True, "any-wavelengths": True, "any-scale": True, **self._compute()}
         return _call("sahic", options, {"src": _scene(X), "labels": "none", "apply": self.model_}, outputs)
+
+
+class _RegressorOfPixels(_Regressor, _Predicting):
+    """gdal_hsi_regression_train and gdal_hsi_regression_predict. steps: the transforms of the spectra, such as "snv,d1:7". model_ holds
+    the tool's model, metrics_ the metrics of held-out samples."""
+    _format, _maker = "regression", "regression_train"
+    _parameters = ("steps", "cv", "seed")
+
+    def _options(self):
+        named = {"n_components": "components", "lambda_": "lambda", "steps": "transform"}
+        return {"method": self._method, **{named.get(p, p).replace("_", "-"): getattr(self, p) for p in self._parameters}}
+
+    def _targets(self, X, y):
+        y = _one_each(self, X, y, "values")
+        if y.dtype.kind not in "biufO":
+            raise UsageError(f"y has values of type {y.dtype}", "Give numbers.")
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise UsageError("y has values that are not numbers", "Give numbers.") from None
+        if not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        return y
+
+    def fit(self, X, y, groups=None):
+        """Trains with pixels and their values. groups: one label each; pixels of a group stay together in the folds of the
+        cross-validation. None: each pixel is a group."""
+        if is_data_array(X) and is_data_array(y):
+            _check_same_pixels(X, y)
+        X = _pixels(X, self, fitting=True)
+        y = self._targets(X, y)
+        groups = np.arange(len(y)) if groups is None else np.asarray(groups)
+        if groups.shape != y.shape:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {groups.shape}]")
+        _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+        if len(first) < 2:
+            raise ValueError(f"n_samples={len(X)}, all in one group: a regression needs two at least, for its cross-validation.")
+        # Pixels that touch are one group to the tool: groups lie apart by a pixel without values.
+        rank = np.argsort(np.argsort(first))[group.ravel()]
+        order = np.argsort(rank, kind="stable")
+        places = np.arange(len(y)) + rank[order]
+        spectra = np.full((places[-1] + 1, X.shape[1]), np.nan, X.dtype if X.dtype.kind == "f" else np.float64)
+        values = np.full((1, 1, len(spectra)), np.nan)
+        spectra[places], values[0, 0, places] = X[order], y[order]
+        outcome = _call(self._maker, {**self._options(), "threads": self.threads},
+                        {"src": _scene(spectra, self), "labels": _library.Cube(values)}, ["model"])
+        self.model_ = Model(outcome.texts["model"])
+        self._take(self.model_.document)
+        return self
+
+    def _take(self, document):
+        self.n_features_in_ = len(_numbers(document["features"], "bands"))
+        self.metrics_ = dict(document["metrics"] or {})
+        if document["method"] != self._method:
+            raise ValueError(f"its method is {document['method']!r}")
+
+    def _map(self, X):
+        self._check_fitted()
+        X = _pixels(X, self)
+        bands = _call("regression_predict", {"any-wavelengths": True, "threads": self.threads},
+                      {"src": _scene(X), "model": self.model_}, ["dst"]).arrays["dst"][:, 0]
+        _check_values(np.isfinite(bands[0]), "estimate")
+        return bands.astype(np.float64)
+
+    def predict(self, X, return_std=False):
+        """The estimate of every pixel; with return_std also its standard deviation (NaN of one member, and of SVR)."""
+        bands = self._map(X)
+        return (bands[0], bands[1]) if return_std else bands[0]
+
+    def outside(self, X):
+        """0 where a pixel is like those of the training; 1: the estimate is beyond their values, 2: the spectrum is unlike theirs,
+        3: both."""
+        return self._map(X)[2].astype(np.uint8)
+
+
+class PLSR(_RegressorOfPixels):
+    """Partial least squares regression. n_components: None for a choice by cross-validation, up to max_components. members: models
+    of a share of the groups each, whose mean is the estimate."""
+    _method, _parameters = "plsr", ("n_components", "max_components", "scale", "members", "share", *_RegressorOfPixels._parameters)
+
+    def __init__(self, n_components=None, *, max_components=None, scale=False, members=None, share=None, steps=None, cv=None,
+                 seed=None, threads=None):
+        self.n_components, self.max_components, self.scale, self.members, self.share = n_components, max_components, scale, members, share
+        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+
+
+class Ridge(_RegressorOfPixels):
+    """Ridge regression. lambda_: the penalty in mean variances of a band, or several to choose from; None: the tool's grid."""
+    _method, _parameters = "ridge", ("lambda_", "scale", "members", "share", *_RegressorOfPixels._parameters)
+
+    def __init__(self, lambda_=None, *, scale=False, members=None, share=None, steps=None, cv=None, seed=None, threads=None):
+        self.lambda_, self.scale, self.members, self.share = lambda_, scale, members, share
+        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+
+
+class GP(_RegressorOfPixels):
+    """A Gaussian process, whose length and noise have the greatest likelihood (select="likelihood") or the least held-out error
+    ("cv"). It is trained with max_samples pixels at most."""
+    _method, _parameters = "gp", ("select", "max_samples", *_RegressorOfPixels._parameters)
+
+    def __init__(self, *, select=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
+        self.select, self.max_samples = select, max_samples
+        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+
+
+class SVR(_RegressorOfPixels):
+    """Support vector regression. C and gamma: numbers, or several to choose from; None: the tool's grid. It is trained with
+    max_samples pixels at most."""
+    _method, _parameters = "svr", ("C", "gamma", "epsilon", "max_samples", *_RegressorOfPixels._parameters)
+
+    def __init__(self, C=None, gamma=None, *, epsilon=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
+        self.C, self.gamma, self.epsilon, self.max_samples = C, gamma, epsilon, max_samples
+        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
 
 
 class EADP(_Transformer, _Base):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 import os
-from collections.abc import Mapping
-from typing import Literal, Optional, TypeVar, Union
+from collections.abc import Mapping, Sequence
+from typing import Literal, Optional, TypeVar, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,54 @@ class SVM(_ClassifierOfPixels):
 
 class SAHIC(_ClassifierOfPixels):
     def __init__(self, *, threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+
+_Text = Optional[str]
+_Numbers = Optional[Union[float, Sequence[float]]]
+
+class _RegressorOfPixels(_Estimator):
+    metrics_: dict[str, Optional[float]]
+    steps: _Text
+    cv: Optional[int]
+    seed: Optional[int]
+    def fit(self: _Self, X: ArrayLike, y: ArrayLike, groups: Optional[ArrayLike] = ...) -> _Self: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = ...) -> NDArray[np.float64]: ...
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def outside(self, X: ArrayLike) -> NDArray[np.uint8]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: Optional[ArrayLike] = ...) -> float: ...
+
+class PLSR(_RegressorOfPixels):
+    n_components: Optional[int]
+    max_components: Optional[int]
+    scale: bool
+    members: Optional[int]
+    share: _Number
+    def __init__(self, n_components: Optional[int] = ..., *, max_components: Optional[int] = ..., scale: bool = ...,
+                 members: Optional[int] = ..., share: _Number = ..., steps: _Text = ..., cv: Optional[int] = ...,
+                 seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+
+class Ridge(_RegressorOfPixels):
+    lambda_: _Numbers
+    scale: bool
+    members: Optional[int]
+    share: _Number
+    def __init__(self, lambda_: _Numbers = ..., *, scale: bool = ..., members: Optional[int] = ..., share: _Number = ...,
+                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+
+class GP(_RegressorOfPixels):
+    select: _Text
+    max_samples: Optional[int]
+    def __init__(self, *, select: _Text = ..., max_samples: Optional[int] = ..., steps: _Text = ..., cv: Optional[int] = ...,
+                 seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+
+class SVR(_RegressorOfPixels):
+    C: _Numbers
+    gamma: _Numbers
+    epsilon: _Number
+    max_samples: Optional[int]
+    def __init__(self, C: _Numbers = ..., gamma: _Numbers = ..., *, epsilon: _Number = ..., max_samples: Optional[int] = ...,
+                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
 
 class EADP(_Base):
     n_components: Optional[int]

@@ -210,10 +210,14 @@ from ._errors import UsageError as UsageError
 from ._errors import Warning as Warning
 from ._errors import WrongType as WrongType
 from ._estimators import EADP as EADP
+from ._estimators import GP as GP
 from ._estimators import MNF as MNF
 from ._estimators import PCA as PCA
+from ._estimators import PLSR as PLSR
 from ._estimators import SAHIC as SAHIC
 from ._estimators import SVM as SVM
+from ._estimators import SVR as SVR
+from ._estimators import Ridge as Ridge
 from ._files import info as info
 from ._files import run as run
 from ._functions import Result as Result

@@ -3,6 +3,7 @@
 nested estimates, maps, the domain; features, rasters and tables; trait models of HyTools; what they refuse."""
 import csv
 import json
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -355,6 +356,60 @@ def test_trait_model_of_hytools(files):
     assert np.mean((got[2] == 0) == inside) > 0.998 and set(np.unique(got[2])) <= {0, 1}
 
 
+# Plots
+# ---------------------------------------------------------------------------------------------------------
+
+
+def place(values, held):
+    """Of values on the axes of the plot, in pixels from the corner of the axes."""
+    both = np.concatenate([held["value"], held["estimate"]])
+    margin = 0.05 * np.ptp(both)
+    return 720 * (values - both.min() + margin) / (np.ptp(both) + 2 * margin)
+
+
+@pytest.mark.parametrize("tool", [train, predict])
+def test_scatter_plot_shows_the_estimates(files, tool):
+    written = open("table.csv").read().replace("trait", "LMA <g/m2> (g/m2)", 1)
+    open("table.csv", "w").write(written)
+    succeed(train("-table", "table.csv", "-field", "LMA <g/m2> (g/m2)", "-members", "0", "-predictions", "held.csv", "-scatter", "held.svg", "model.json"))
+    if tool is predict:
+        for name in ("held.svg", "held.png"):
+            succeed(predict("-reference", "points.csv", "-field", "trait", "-overwrite", "-predictions", "held.csv", "-scatter", name, "scene.img", "model.json"))
+    else:
+        succeed(train("-table", "table.csv", "-field", "LMA <g/m2> (g/m2)", "-members", "0", "-overwrite", "-scatter", "held.png", "model.json"))
+    held = columns("held.csv")
+    x, y = 120 + place(held["value"], held), 780 - place(held["estimate"], held)
+    root = xml.etree.ElementTree.parse("held.svg").getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    discs = np.array([[float(c.get("cx")), float(c.get("cy"))] for c in root.findall(name + "circle")])
+    assert np.abs(discs - np.array([x, y]).T).max() < 0.011
+    texts = [t.text for t in root.findall(name + "text")]
+    assert f"measured LMA <g/m2> (g/m2)" in texts and f"estimated LMA <g/m2> (g/m2)" in texts
+    expected = metrics(held["value"], held["estimate"])
+    assert f"n = {len(x)}" in texts and f"R2 = {expected['r2']:.3f}" in texts and f"RMSE = {expected['rmse']:.4g}" in texts
+    picture = read("held.png")
+    assert picture.shape == (3, 900, 900) and model_of()["values"]["unit"] == "g/m2"
+    blue = (picture == np.array([0, 85, 170])[:, None, None]).all(0)
+    inside = np.zeros((900, 900), bool)
+    for line in range(900):
+        inside[line] = (np.hypot(np.arange(900) - x[:, None], line - y[:, None]) <= 3).any(0)
+    assert (blue == inside).mean() > 0.9999 and blue.sum() > 1000
+
+
+@pytest.mark.parametrize("factor", [10000, 100, 0.01])
+@pytest.mark.parametrize("steps, code", [((), 1), (("-transform", "snv"), 0)])
+def test_values_of_another_scale(factor, steps, code):
+    succeed(train("-field", "trait", "-members", "0", *steps, "scene.img", "points.csv", "model.json"))
+    succeed(predict("scene.img", "model.json", "map.tif"))
+    write_scene("other.img", (SCENE * factor).astype(np.float32), wavelengths=NM)
+    result = predict("other.img", "model.json", "other.tif")
+    assert result.code == code
+    if code == 0:  # snv takes any scale
+        assert np.abs(read("other.tif") - read("map.tif"))[0].max() < 1e-4
+    else:
+        assert "of another scale than those that 'model.json' was trained with" in first_error(result) and "gdal_edit.py -scale" in result.err
+
+
 # What is refused
 # ---------------------------------------------------------------------------------------------------------
 
@@ -379,6 +434,8 @@ POINTS = ("scene.img", "points.csv", "model.json")
     (("-field", "trait", "-group", "plot", "-block", "3", *POINTS), 2, "-group cannot be used with -block"),
     (("-table", "table.csv", *POINTS), 2, "unexpected argument"),
     (("-table", "table.csv", "-per", "pixel", "model.json"), 2, "-per cannot be used with -table"),
+    (("-field", "trait", "-scatter", "plot.jpg", *POINTS), 2, "-scatter: 'plot.jpg' ends neither in .svg nor in .png"),
+    (("-field", "trait", "-scatter", "none/plot.png", *POINTS), 1, "none/plot.png"),
 ])
 def test_mistakes_of_training(args, code, words):
     result = train(*args)
@@ -392,6 +449,7 @@ def test_mistakes_of_prediction():
             (("short.img", "model.json", "map.tif"), 1, "do not make"),
             (("scene.img", "table.csv", "map.tif"), 1, "table.csv"),
             (("scene.img", "model.json"), 2, "dst is missing"),
+            (("scene.img", "-scatter", "plot.svg", "model.json", "map.tif"), 2, "-scatter requires -reference"),
             (("scene.img", "-field", "trait", "model.json", "map.tif"), 2, "-field requires -reference")):
         result = predict(*args)
         assert result.code == code and words in result.err, result.err

@@ -329,7 +329,7 @@ def pixels(array):
     return array.stack(pixel=("y", "x")).transpose("pixel", "band")
 
 
-@pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP"])
+@pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP", "PLSR"])
 @pytest.mark.parametrize("wavelengths", [False, True])
 def test_estimators_look_at_bands(kind, wavelengths, tmp_path):
     made = getattr(hsi, kind)(**({"C": 8, "gamma": 0.5} if kind == "SVM" else {"n_components": 2} if kind != "SAHIC" else {}))
@@ -358,15 +358,15 @@ def test_estimators_look_at_bands(kind, wavelengths, tmp_path):
             use(loaded, given(others[-1]))
 
 
-@pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP"])
+@pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP", "PLSR"])
 def test_estimators_look_at_scales(kind):
     """Numbers of another scale are other numbers, whatever they stand for."""
     pixels = scene().stack(pixel=("y", "x")).transpose("pixel", "band")
     y = (np.arange(pixels.shape[0]) % 3) + 1
     one = getattr(hsi, kind)()
     X = scene() if kind == "EADP" else pixels
-    one.fit(X, y) if kind in ("SVM", "SAHIC") else one.fit(X)
-    use = one.predict if kind in ("SVM", "SAHIC") else one.transform
+    one.fit(X, y) if kind in ("SVM", "SAHIC", "PLSR") else one.fit(X)
+    use = one.predict if kind in ("SVM", "SAHIC", "PLSR") else one.transform
     use(X)
     use(X.assign_attrs(scale_factor=1.0))
     with pytest.raises(ValueError, match="X has scale_factor 0.0001 and add_offset 0, and that of fit.. had 1 and 0"):

@@ -301,6 +301,75 @@ def test_parameters():
     assert ratio.sum() == pytest.approx(1)
 
 
+def traits(count=300):
+    """Pixels whose value shows in some of nine bands, in groups of three."""
+    rng = np.random.default_rng(3)
+    y, light = rng.uniform(1, 4, count), rng.uniform(0.5, 1.5, count)
+    shape = np.exp(-((np.arange(9) - 5) / 1.5) ** 2)
+    x = light[:, None] * (1 - 0.1 * y[:, None] * shape) + 0.002 * rng.standard_normal((count, 9))
+    return x.astype(np.float32), y, np.arange(count) // 3
+
+
+REGRESSIONS = {"PLSR": hsi.PLSR(members=5, steps="mean"), "Ridge": hsi.Ridge(members=5, steps="mean"),
+               "GP": hsi.GP(steps="mean"), "SVR": hsi.SVR(C=8, gamma=0.125, steps="mean")}
+REGRESSION = pytest.mark.parametrize("estimator", REGRESSIONS.values(), ids=REGRESSIONS)
+
+
+@REGRESSION
+def test_regressions(estimator, tmp_path):
+    x, y, plots = traits()
+    learned = np.arange(len(y)) < 200
+    estimator.fit(x[learned], y[learned], groups=plots[learned])
+    assert estimator.score(x[~learned], y[~learned]) > 0.95 and estimator.metrics_["r2"] > 0.95 and estimator.metrics_["n"] == 200
+    value, deviation = estimator.predict(x[~learned], return_std=True)
+    np.testing.assert_array_equal(value, estimator.predict(x[~learned]))
+    assert np.isnan(deviation).all() if isinstance(estimator, hsi.SVR) else (deviation > 0).all()
+    assert (estimator.outside(x[learned]) < 2).mean() > 0.9 and (estimator.outside(x[:4, ::-1]) >= 2).all()
+    estimator.save(tmp_path / "m.json")
+    np.testing.assert_array_equal(type(estimator).load(tmp_path / "m.json").predict(x), estimator.predict(x))
+    other = hsi.Ridge if isinstance(estimator, hsi.PLSR) else hsi.PLSR
+    with pytest.raises(hsi.UsageError, match="is no model of"):
+        other.load(tmp_path / "m.json")
+    with pytest.raises(hsi.UsageError, match="1 of 3 rows have no values, and so no estimate: 1"):
+        estimator.predict(x[:3] * [[1], [0], [1]])
+
+
+@REGRESSION
+def test_a_regression_is_the_tools(estimator, tmp_path):
+    """The same samples as a table with groups give the same model."""
+    x, y, plots = traits(90)
+    order = np.random.default_rng(0).permutation(90)
+    x, y, plots = x[order], y[order], plots[order]
+    estimator.fit(x, y, groups=plots)
+    by_group = np.concatenate([np.flatnonzero(plots == g) for g in dict.fromkeys(plots.tolist())])
+    table = np.column_stack([plots, y, x.astype(float)])[by_group]
+    np.savetxt(tmp_path / "t.csv", table, "%.17g", ",", header="plot,y," + ",".join(str(400 + 10 * b) for b in range(9)), comments="")
+    options = {"PLSR": ["-members", 5], "Ridge": ["-members", 5], "GP": [], "SVR": ["-C", 8, "-gamma", 0.125]}[type(estimator).__name__]
+    succeed(run("gdal_hsi_regression_train", "-method", type(estimator).__name__.lower(), "-transform", "mean", *options, "-table", tmp_path / "t.csv",
+                "-field", "y", "-group", "plot", tmp_path / "m.json"))
+    tools = type(estimator).load(tmp_path / "m.json")
+    np.testing.assert_array_equal(tools.predict(x), estimator.predict(x))
+    assert tools.metrics_ == estimator.metrics_
+
+
+@pytest.mark.parametrize("y, words", [
+    (np.full(20, np.nan), "Input y contains NaN"), (np.ma.masked_less(np.arange(20.0), 3), "y has masked values"), (np.array(["a"] * 20), "y has values of type"),
+    (np.zeros((20, 2)), "y should be a 1d array"), (np.ones(19), "inconsistent numbers"), (np.ones(20), "all samples have the same value"), (None, "requires y")])
+def test_values_that_no_regression_takes(y, words):
+    with pytest.raises(ValueError, match=words):
+        hsi.PLSR().fit(traits(20)[0], y)
+
+
+def test_groups_of_a_regression():
+    x, y, _ = traits(20)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        hsi.PLSR().fit(x, y, groups=np.arange(19))
+    with pytest.raises(ValueError, match="all in one group"):
+        hsi.PLSR().fit(x, y, groups=np.zeros(20))
+    with pytest.raises(TypeError, match="group"):
+        hsi.regression_train(x.T[:, None], y[None], group="plot")
+
+
 def test_without_scikit_learn(tmp_path):
     """The same without it: a folder that hides it stands first in the path."""
     (tmp_path / "sklearn").mkdir()
@@ -314,6 +383,8 @@ assert p.transform(x).shape == (200, 2) and p.fit_transform(x).shape == (200, 2)
 assert "PCA(" in repr(p)
 s = hsi.SVM(C=8, gamma=0.5).fit(x, y)
 assert s.score(x, y) > 0.8 and set(s.predict(x)) <= {0, 1}
+r = hsi.PLSR(members=0).fit(x, x[:, 0] - x[:, 3])
+assert r.score(x, x[:, 0] - x[:, 3]) > 0.99 and "PLSR(" in repr(r)
 try: hsi.MNF().transform(x)
 except ValueError as e: assert "not fitted" in str(e)
 """
@@ -325,7 +396,8 @@ except ValueError as e: assert "not fitted" in str(e)
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-@pytest.mark.parametrize("estimator", [hsi.PCA(), hsi.MNF(), hsi.SVM(), hsi.SAHIC(), hsi.KMeans(3), hsi.Unmixer(), hsi.Detector()],
+@pytest.mark.parametrize("estimator", [hsi.PCA(), hsi.MNF(), hsi.SVM(), hsi.SAHIC(), hsi.KMeans(3), hsi.Unmixer(), hsi.Detector(),
+                                       hsi.PLSR(members=3), hsi.Ridge(members=3), hsi.GP(), hsi.SVR(C=8, gamma=0.125)],
                          ids=lambda e: type(e).__name__)
 @pytest.mark.filterwarnings("ignore::gdal_hsi.Warning")
 def test_checks_of_scikit_learn(estimator):

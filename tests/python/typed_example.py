@@ -37,6 +37,13 @@ def estimators(pixels: NDArray[np.float32], y: NDArray[np.int64]) -> NDArray[np.
     return machine.predict_proba(reduced)
 
 
+def regressions(pixels: NDArray[np.float32], y: NDArray[np.float64], plots: NDArray[np.int64]) -> NDArray[np.float64]:
+    plsr = hsi.PLSR(steps="snv").fit(pixels, y, groups=plots)
+    value, deviation = plsr.predict(pixels, return_std=True)
+    print(plsr.metrics_["r2"], deviation.mean(), int(plsr.outside(pixels).max()))
+    return hsi.SVR(C=[1.0, 8.0]).fit(pixels, y).predict(pixels) - value
+
+
 def files() -> str:
     path = hsi.pca("scene.tif", nc=3, out="components.tif")
     facts = hsi.info(path)

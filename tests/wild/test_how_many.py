@@ -176,7 +176,7 @@ def test_the_plot_is_a_picture_of_the_curve(tmp_path):
     (["-t", "3-10", "-method", "atdca"], 2, "-t: 10"), (["-t", "5-3"], 2, "'5-3'"), (["-t", "4-5"], 2, "fewer than three numbers"), (["-t", "1-5"], 2, "-t: 1"),
     (["-t", "2-"], 2, "neither a number nor a range"), (["-t", "-3"], 2, "-t"), (["-t", "2-5-7"], 2, "neither"), (["-t", "2..5"], 2, "neither"),
     (["-t", "2-99999999999"], 2, "neither"), (["-t", "2-5", "-residual"], 2, "-residual"), (["-t", "4", "-plot", "{out}/p.svg"], 2, "-plot needs a range"),
-    (["-t", "2-5", "-plot", "{out}/p.png"], 2, ".svg"), (["-t", "2-5", "-plot", "{out}/no/p.svg"], 1, "p.svg"), (["-t", "2-5", "-plot", "{out}/old.csv"], 1, "old.csv")])
+    (["-t", "2-5", "-plot", "{out}/p.jpg"], 2, ".svg"), (["-t", "2-5", "-plot", "{out}/no/p.svg"], 1, "p.svg"), (["-t", "2-5", "-plot", "{out}/old.csv"], 1, "old.csv")])
 def test_ranges_that_cannot_be(tmp_path, options, code, words):
     scene = write_scene(tmp_path / "scene.img", mixtures())
     (tmp_path / "old.csv").write_text("old")

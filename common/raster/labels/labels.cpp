@@ -140,13 +140,15 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
                         ? "GDAL opens scenes that compute by the plugin gdal_HSI (GDAL_DRIVER_PATH)."
                         : "Labels are any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
-                               !options.name_field.empty() || options.all_touched || options.inside_only ||
-                               options.min_cover || options.shares || options.pixel_coordinates;
+                               !options.name_field.empty() || !options.group_field.empty() ||
+                               options.all_touched || options.inside_only || options.min_cover ||
+                               options.shares || options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
         if (vector_wanted && !options.said_of_another)
             throw Error("'" + options.path + "' is a raster: it has no features",
-                        "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
-                            std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
+                        std::string("Leave out -field, -") + (options.values ? "group" : "name-field") +
+                            ", -layer, -all-touched, -inside-only, -min-cover" +
+                            (options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
         for (const std::string& note : read_esri_header(*dataset).notes)
             notes.push_back("'" + options.path + "': " + note);
         return make_raster_labels(std::move(dataset), options, grid, notes);

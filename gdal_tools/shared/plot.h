@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Plots: axes with ticks and labels, and what lies between them, as .svg or as a picture that GDAL writes.
+#pragma once
+
+#include "shared/canvas.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::tools {
+
+struct Axis {
+    std::string label; ///< with the unit
+    double lowest = 0, highest = 1;
+    std::vector<double> ticks; ///< empty: multiples of tick_distance()
+};
+
+/// 1, 2 or 5 times a power of ten, of which about five make `range`; a range of 0 counts as 1.
+double tick_distance(double range);
+
+/// Positions are in pixels from the upper left corner.
+class Plot {
+  public:
+    struct Frame {
+        int64_t width, height;
+        double left, right, top, bottom; ///< of the axes
+    };
+    /// White, with axes, ticks, their labels, and grey lines at the ticks of y.
+    Plot(const Frame& frame, Axis x, Axis y);
+    double x_of(double value) const;
+    double y_of(double value) const;
+    enum class Anchor { start, middle, end };
+    void line(double x0, double y0, double x1, double y1, const Rgb& colour, double width = 1);
+    /// title: shown by programs that show an .svg, when the mouse is over the disc.
+    void disc(double x, double y, double radius, const Rgb& colour, const std::string& title);
+    /// The base line of the text is at y. upwards: turned counter-clockwise about x, y.
+    void text(double x, double y, Anchor anchor, const std::string& text, bool upwards = false);
+    std::string svg() const;
+    Canvas picture() const;
+
+  private:
+    struct Shape {
+        enum class Kind { line, disc, text, upward_text } kind;
+        double x0, y0, x1, y1;
+        double size; ///< width or radius
+        Rgb colour;
+        Anchor anchor;
+        std::string text;
+    };
+    Frame m_frame;
+    Axis m_x, m_y;
+    std::vector<Shape> m_shapes;
+};
+
+/// The file of a plot: text for .svg (and where arrays take the place of files), else a raster.
+class PlotOutput {
+  public:
+    /// \throws UsageError for another extension than .svg and .png; `further`: what else the option takes.
+    static void check_name(const std::string& role, const std::string& path, const char* further = "");
+    PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
+    /// Throws Error when the file cannot be written.
+    void check(const Plot::Frame& frame) const;
+    void write(tool::Run& run, const Plot& plot) const;
+    bool wanted() const { return !m_text.path.empty(); }
+
+  private:
+    bool is_picture() const;
+    raster::TextOutput m_text;
+    raster::OutputOptions m_picture;
+};
+
+} // namespace hsi::tools
