@@ -321,9 +321,9 @@ namespace {
 
 /// "MNF3" of "MNF3 (filtered)": what a component of any of the tools is called; empty: it is none.
 std::string component_name(const std::string& band) {
-    for (const char* letters : {"PC", "MNF"}) {
-        const size_t begin = std::char_traits<char>::length(letters);
-        if (band.compare(0, begin, letters) != 0) continue;
+    for (const char* prefix : {"PC", "MNF"}) {
+        const size_t begin = std::char_traits<char>::length(prefix);
+        if (band.compare(0, begin, prefix) != 0) continue;
         const size_t end = std::min(band.find_first_not_of("0123456789", begin), band.size());
         if (end > begin) return band.substr(0, end);
     }

@@ -139,13 +139,17 @@ std::vector<int> overview_levels(const CPLStringList& list, const stream::CubeSh
     return levels;
 }
 
-CPLErr build_overviews(GDALDataset& dataset, const CPLStringList& list, std::vector<int> levels,
-                       GDALProgressFunc progress = nullptr, void* of_progress = nullptr) {
-    const char* const method = list.FetchNameValueDef(
+std::string overview_resampling(GDALDataset& dataset, const CPLStringList& list) {
+    return list.FetchNameValueDef(
         "OVERVIEW_RESAMPLING",
         list.FetchNameValueDef("RESAMPLING",
                                dataset.GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
-    return dataset.BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
+}
+
+CPLErr build_overviews(GDALDataset& dataset, const CPLStringList& list, std::vector<int> levels,
+                       GDALProgressFunc progress = nullptr, void* of_progress = nullptr) {
+    const std::string method = overview_resampling(dataset, list);
+    return dataset.BuildOverviews(method.c_str(), static_cast<int>(levels.size()), levels.data(), 0, nullptr,
                                   progress, of_progress, nullptr);
 }
 
@@ -156,8 +160,8 @@ DatasetHandle open_again(const std::string& path, unsigned access) {
 
 } // namespace
 
-/// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
-/// they are made of all bands at once, through the block cache again and again.
+/// Overviews in the stage, for a COG that GDAL's driver makes: band by band, in little memory. The driver
+/// makes them of all bands at once, through the block cache again and again.
 void PendingOutput::add_overviews(const CPLStringList& list) {
     const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
@@ -213,11 +217,17 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
     CogFile cog{path,
                 {},
                 stage,
+                overview_levels(list, spec.shape),
+                {},
+                memory() / 2, // the block cache has a quarter
                 target.type,
                 std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")),
                 std::atoi(list.FetchNameValueDef("LEVEL", "0")),
                 1,
+                coding_threads(target, options),
                 options.cancel};
+    if (const DatasetHandle raster = open_again(stage, GDAL_OF_READONLY); raster)
+        cog.resampling = overview_resampling(*raster, list);
     const uint64_t block = static_cast<uint64_t>(cog.block_side * cog.block_side * spec.shape.bands) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
     if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
@@ -295,7 +305,6 @@ void PendingOutput::copy_stage(const GdalErrors& errors) {
     if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
         streamed = file->scratch_path("out.tif");
     const std::string path = streamed.empty() ? file->path() : streamed;
-    if (is(target.driver, "COG")) add_overviews(list);
     if (cancelled()) throw Cancelled();
     if (errors.any()) throw failure(errors.text());
     if (is(target.driver, "COG") && assemble_cog(path, list)) {
@@ -303,6 +312,9 @@ void PendingOutput::copy_stage(const GdalErrors& errors) {
         check_written(streamed);
         return stream(streamed);
     }
+    if (is(target.driver, "COG")) add_overviews(list);
+    if (cancelled()) throw Cancelled();
+    if (errors.any()) throw failure(errors.text());
     const DatasetHandle from = open_again(stage, GDAL_OF_READONLY);
     if (!from) throw failure(errors.text());
     if (is(target.driver, "netCDF")) add_netcdf_options(*from, pixel_bytes(), list);

@@ -8,6 +8,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/io/ordered_blocks.h"
 #include "raster/io/raw_file.h"
+#include "raster/tiff/cog_overviews.h"
 #include "raster/tiff/tiff_tags.h"
 
 #include <fcntl.h>
@@ -188,15 +189,14 @@ class CogWriter {
     bool plan() {
         const DatasetHandle stage = open_stage();
         m_bands = stage->GetRasterCount();
-        GDALRasterBand* const first = stage->GetRasterBand(1);
-        const int overviews = first->GetOverviewCount();
+        const auto overviews = static_cast<int>(m_cog.factors.size());
         if (m_model.all().size() != (overviews > 0 ? 2U : 1U)) return false;
         for (int k = 0; k <= overviews; ++k) {
-            GDALRasterBand* const band = k == 0 ? first : first->GetOverview(k - 1);
+            const int factor = k == 0 ? 1 : m_cog.factors[static_cast<size_t>(k) - 1];
             Level& level = m_levels.emplace_back();
             level.overview = k;
-            level.samples = band->GetXSize();
-            level.lines = band->GetYSize();
+            level.samples = (stage->GetRasterXSize() + factor - 1) / factor;
+            level.lines = (stage->GetRasterYSize() + factor - 1) / factor;
             level.across = (level.samples + m_cog.block_side - 1) / m_cog.block_side;
             level.blocks = level.across * ((level.lines + m_cog.block_side - 1) / m_cog.block_side);
             level.directory = m_model.all()[k == 0 ? 0 : 1];
@@ -219,6 +219,9 @@ class CogWriter {
     }
 
     void write() {
+        if (!m_cog.factors.empty())
+            m_overviews.emplace(OverviewTask{m_cog.stage, m_cog.factors, m_cog.resampling, m_cog.most_threads,
+                                             m_cog.memory, m_cog.cancel});
         FileHandle file(::open(m_cog.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
         if (!file) throw system_error("cannot make '" + m_cog.path + "'");
         m_file.emplace(std::move(file), static_cast<int64_t>(directories().size()), m_blocks,
@@ -363,10 +366,13 @@ class CogWriter {
                    h = static_cast<int>(std::min(side, level.lines - y));
         if (w < side || h < side) std::memset(to, 0, static_cast<size_t>(m_form.bytes()));
         const int64_t pixel = m_form.step * m_form.sample_bytes;
+        if (level.overview > 0)
+            return m_overviews->read({level.overview - 1, static_cast<int>(x), static_cast<int>(y), w, h,
+                                      m_cog.type, m_form.sample_bytes, side * pixel, pixel},
+                                     block, to);
         const GdalErrors errors;
         for (int b = 0; b < m_bands; ++b) {
-            GDALRasterBand* band = stage.GetRasterBand(b + 1);
-            if (level.overview > 0) band = band->GetOverview(level.overview - 1);
+            GDALRasterBand* const band = stage.GetRasterBand(b + 1);
             if (band == nullptr || band->RasterIO(GF_Read, static_cast<int>(x), static_cast<int>(y), w, h,
                                                   to + b * m_form.sample_bytes, w, h, m_cog.type, pixel,
                                                   side * pixel, nullptr) != CE_None)
@@ -380,6 +386,7 @@ class CogWriter {
     std::vector<Level> m_levels; ///< the image first
     BlockForm m_form;
     int64_t m_blocks = 0;
+    std::optional<CogOverviews> m_overviews;
 
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;

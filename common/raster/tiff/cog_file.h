@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -16,11 +17,15 @@ struct CogFile {
     std::string path;  ///< to be written
     std::string model; ///< the bytes of a COG that the driver has made of a raster with the same bands and
                        ///< metadata, with an overview if this one has any; its size and blocks do not matter
-    std::string stage; ///< the path of a GTiff with all pixels, and with all overviews
+    std::string stage; ///< the path of a GTiff with all pixels
+    std::vector<int> factors; ///< by how much each overview is smaller, rising
+    std::string resampling;   ///< of the overviews, by GDAL's name
+    uint64_t memory = 0;      ///< bytes that making overviews may take
     GDALDataType type = GDT_Unknown;
     int64_t block_side = 0;
-    int level = 0;   ///< of the codec; 0: nobody has asked for one
-    int threads = 1; ///< each holds two blocks and compressed bytes of one
+    int level = 0;        ///< of the codec; 0: nobody has asked for one
+    int threads = 1;      ///< each holds two blocks and compressed bytes of one
+    int most_threads = 1; ///< for the overviews, within `memory`
     const CancelFlag* cancel = nullptr;
 };
 
