@@ -139,6 +139,11 @@ JOBS = [
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("bands.csv",), devices=False),
     Job("index", "gdal_hsi_index", ("-expr", "r530/r600", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
+    Job("gas", "gdal_hsi_gas",
+        ("-range", "440-660nm", "-absorption", "absorption.csv", "-columns-per-group", "4", "-plume-threshold", "1", "-min-pixels", "1",
+         ("-save-absorption", "{used}"), ("-plumes", "{plumes}"), ("-plume-map", "{map}"), REPORT, "s.img", "{dst}"),
+        {"used": "used.csv", "plumes": "plumes.gpkg", "map": "plumes.tif", "dst": "o.tif", "report": "run.json"},
+        SCENE + ("absorption.csv",)),
     Job("noise", "gdal_hsi_noise", ("-method", "residual", "-block", "4", ("-csv", "{csv}"), REPORT, "s.img"),
         {"csv": "noise.csv", "report": "run.json"}, SCENE, devices=False, prints=True),
     Job("reflect", "gdal_hsi_reflect", ("-method", "iarr", ("-coefficients", "{csv}"), REPORT, "s.img", "{dst}"),
@@ -327,6 +332,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
             file.write(columns + "\n")
             csv.writer(file).writerows([n, *cells(k)] for k, n in enumerate(names))
     (folder / "bands.csv").write_text("wavelength,fwhm\n" + "".join(f"{w},60\n" for w in (480, 530, 600)))
+    (folder / "absorption.csv").write_text("wavelength,k\n" + "".join(f"{w},{-1e-5 * (1 + k % 3)}\n" for k, w in enumerate(nanometres)))
     (folder / "rules.json").write_text(json.dumps({"format": "gdal_hsi_rules", "version": 1, "rules": [
         {"name": name, "features": [{"windows": [440, 460, 640, 660]}]} for name in names]}))
     _tool(folder, "gdal_hsi_mnf", "-model", "mnf.json", "s.img", "scrap4.tif")
