@@ -58,6 +58,10 @@ void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& 
                    const stream::SceneStatistics& moments) {
     const auto result = vd::hysime(moments);
     const auto bands = static_cast<int64_t>(scene.raster()->bands().size());
+    if (!result.resolved)
+        run.warn("hysime: bands depend on one another, or their noise is less than 1e-6 of their values: the "
+                 "noise_standard_deviation is an upper bound. The number is to be trusted: it counts "
+                 "directions of more than 2e-5 of a band's mean signal power");
     constexpr int64_t enough = 9;
     if (moments.valid_pixels < enough * bands)
         run.warn("hysime has " + counted(moments.valid_pixels, "pixel") + " for " + counted(bands, "band") +
@@ -88,13 +92,15 @@ void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& 
 void report_test(tool::Run& run, const Settings& settings, const tool::Scene& scene,
                  const stream::SceneStatistics& statistics) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
-    const auto result = vd::estimate(statistics, method, settings.false_alarm);
+    const auto result =
+        vd::estimate(statistics, method, settings.false_alarm, vd::double_resolution(statistics.bands));
     tools::warn_of_vain_test(run, settings.method, settings.false_alarm, statistics);
     if (result.doubtful > 0)
         run.warn(std::to_string(result.doubtful) + " of the " + std::to_string(result.number) +
-                 " signals have less than 1e-9 of the largest eigenvalue, which may be what rounding left: a "
-                 "scene of "
-                 "fewer dimensions than bands?");
+                 " signals are rounding of double precision: they have less than 1e-15 of the largest "
+                 "eigenvalue for each band. Trust the other " +
+                 std::to_string(result.number - result.doubtful) +
+                 ", or take -method hysime: is this a scene of fewer dimensions than bands?");
     Json test = Json::array();
     for (const auto& e : result.test)
         test.push_back({{"correlation", e.correlation},
@@ -132,14 +138,20 @@ void run_vd(tool::Run& run, const Settings& settings) {
     scene.read_once();
     scene.set_fate("and left out");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    const bool hysime = settings.method == "hysime";
-    // HySime inverts the matrix: its products need all the digits of double.
-    const auto what = hysime ? stream::Statistics::moments : stream::Statistics::covariance;
-    const auto scan = [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
-    const char* const pass = hysime ? "moments" : "covariance";
+    const bool hysime = settings.method == "hysime", hfc = settings.method == "hfc";
+    const auto scan = [&](stream::Statistics what) {
+        return [&scene, what] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
+    };
     if (given) tool::end_of_plan(run, [&] { run.print("No pass: the statistics are given"); });
-    const auto statistics = given ? given->moments : scene.scan(pass, 1, scan);
+    // HySime and NWHFC invert the matrix: its products need all the digits of double.
+    auto statistics = given ? given->moments
+                      : hfc ? scene.scan("covariance", 1, scan(stream::Statistics::covariance))
+                            : scene.scan("moments", 1, scan(stream::Statistics::moments));
     tool::end_of_plan(run);
+    // So does HFC where an eigenvalue is too small for products in single precision.
+    if (hfc && !given && statistics.valid_pixels > 1 &&
+        !vd::estimate(statistics, vd::Method::hfc, settings.false_alarm).resolved)
+        statistics = scene.scan("moments", 0, scan(stream::Statistics::moments));
     const auto report = hysime ? report_hysime : report_test;
     report(run, settings, scene, statistics);
 }

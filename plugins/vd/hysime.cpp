@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "math/linear_algebra.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -15,22 +16,37 @@ namespace {
 constexpr double least_eigenvalue = 1e-12; ///< of R with a unit diagonal
 constexpr double added_noise = 1e-5;       ///< of the mean signal power of a band
 
-/// R^-1 by way of R with a unit diagonal, whose bands are of like size.
-std::vector<double> inverse_of(const std::vector<double>& products, int bands) {
+/// The inverse of a matrix whose eigenvalues under least_eigenvalue count as that.
+std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands) {
+    const auto n = static_cast<size_t>(bands);
+    const auto eigen = math::eigen_symmetric(matrix, bands);
+    std::vector<double> inverse(n * n, 0.0);
+    for (int k = 0; k < bands; ++k) {
+        const double* const e = eigen.vector(k);
+        const double share = 1 / std::max(eigen.values[static_cast<size_t>(k)], least_eigenvalue);
+        for (size_t a = 0; a < n; ++a)
+            for (size_t b = 0; b < n; ++b)
+                inverse[a * n + b] += share * e[a] * e[b];
+    }
+    return inverse;
+}
+
+/// R^-1 by way of R with a unit diagonal, whose bands are of like size. resolved: false where eigenvalues are
+/// rounding, and the least that is none takes their place.
+std::vector<double> inverse_of(const std::vector<double>& products, int bands, bool& resolved) {
     const auto n = static_cast<size_t>(bands);
     std::vector<double> length, scaled(n * n);
     for (size_t b = 0; b < n; ++b)
         length.push_back(std::sqrt(products[b * (n + 1)]));
-    bool dependent = false;
     for (size_t a = 0; a < n; ++a) {
-        dependent = dependent || !(length[a] > 0);
+        if (!(length[a] > 0))
+            throw Error("HySime cannot estimate the noise: a band is zero in all valid pixels",
+                        "Leave out such bands (-b), or use -method hfc.");
         for (size_t b = 0; b < n; ++b)
             scaled[a * n + b] = a == b ? 1.0 : products[a * n + b] / (length[a] * length[b]);
     }
-    if (dependent || math::eigenvalues_symmetric(scaled, bands).back() < least_eigenvalue)
-        throw Error("HySime cannot estimate the noise: bands depend linearly on one another",
-                    "Leave out bands that depend on others (-b), or use -method hfc.");
-    auto inverse = math::invert_positive(scaled, bands);
+    resolved = math::eigenvalues_symmetric(scaled, bands).back() >= least_eigenvalue;
+    auto inverse = resolved ? math::invert_positive(scaled, bands) : bounded_inverse(scaled, bands);
     for (size_t a = 0; a < n; ++a)
         for (size_t b = 0; b < n; ++b)
             inverse[a * n + b] /= length[a] * length[b];
@@ -47,7 +63,8 @@ SignalSubspace hysime(const stream::SceneStatistics& scene) {
                     "Use a larger part of the scene, fewer bands (-b), or -method hfc.");
     const auto n = static_cast<size_t>(scene.bands);
     const auto products = scene.mean_products();
-    const auto inverse = inverse_of(products, scene.bands);
+    SignalSubspace result;
+    const auto inverse = inverse_of(products, scene.bands, result.resolved);
     std::vector<double> residual(n), signal(n * n); // D, Rs
     for (size_t b = 0; b < n; ++b)
         residual[b] = 1 / inverse[b * (n + 1)];
@@ -60,7 +77,6 @@ SignalSubspace hysime(const stream::SceneStatistics& scene) {
     }
     const double added = added_noise * trace / static_cast<double>(n);
     const auto eigen = math::eigen_symmetric(signal, scene.bands);
-    SignalSubspace result;
     for (int k = 0; k < scene.bands; ++k) {
         const double* const e = eigen.vector(k);
         Direction d;

@@ -31,10 +31,12 @@ struct SignalSubspace {
     int dimension = 0;
     std::vector<Direction> directions; ///< a band each
     std::vector<double> noise;         ///< standard deviation of a band each: sqrt D
+    bool resolved = true;              ///< false: bands depend on one another, and the noise is a bound
 };
 
-/// \throws Error when the bands depend linearly on one another (R with a unit diagonal has an eigenvalue
-/// under 1e-12) or there are no more pixels than bands: regression then leaves nothing.
+/// Where bands depend linearly on one another (R with a unit diagonal has an eigenvalue under 1e-12, which
+/// then counts as 1e-12), the noise is only bounded; the 1e-5 of the signal's power decides there. \throws
+/// Error when a band is zero, or there are no more pixels than bands: regression then leaves nothing.
 SignalSubspace hysime(const stream::SceneStatistics& scene);
 
 } // namespace hsi::vd

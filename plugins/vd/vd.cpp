@@ -22,7 +22,8 @@ double upper_quantile(double p) {
     return 0.5 * (low + high);
 }
 
-Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm) {
+Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm,
+                        double resolution) {
     if (!(false_alarm > 0 && false_alarm < 1))
         throw UsageError("-pf: " + std::to_string(false_alarm) + " is no false-alarm probability",
                          "Use a number between 0 and 1, for example 1e-3.");
@@ -65,7 +66,8 @@ Dimensionality estimate(const stream::SceneStatistics& scene, Method method, dou
         e.threshold = factor * e.sigma;
         e.signal = e.correlation > floor && e.correlation - e.covariance > e.threshold;
         result.number += e.signal;
-        result.doubtful += e.signal && e.correlation < 1e-9 * of_correlation.front();
+        result.doubtful += e.signal && e.correlation < resolution * of_correlation.front();
+        result.resolved = result.resolved && e.covariance >= resolution * of_correlation.front();
         result.test.push_back(e);
     }
     return result;

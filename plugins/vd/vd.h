@@ -25,17 +25,24 @@ struct Eigenvalues {
 };
 
 struct Dimensionality {
-    int number = 0;   ///< eigenvalue pairs that hold a signal
-    int doubtful = 0; ///< those of them under 1e-9 of the largest, which the scan does not resolve
+    int number = 0;                ///< eigenvalue pairs that hold a signal
+    int doubtful = 0;              ///< those of them that the scan does not resolve
+    bool resolved = true;          ///< the scan resolves all eigenvalues
     std::vector<Eigenvalues> test; ///< a band each
     std::vector<double> noise;     ///< NWHFC: standard deviation of a band each
     int64_t pixels = 0;            ///< N
 };
 
-/// false_alarm: P_F, 0 < P_F < 1. Throws Error when the scene has fewer than 2 valid pixels, and for NWHFC
-/// when the covariance matrix cannot be inverted (linearly dependent bands, fewer pixels than bands);
-/// UsageError when P_F is out of range.
-Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm);
+/// Share of the largest eigenvalue under which an eigenvalue may be rounding: of products in single
+/// precision, and in double.
+inline constexpr double single_resolution = 1e-9;
+inline double double_resolution(int bands) { return 1e-15 * bands; }
+
+/// false_alarm: P_F, 0 < P_F < 1. resolution: of the scan. Throws Error when the scene has fewer than 2 valid
+/// pixels, and for NWHFC when the covariance matrix cannot be inverted (linearly dependent bands, fewer
+/// pixels than bands); UsageError when P_F is out of range.
+Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm,
+                        double resolution = single_resolution);
 
 /// Phi^-1(1 - p): how many standard deviations a normal variable exceeds with probability p, 0 < p < 1.
 double upper_quantile(double p);

@@ -174,6 +174,14 @@ def in_words_of_python(text, argument=None, names=None):
     return text.replace("to FILE", "").replace("FILE", "").replace("  ", " ").replace(" ,", ",").strip() if argument else text
 
 
+SHAPES = {"raster": "bands, lines, samples", "labels": "lines, samples", "spectra": "spectra, bands"}
+EXACT = {"compare", "quicklook", "spectra"}  # functions that take every value of Float64 as it is
+
+IN_SINGLE_PRECISION = """Values are read as Float32: those of Float64, and whole numbers beyond 2**24, are rounded to 24 bits, and a warning
+names bands that hardly tell their values apart then. Results are Float32, but for class maps and what ot says. Sums over the scene are in
+double precision. Subtract an offset that is large compared with the differences before."""
+
+
 def documentation(signature):
     definition = signature.definition
     lines = [definition["title"], "", *textwrap.wrap(definition["description"], 100), "", "Parameters", "----------"]
@@ -182,15 +190,30 @@ def documentation(signature):
             lines += [name, *textwrap.wrap(FURTHER[name], 96, initial_indent="    ", subsequent_indent="    ")]
             continue
         lines.append(f"{name} : {type_text(argument, argument in signature.wanted)}")
-        lines += textwrap.wrap(meaning(argument), 96, initial_indent="    ", subsequent_indent="    ")
+        shape = SHAPES.get(argument.get("content")) if argument["role"] in ("source", "input") else None
+        text = meaning(argument) + (f"; shape ({shape})" if shape else "")
+        lines += textwrap.wrap(text, 96, initial_indent="    ", subsequent_indent="    ")
     lines += ["", "Returns", "-------"]
     if signature.outputs:
         first = ", ".join(python_name(a["name"]) for a in signature.made) or "the report"
         lines += textwrap.wrap(f"{first}; with further outputs (True for one) a Result that has all of them by name.", 100)
+        shapes = [f"{python_name(a['name'])} ({shape_of(signature, a)})" for a in signature.outputs if a.get("content") == "raster"]
+        lines += textwrap.wrap("Shapes: " + ", ".join(shapes) + ".", 100) if shapes else []
     else:
         lines.append("what the tool reports, a dictionary")
+    if signature.has_scene and signature.name not in EXACT and signature.required[0]["content"] == "raster":
+        lines += ["", "Notes", "-----", *textwrap.wrap(IN_SINGLE_PRECISION, 100)]
     lines += ["", "Raises", "------", "Error, with message and advice"]
     return "\n".join(lines)
+
+
+def shape_of(signature, argument):
+    """The shape of a raster among the results, of an array with the bands first."""
+    if signature.is_picture:
+        return "lines, samples, 3"
+    return "lines, samples" if (signature.name, argument["name"]) in CLASS_MAPS or not argument["positional"] and argument["name"] not in (
+        "scores", "probabilities", "deviation", "depth") else "bands, lines, samples"
+
 
 STUB_HEAD = '''# SPDX-License-Identifier: MIT
 # Made by scripts/update_docs from the definitions of the tools.

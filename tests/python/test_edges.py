@@ -27,3 +27,33 @@ def test_local_rx_is_its_definition(shrinkage):
     assert "0.01 with window" in hsi.detect.__doc__
     with pytest.raises(hsi.UsageError, match="do not span"):
         hsi.detect(x, window=(1, 3), shrinkage=0)
+
+
+@pytest.mark.parametrize("method, number", [("hfc", 2), ("nwhfc", 2), ("hysime", 6)])
+@pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
+def test_the_number_of_signals_in_little_noise(method, number, noise):
+    """A mean and five components: NumPy's numbers while double precision holds the noise, and the same below that, where it counts
+    rounding; hysime says that the noise is an upper bound then."""
+    import warnings
+    from statistics import NormalDist
+    rng = np.random.default_rng(0)
+    x = (np.abs(rng.normal(size=(4000, 5))) @ np.abs(rng.normal(size=(5, 60))) + 5 + noise * rng.normal(size=(4000, 60))).astype("f4").astype(float)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = hsi.vd(x.T.reshape(60, 40, 100), method=method)
+    assert found["virtual_dimensionality"] == number
+    assert any("upper bound" in str(w.message) for w in caught) == (method == "hysime" and noise == 1e-6)
+    if noise == 1e-6 or method == "hysime":
+        return
+    r, c = x.T @ x / 4000, np.cov(x.T)
+    if method == "nwhfc":
+        scale = np.sqrt(np.diag(np.linalg.inv(c)))
+        r, c = r * np.outer(scale, scale), c * np.outer(scale, scale)
+    a, b = np.linalg.eigvalsh(r)[::-1], np.linalg.eigvalsh(c)[::-1]
+    assert number == (a - b > NormalDist().inv_cdf(0.999) * np.sqrt(2 * (a * a + b * b) / 4000)).sum()
+
+
+def test_help_tells_of_single_precision():
+    text = {name: " ".join(getattr(hsi, name).__doc__.split()) for name in ("pca", "detect", "compare")}
+    assert "Float64" in text["pca"] and "rounded to 24 bits" in text["detect"] and "24 bits" not in text["compare"]
+    assert "shape (bands, lines, samples)" in text["pca"] and "dst (bands, lines, samples)" in text["pca"]
