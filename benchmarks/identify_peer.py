@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CRAMM for identify_whole_process, as a process of its own.
+"""CRAMM for identify_whole_process, as a process of its own, in double precision: single precision decides equal fits at random.
 
   identify_peer.py make FOLDER XSIZE YSIZE     scene.dat: mixtures of three spectra each, of any brightness, with noise; references.sli
   identify_peer.py classify FOLDER THREADS     labels.npy: the number of the rule, 0 for none; prints seconds
@@ -47,7 +47,7 @@ def make(folder, samples, lines):
 def classify(folder, threads):
     text = (folder / "scene.hdr").read_text()
     samples, lines = (int(text.split(f"\n{key} = ")[1].split("\n")[0]) for key in ("samples", "lines"))
-    cube = np.ascontiguousarray(np.fromfile(folder / "scene.dat", "<f4").reshape(lines, len(WL), samples).transpose(0, 2, 1))
+    cube = np.fromfile(folder / "scene.dat", "<f4").reshape(lines, len(WL), samples).transpose(0, 2, 1).astype(float, order="C")
     begin = time.perf_counter()
     result = MicaClassifier.from_paths().classify(cube, WL, WL, FWHM, np.arange(len(WL)), n_workers=threads)
     print(f"{time.perf_counter() - begin:.2f}")

@@ -213,6 +213,8 @@ JOBS = [
     Job("accuracy", "gdal_hsi_accuracy", (("-csv", "{csv}"), "-mask", "mask.tif", REPORT, "map.tif", "labels.tif"),
         {"csv": "new.csv", "report": "run.json"}, ("map.tif", "mask.tif") + LABELS, devices=False, prints=True,
         threads=False),
+    Job("scores", "gdal_hsi_accuracy", ("-scores", ("-curves", "{curves}"), REPORT, "s.img", "mask.tif"),
+        {"curves": "curves.csv", "report": "run.json"}, SCENE + ("mask.tif",), devices=False, prints=True, threads=False),
     Job("compare", "gdal_hsi_compare", (("-map", "{map}"), ("-o", "{text}"), REPORT, "map.vrt", "map.tif"),
         {"map": "o.tif", "text": "new.txt", "report": "run.json"}, SCENE + ("map.vrt", "map.tif", "svm.json"), devices=False,
         prints=True),

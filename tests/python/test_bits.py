@@ -346,6 +346,15 @@ def test_accuracy(files):
     for paths in (found, told):
         paths.pop("map", None), paths.pop("reference", None)
     assert found == told and found["overall_accuracy"]
+    scores = values[:2].astype(np.float64)
+    write_scene(folder / "scores.tif", scores, driver="GTiff", dtype="f8", geotransform=None, epsg=None)
+    two = np.where(truth > 2, 0, truth)
+    write_scene(folder / "two.tif", two[np.newaxis], driver="GTiff", dtype="u1", geotransform=None, epsg=None)
+    told = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-guard", "1", "-json", folder / "scores.tif", folder / "two.tif")).out)
+    found = hsi.accuracy(scores, two, scores=True, guard=1)["accuracy"]
+    for one in found["targets"] + told["targets"]:
+        one.pop("name")
+    assert found == told and 0 < found["pooled"]["auc"] < 1 and len(found["targets"]) == 2
 
 
 def test_spectra(files):

@@ -197,7 +197,7 @@ def test_accuracy_of_zeros_and_ones(tmp_path, map_names, reference_names):
         assert "0 is" in said
     judged, said = accuracy("-zero", "none", tmp_path / "map.tif", tmp_path / "reference.tif")
     assert judged["pixels"] == (mapped & reference).sum() and judged["unlabelled"] == (reference == 0).sum()
-    assert "Warning" not in said
+    assert judged["false_alarms"] == (mapped > reference).sum() and "that the map names have no label" in said and "0 is" not in said
 
 
 def test_unclassified_zeros_are_no_class_for_who_says_so(tmp_path):
