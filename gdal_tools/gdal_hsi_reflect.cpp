@@ -263,6 +263,7 @@ Lines lines_of_file(tool::Run& run, const std::string& path, std::shared_ptr<ras
     const auto table = raster::read_spectrum_table(path, {"band", "gain", "offset"}, {"wavelength"});
     model::ModelBands bands;
     std::vector<Line> rows;
+    bool some_known = false;
     for (const auto& row : table.rows) {
         const double number = raster::table_number(row[0]);
         Line line{raster::table_number(row[1]), raster::table_number(row[2])};
@@ -272,10 +273,20 @@ Lines lines_of_file(tool::Run& run, const std::string& path, std::shared_ptr<ras
             throw Error("cannot read '" + path + "': a row has no band, gain or offset",
                         "Give a table that -coefficients has written.");
         bands.bands.push_back(static_cast<int>(number));
-        bands.wavelengths_nm.push_back(raster::table_number(row[3]));
+        const double nm = raster::table_number(row[3]);
+        if (!row[3].empty() && !(nm > 0 && std::isfinite(nm)))
+            throw Error("cannot read '" + path + "': the wavelength of band " + row[0] + " is '" + row[3] +
+                            "'",
+                        "Give a table that -coefficients has written.");
+        some_known = some_known || nm > 0;
+        bands.wavelengths_nm.push_back(nm);
         rows.push_back(line);
     }
-    if (!model::all_known(bands.wavelengths_nm)) bands.wavelengths_nm.clear();
+    if (!model::all_known(bands.wavelengths_nm)) {
+        if (some_known)
+            run.warn("'" + path + "' lacks wavelengths of some bands: bands are matched by their numbers");
+        bands.wavelengths_nm.clear();
+    }
     const auto matched = tool::match_source(run, source, path, bands, false);
     source = matched.source;
     Lines lines;

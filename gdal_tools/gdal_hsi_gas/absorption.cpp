@@ -8,6 +8,7 @@
 #include "math/resampling.h"
 #include "raster/library_output.h"
 #include "raster/raster_source.h"
+#include "raster/regular_file.h"
 #include "raster/text_input.h"
 #include "shared/spectral_bands.h"
 #include "tool/scene.h"
@@ -48,6 +49,7 @@ std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& 
 
 /// Whether a file consists of three columns without names: a number that rises by 1, nm, and a value.
 bool is_numbered(const std::string& path) {
+    if (raster::is_pipe_or_device(path)) return false; // the library's reader refuses it
     std::string text;
     try {
         text = raster::read_input(path, largest_file::options);

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "core/valid_pixel.h"
 #include "math/resampling.h"
+#include "raster/side_files.h"
 #include "raster/spectral_library.h"
 #include "shared/spectral_bands.h"
 
@@ -33,8 +34,13 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
     if (!options.library.empty())
         paths = {options.library};
     else
-        for (const auto& name : file.libraries)
-            paths.push_back(beside(path, name));
+        for (const auto& name : file.libraries) {
+            const std::string one = beside(path, name);
+            raster::check_named_file(path, one);
+            // Given by -library it is known before the run begins.
+            run.files()->reads("the library of rules", one, raster::files_read_with(one));
+            paths.push_back(one);
+        }
     if (paths.empty())
         throw Error("the library of the reference spectra is missing",
                     "Give -library FILE, or \"library\" in " + path + ".");

@@ -33,6 +33,7 @@ namespace hsi::raster {
 
 std::shared_ptr<RunFiles> make_run_files() { return std::make_shared<RunFiles>(); }
 std::vector<std::string> files_read_with(const std::string&) { return {}; }
+void check_named_file(const std::string&, const std::string&) {}
 std::vector<std::string> files_that_may_come(const std::string&) { return {}; }
 std::string told_by_side_file(const std::string&) { return {}; }
 std::vector<DocumentSource::File> files_as_they_are(const std::string&) { return {}; }

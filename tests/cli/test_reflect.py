@@ -173,6 +173,17 @@ def test_bands_without_a_mean_above_zero(files, tmp_path):
     assert "1 band is left out" in out.out and "3 (520 nm)" in out.out and read(tmp_path / "r.tif").shape[0] == BANDS - 1
 
 
+def test_a_damaged_wavelength_in_coefficients(files, tmp_path):
+    """Bands were matched by number then, without a word."""
+    succeed(reflect("-method", "empirical-line", *words_of("empirical-line", files), "-coefficients", tmp_path / "c.csv", files / "scene.img", tmp_path / "a.tif"))
+    head, first, *rest = (tmp_path / "c.csv").read_text().splitlines()
+    cells = first.split(",")
+    for word in ("x", "nan", "0", "-1", "inf"):
+        (tmp_path / "d.csv").write_text("\n".join([head, ",".join([cells[0], word, *cells[2:]]), *rest]) + "\n")
+        done = reflect("-apply", tmp_path / "d.csv", files / "scene.img", tmp_path / "b.tif")
+        assert done.code == 1 and "the wavelength of band" in first_error(done), word
+
+
 @pytest.mark.parametrize("options, first", [
     ((), "-method is missing"), (("-method", "flat"), "-method flat requires -area"),
     (("-method", "iarr", "-area", "x.tif"), "-area requires -method flat"), (("-method", "iarr", "-reference", "x.csv"), "-reference requires"),

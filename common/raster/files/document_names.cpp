@@ -9,6 +9,7 @@
 #include "raster/products/pipes_beside.h"
 #include "raster/regular_file.h"
 #include "raster/scene_document.h"
+#include "raster/side_files.h"
 #include "raster/text_input.h"
 
 #include <cpl_conv.h>
@@ -96,11 +97,6 @@ class NameCheck {
     /// The document itself, where a text behind it may lead back to.
     void begin_at(const std::string& path) { m_way.push_back(path); }
 
-  private:
-    [[noreturn]] void fail(const std::string& what, const std::string& advice) const {
-        throw Error("'" + m_document + "' " + what, advice);
-    }
-
     void check_name(const std::string& name) const {
         if (name.empty()) return;
         if (name.size() > PATH_MAX) fail("is damaged: it names a file with too long a name", "Make it anew.");
@@ -116,6 +112,11 @@ class NameCheck {
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
         if (plain || name.rfind("/vsimem/", 0) == 0) return; // it is gone, which opening says
         if (!has_file(name)) check_server(name);
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string& what, const std::string& advice) const {
+        throw Error("'" + m_document + "' " + what, advice);
     }
 
     void check_server(const std::string& name) const {
@@ -382,6 +383,11 @@ std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
 }
 
 } // namespace
+
+void check_named_file(const std::string& document, const std::string& name) {
+    const GdalErrors quiet;
+    NameCheck(document).check_name(name);
+}
 
 void check_dataset_names(GDALDataset& dataset, const std::string& document) {
     const GdalErrors quiet;

@@ -11,7 +11,7 @@
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
-#include "raster/products/hdf5_trial.h"
+#include "raster/products/hdf_trial.h"
 #include "raster/products/pipes_beside.h"
 #include "raster/products/product.h"
 #include "raster/regular_file.h"
@@ -45,7 +45,7 @@ using Dataset = std::unique_ptr<GDALDataset, Closer>;
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
     try {
         refuse_pipe_beside(path);
-        if (leads_to_hdf5(path)) try_hdf5(path);
+        try_hdf(path);
     } catch (const Error&) { // who wants to read it is told
         return {};
     }

@@ -8,7 +8,7 @@
 #include "raster/labels/point_table.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/esri_header.h"
-#include "raster/products/hdf5_trial.h"
+#include "raster/products/hdf_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/pipes_beside.h"
 #include "raster/products/product.h"
@@ -115,7 +115,7 @@ bool same_grid(const Grid& a, const Grid& b) {
 std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid) {
     register_drivers();
     refuse_pipe_beside(options.path);
-    if (leads_to_hdf5(options.path)) try_hdf5(options.path);
+    try_hdf(options.path);
     // GDAL takes many a table of points for a raster.
     if (may_be_point_table(options.path))
         if (auto points = open_point_table(options, grid)) return points;

@@ -3,7 +3,7 @@
 
 #include "raster/gdal_errors.h"
 #include "raster/io/whole_file.h"
-#include "raster/products/hdf5_trial.h"
+#include "raster/products/hdf_trial.h"
 #include "raster/regular_file.h"
 
 #include <cpl_conv.h>
@@ -66,7 +66,7 @@ DatasetHandle open_arrays(const std::string& name, const char* driver) {
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
-    if (leads_to_hdf5(path)) try_hdf5(path);
+    try_hdf(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
     // netCDF's reads a server's file by catching page faults, and waits for ever when a request fails.

@@ -24,7 +24,7 @@ struct Numbers {
 /// Names are full ones: "/location/lon". One thread uses it at a time.
 class ArrayFile {
   public:
-    /// Null when GDAL opens no arrays in `path`. Throws Error for a file that try_hdf5() refuses.
+    /// Null when GDAL opens no arrays in `path`. Throws Error for a file that try_hdf() refuses.
     static std::shared_ptr<ArrayFile> open(const std::string& path);
 
     const std::string& path() const { return m_path; }

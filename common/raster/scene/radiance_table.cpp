@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/text_file.h"
 #include "raster/products/array_file.h"
+#include "raster/products/pipes_beside.h"
 #include "raster/raster_source.h"
 #include "raster/regular_file.h"
 #include "raster/spectral_library.h"
@@ -173,6 +174,7 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
 } // namespace
 
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions& conditions) {
+    refuse_pipe_beside(path);
     const auto table = [&] {
         if (auto columns = read_columns(path)) return *columns;
         if (const auto file = ArrayFile::open(path))

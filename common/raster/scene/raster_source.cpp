@@ -20,7 +20,7 @@
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
-#include "raster/products/hdf5_trial.h"
+#include "raster/products/hdf_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/pipes_beside.h"
 #include "raster/products/product.h"
@@ -448,7 +448,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                                  ": files of MATLAB's have no options");
             return matlab;
         }
-    if (leads_to_hdf5(options.path)) try_hdf5(options.path);
+    try_hdf(options.path);
     GdalErrors errors;
     const auto open = [&] {
         return open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,

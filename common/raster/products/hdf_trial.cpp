@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/products/hdf5_trial.h"
+#include "raster/products/hdf_trial.h"
 
 #include "core/error.h"
 #include "core/file_path.h"
@@ -25,8 +25,13 @@
 namespace hsi::raster {
 namespace {
 
-bool is_hdf5(const std::string& path) {
-    return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n" && !all_samples(path);
+/// The library that reads a local file and that may end the process; empty: neither of these.
+std::string library_of(const std::string& path) {
+    const std::string begin = beginning_of_file(path, 8);
+    const char* const library = begin == "\x89HDF\r\n\x1a\n"            ? "HDF5"
+                                : begin.starts_with("\x0e\x03\x13\x01") ? "HDF4"
+                                                                        : "";
+    return all_samples(path) ? "" : library;
 }
 
 /// All that a run asks of a file before it reads values.
@@ -62,10 +67,14 @@ void keep_death(const State& state, const std::string& death) {
 
 } // namespace
 
-void try_hdf5(const std::string& name) {
-    expect_hdf5(name);
-    const std::string path = file_of_subdataset(name);
-    if (!is_local(path) || !is_hdf5(path)) return;
+void try_hdf(const std::string& name) {
+    if (leads_to_hdf5(name)) expect_hdf5(name);
+    std::string path = file_of_subdataset(name);
+    if (const size_t quote = name.find('"');
+        STARTS_WITH_CI(name.c_str(), "HDF4_") && quote != std::string::npos)
+        path = name.substr(quote + 1, name.find('"', quote + 1) - quote - 1);
+    const std::string library = is_local(path) ? library_of(path) : "";
+    if (library.empty()) return;
     const State state = state_of(path);
     auto death = known_death(state);
     if (!death) { // not under the lock: the child comes here, too
@@ -73,8 +82,8 @@ void try_hdf5(const std::string& name) {
         keep_death(state, *death);
     }
     if (!death->empty())
-        throw Error("'" + path + "' is damaged: the HDF5 library, through which GDAL reads it, dies of it (" +
-                        *death + ")",
+        throw Error("'" + path + "' is damaged: the " + library +
+                        " library, through which GDAL reads it, dies of it (" + *death + ")",
                     "Fetch or copy the file again.");
 }
 
