@@ -60,6 +60,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
     raster::OpenOptions options;
     options.path = path;
     options.use_bbl = run.options().source.use_bbl;
+    options.bad_bands = run.options().source.bad_bands;
     options.window = run.options().source.window;
     auto original = raster::open_raster(options);
     run.watch_source(original);

@@ -267,6 +267,7 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_destination();
     args.computes_dst();
+    args.add_mask("the result", true);
     args.add_compute();
     args.option("range", s.range_texts,
                 "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")
@@ -276,7 +277,10 @@ void declare(tool::Builder& args) {
                 {{"features", features::Output::features,
                   "depth, position, width, area and asymmetry of the feature of every range"},
                  {"removed", features::Output::removed, "the spectra divided by their continuum"}});
-    args.check([&s](const tool::CommonOptions&) { s.ranges = tool::parse_ranges(s.range_texts, "-range"); });
+    args.check([&s](const tool::CommonOptions& o) {
+        tool::check_mask_use(o.mask, false, "gdal_hsi_features");
+        s.ranges = tool::parse_ranges(s.range_texts, "-range");
+    });
     args.body([&s](tool::Run& run) { run_features(run, s); });
 }
 

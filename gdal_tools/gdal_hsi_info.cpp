@@ -3,6 +3,7 @@
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/host_memory.h"
 #include "core/text.h"
 #include "core/valid_pixel.h"
@@ -10,6 +11,7 @@
 #include "eadp/profile.h"
 #include "math/exact_sum.h"
 #include "profile/profile.h"
+#include "raster/quality_flags.h"
 #include "raster/raster_source.h"
 #include "raster/regular_file.h"
 #include "raster/spectral_library.h"
@@ -39,7 +41,7 @@ namespace {
 namespace info_tool {
 
 struct Settings {
-    bool count = false, extremes = false, plans = false, json = false, values = false;
+    bool count = false, flags = false, extremes = false, plans = false, json = false, values = false;
 };
 
 /// A line for people, and the same for programs.
@@ -535,6 +537,27 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
     return commands;
 }
 
+/// One line a file.
+void add_flags(Facts& facts, const raster::RasterSource& source) {
+    OrderedJson list = OrderedJson::array();
+    std::vector<std::string> lines;
+    std::string file;
+    for (const auto& flag : raster::quality_flags_of(source)) {
+        list.push_back({{"name", flag.name}, {"file", flag.file}});
+        if (!flag.also.empty()) list.back()["also"] = flag.also;
+        if (lines.empty() || flag.file != file) {
+            file = flag.file;
+            lines.push_back((flag.file == source.path() ? "" : name_of(file) + ": ") + flag.name);
+        } else {
+            lines.back() += ", " + flag.name;
+        }
+        if (!flag.also.empty()) lines.back() += " (or " + flag.also + ")";
+    }
+    facts.add("flags", "Quality flags:", list,
+              lines.empty() ? "none that are known; -mask-flags-from names a file of flags"
+                            : joined(lines, "\n                "));
+}
+
 void add_next(tool::Run& run, Facts& facts, const raster::RasterSource& source, bool counted) {
     const auto commands = next_commands(run, source, counted);
     if (commands.empty()) return;
@@ -633,11 +656,12 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
 std::string option_of_rasters(const raster::OpenOptions& o, const Settings& s) {
     const std::pair<const char*, bool> options[] = {{"-b", !o.bands.empty() || !o.choices.empty()},
                                                     {"-exclude-range", !o.excluded.empty()},
-                                                    {"-bbl", !o.use_bbl},
+                                                    {"-bbl", !o.use_bbl || !o.bad_bands.empty()},
                                                     {"-srcwin", o.window.has_value()},
                                                     {"-srcnodata", o.nodata.has_value()},
                                                     {"-if", !o.drivers.empty()},
                                                     {"-oo", !o.open_options.empty()},
+                                                    {"-flags", s.flags},
                                                     {"-plan", s.plans}};
     for (const auto& [name, given] : options)
         if (given) return name;
@@ -711,6 +735,7 @@ void run_info(tool::Run& run, const Settings& s) {
     Facts facts = describe(*scene.raster());
     const bool counted = s.count || s.extremes;
     const auto print = [&](bool with_counts) {
+        if (s.flags) add_flags(facts, *scene.raster());
         if (s.plans) add_plans(run, facts, *scene.raster());
         add_next(run, facts, *scene.raster(), with_counts);
         print_facts(run, s, facts);
@@ -729,6 +754,8 @@ void declare(tool::Builder& args) {
               "Count the valid pixels and name the bands without a single value, which reads the scene once");
     args.flag("extremes", s.extremes,
               "As -count, and print the least and the greatest value and the mean of every band");
+    args.flag("flags", s.flags,
+              "List the flags of the quality layers that come with the scene, for -mask-flags");
     args.flag("plan", s.plans,
               "Print the tiles and the memory that each tool would take here, with its defaults");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");

@@ -464,7 +464,7 @@ class Pipeline {
         if (!chooses_source(*step.call)) return scene;
         const bool chosen = !scene.bands.empty() || !scene.choices.empty() || !scene.excluded.empty() ||
                             scene.window || scene.nodata || !scene.drivers.empty() ||
-                            !scene.open_options.empty() || !scene.use_bbl;
+                            !scene.open_options.empty() || !scene.use_bbl || !scene.bad_bands.empty();
         if (chosen)
             throw UsageError(step.title + ": read has chosen bands, a window or the like already",
                              "Give all such options to one of them.");

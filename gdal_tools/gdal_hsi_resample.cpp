@@ -292,8 +292,10 @@ void declare(tool::Builder& args) {
                   "under its response: what its width lacks beside that of src's bands"},
                  {"linear", math::Resampling::linear, "the value at its centre, between two bands of src"}});
     args.exclusive("like", "bands");
+    args.add_mask("the result", true);
     args.add_compute(false);
-    args.check([&s](const tool::CommonOptions&) {
+    args.check([&s](const tool::CommonOptions& o) {
+        tool::check_mask_use(o.mask, false, "gdal_hsi_resample");
         if (s.like.empty() && s.bands.empty())
             throw UsageError("the bands to make are missing", "Give them with -like SCENE or -bands FILE.");
     });

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/text.h"
 #include "raster/raster_source.h"
 #include "raster/regular_file.h"
 #include "raster/scene_document.h"
@@ -205,6 +206,8 @@ std::string mask_text(const tool::MaskOptions& mask) {
     std::string text;
     if (!mask.only.empty()) text += "-mask " + name_of(mask.only);
     if (!mask.without.empty()) text += (text.empty() ? "" : " ") + ("-mask-exclude " + name_of(mask.without));
+    if (!mask.flags.empty()) text += (text.empty() ? "" : " ") + ("-mask-flags " + joined(mask.flags, ","));
+    if (!mask.flags_from.empty()) text += " -mask-flags-from " + name_of(mask.flags_from);
     return text;
 }
 

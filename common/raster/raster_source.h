@@ -37,9 +37,10 @@ struct OpenOptions {
     std::vector<BandChoice> choices;       ///< -b with wavelengths among it; `bands` is empty then
     std::vector<BandChoice> excluded;      ///< -exclude-range, all by wavelength
     bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
-    std::optional<Rect> window;            ///< -srcwin
-    std::optional<double> nodata;          ///< -srcnodata
-    std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
+    std::string bad_bands;        ///< -bbl FILE.csv: its columns band and good count in place of that list
+    std::optional<Rect> window;   ///< -srcwin
+    std::optional<double> nodata; ///< -srcnodata
+    std::string header;           ///< the ENVI header of `path` that counts, where open() was given its name
     /// Not null: this scene, and `path` is what messages call it.
     std::shared_ptr<const SceneDocument> document = {};
     std::string named_by = {}; ///< the document that names `path`, which is then vetted; empty: the user

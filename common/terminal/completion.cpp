@@ -227,6 +227,10 @@ std::string completions(const tool::Declaration& declaration, const std::vector<
     if (!before.general.empty()) return files;
     if (before.option != nullptr) {
         if (before.option->content != tool::Content::none) return files;
+        if (before.option->name == "bbl") { // one of two words, or a table
+            const std::string two = lines_of({"use", "ignore"}, last);
+            return two.empty() ? files : two;
+        }
         try {
             return lines_of(values_of(declaration, before, last), last);
         } catch (const Error&) { // a driver or an extension that is none

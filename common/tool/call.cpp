@@ -23,6 +23,11 @@ double number_of(const std::string& text, const std::string& option, const std::
     return *value;
 }
 
+bool ends_in_csv(const std::string& path) {
+    constexpr size_t length = 4;
+    return path.size() > length && equal_names(path.substr(path.size() - length), ".csv");
+}
+
 void check_pairs(const std::vector<std::string>& pairs, const std::string& option) {
     for (const std::string& pair : pairs)
         if (const size_t equal = pair.find('='); equal == std::string::npos || equal == 0)
@@ -124,7 +129,12 @@ void Call::resolve() {
     else
         o.source.bands = parse_band_list(raw.bands);
     o.source.excluded = parse_excluded_ranges(raw.excluded);
-    o.source.use_bbl = raw.use_bad_band_list;
+    o.source.use_bbl = !equal_names(raw.bad_bands, "ignore");
+    if (o.source.use_bbl && !equal_names(raw.bad_bands, "use")) {
+        if (!ends_in_csv(raw.bad_bands))
+            throw UsageError("-bbl: '" + raw.bad_bands + "' is not one of use, ignore, FILE.csv");
+        o.source.bad_bands = raw.bad_bands;
+    }
     if (given("srcwin")) {
         int64_t v[4];
         for (size_t i = 0; i < 4; ++i)

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "raster/quality_flags.h"
 #include "tool/definition.h"
 #include "tool/memory_plan.h"
 
@@ -166,8 +167,11 @@ void Builder::add_reading() {
            "Leave out the bands between two wavelengths: -exclude-range 1340-1460nm")
         .shown_as("RANGE")
         .under(input_group);
-    choice<bool>("bbl", m_made.m_texts->use_bad_band_list, "Bands that the file's bad-band list marks",
-                 {{"use", true, "leave them out"}, {"ignore", false, "take all bands"}})
+    option(
+        "bbl", m_made.m_texts->bad_bands,
+        "Bands that the file's bad-band list marks. use: leave them out; ignore: take all bands; FILE.csv: "
+        "leave out those that are 0 in its column good (gdal_hsi_noise -bad-bands)")
+        .shown_as("use|ignore|FILE.csv")
         .under(input_group);
     option("srcwin", m_made.m_texts->window, "Window of the scene; statistics are those of the window")
         .shown_as("XOFF YOFF XSIZE YSIZE")
@@ -196,6 +200,21 @@ void Builder::add_mask(const std::string& what, bool outputs) {
           "These pixels do not count in " + what +
               " (clouds, water): where the raster FILE is not 0, or inside the features of the vector FILE")
         .under(input_group);
+    option("mask-flags", o.flags,
+           "Pixels in which one of these flags of the product's quality layers holds do not count in " +
+               what + ": cloud,not-land,aot550>0.3; gdal_hsi_info -flags lists them")
+        .shown_as("LIST")
+        .under(input_group);
+    input("mask-flags-from", o.flags_from, Content::raster, "The file that holds the quality layers")
+        .defaults_to("what the product has with the scene")
+        .under(input_group);
+    check([](const Call& call) {
+        const MaskOptions& mask = call.options().mask;
+        raster::flag_items(mask.flags);
+        if (!mask.flags_from.empty() && mask.flags.empty())
+            throw UsageError("-mask-flags-from requires -mask-flags",
+                             "gdal_hsi_info -flags lists the flags of a file.");
+    });
     if (!outputs) return;
     flag("mask-output", o.outputs,
          "Pixels that do not count become nodata in the outputs, too; without this all valid pixels get a "
@@ -206,7 +225,7 @@ void Builder::add_mask(const std::string& what, bool outputs) {
         if (!options.mask.outputs) return;
         if (!options.mask.given())
             throw UsageError("-mask-output means nothing without a mask",
-                             "Give one with -mask FILE or -mask-exclude FILE.");
+                             "Give one with -mask FILE, -mask-exclude FILE or -mask-flags LIST.");
         if (call.declaration().has_destination() && raster::is_virtual(options.destination))
             throw UsageError("-mask-output does not go with " +
                                  std::string(raster::virtual_kind(options.destination)) +
@@ -227,7 +246,7 @@ void Builder::add_follow() {
     check([](const Call& call) {
         const CommonOptions& options = call.options();
         if (!options.source.follow) return;
-        for (const char* name : {"srcwin", "mask", "mask-exclude", "if-needed", "if", "oo"})
+        for (const char* name : {"srcwin", "mask", "mask-exclude", "mask-flags", "if-needed", "if", "oo"})
             if (call.given(name))
                 throw UsageError("-follow does not go with -" + std::string(name) +
                                      ": the scene is one that is still being written",

@@ -108,8 +108,8 @@ class Builder {
     /// The same for a tool of many scenes, `paths` as they were given: "scene ...", which may be none. The
     /// body opens and registers them.
     void add_sources(std::vector<std::string>& paths, const std::string& summary);
-    /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
-    /// for a tool that writes rasters of all pixels, also -mask-output.
+    /// -mask, -mask-exclude and -mask-flags: which pixels count in `what` ("statistics", "the search"); with
+    /// `outputs`, for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
     /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
     /// with follow() (tool/follow.h).
@@ -160,7 +160,7 @@ struct SharedTexts {
     std::vector<std::string> bands, excluded;
     std::array<std::string, 4> window;
     std::array<std::string, 2> tile;
-    bool use_bad_band_list = true;
+    std::string bad_bands = "use";
     std::string source_nodata, nodata;
     std::string device = "auto", memory, device_memory, threads = "ALL_CPUS";
 };

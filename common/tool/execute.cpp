@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
+#include "raster/bad_band_list.h"
 #include "raster/drivers.h"
 #include "raster/side_files.h"
 #include "tool/devices.h"
@@ -44,8 +45,10 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     });
     const std::string& output = options.destination.path; // empty: dst is optional
     if (dst && !output.empty() && output.rfind("/vsistdout", 0) != 0) files.writes("dst", output, {});
-    each(Role::output,
-         [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
+    each(Role::output, [&](const std::string& role, const std::string& path) {
+        // A header of ENVI's may be changed where it is: the body registers it.
+        if (!raster::names_envi_header(path)) files.writes(role, path, {});
+    });
 }
 
 /// The same with the source, a report of failure among what is written.

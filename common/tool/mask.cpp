@@ -4,7 +4,11 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/text.h"
 #include "raster/labels.h"
+#include "raster/quality_flags.h"
+#include "raster/run_files.h"
+#include "raster/side_files.h"
 #include "tool/memory_plan.h"
 
 #include <algorithm>
@@ -79,8 +83,8 @@ std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& ro
 
 void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with) {
     if (learns || !mask.given() || mask.outputs) return;
-    throw UsageError(std::string(mask.only.empty() ? "-mask-exclude" : "-mask") + " changes nothing with " +
-                         with + ", which makes no statistics of the scene",
+    throw UsageError(std::string(mask.first()) + " changes nothing with " + with +
+                         ", which makes no statistics of the scene",
                      "Leave it out, or give -mask-output, too: results in the mask alone.");
 }
 
@@ -104,29 +108,49 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
         report["only"] = {{"path", options.only}, {"how", how}, {"pixels", mask->count()}};
         told = "-mask: " + how;
     }
-    if (!options.without.empty()) {
-        const auto source = open_mask(run, "-mask-exclude", options.without, scene);
+    const auto exclude = [&](const char* role, const std::string& given, raster::LabelSource& source) {
         if (!mask) {
-            mask = empty_mask(run, "-mask-exclude", scene);
+            mask = empty_mask(run, role, scene);
             mask->invert();
         }
         const int64_t marked =
-            each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->clear(line, sample); });
-        report["exclude"] = {{"path", options.without}, {"how", source->description()}, {"pixels", marked}};
+            each_marked(run, source, [&](int64_t line, int64_t sample) { mask->clear(line, sample); });
         if (marked == 0 && !one_of_many)
-            run.warn("-mask-exclude " + options.without +
+            run.warn(std::string(role) + " " + given +
                      ": no pixel of the scene is in it, and none is left out");
-        told += (told.empty() ? "-mask-exclude: " : "; -mask-exclude: ") + source->description();
+        told += (told.empty() ? "" : "; ") + std::string(role) + ": " + source.description();
+        return marked;
+    };
+    if (!options.without.empty()) {
+        const auto source = open_mask(run, "-mask-exclude", options.without, scene);
+        const int64_t marked = exclude("-mask-exclude", options.without, *source);
+        report["exclude"] = {{"path", options.without}, {"how", source->description()}, {"pixels", marked}};
+    }
+    if (!options.flags.empty()) {
+        const auto flags =
+            raster::open_flag_mask(scene, options.flags_from, raster::flag_items(options.flags));
+        for (const std::string& file : flags.files)
+            run.files()->reads("-mask-flags", file, raster::files_read_with(file));
+        const std::string list = joined(options.flags, ",");
+        const int64_t marked = exclude("-mask-flags", list, *flags.source);
+        report["flags"] = {{"items", list},
+                           {"files", flags.files},
+                           {"how", flags.source->description()},
+                           {"pixels", marked}};
     }
     const int64_t pixels = mask->count();
     report["pixels"] = pixels;
     report["outputs"] = options.outputs;
-    if (pixels == 0 && !one_of_many)
-        throw Error(
-            "-mask-exclude " + options.without + ": it leaves no pixel of the " +
-                (options.only.empty() ? "scene" : "mask"),
-            "Its pixels that are not 0, or lie inside features, are those that do not count; -mask takes "
-            "those that do.");
+    if (pixels == 0 && !one_of_many) {
+        const bool flags = options.without.empty();
+        const std::string given =
+            flags ? "-mask-flags " + joined(options.flags, ",") : "-mask-exclude " + options.without;
+        throw Error(given + ": it leaves no pixel of the " + (options.only.empty() ? "scene" : "mask"),
+                    flags
+                        ? "Pixels in which one of the flags holds do not count; not-NAME turns a flag around."
+                        : "Its pixels that are not 0, or lie inside features, are those that do not count; "
+                          "-mask takes those that do.");
+    }
     run.note("Mask: " + std::to_string(pixels) + " of " + counted(mask->pixels(), "pixel") +
              worded(pixels, " counts", " count") + " (" + told + ")");
     return mask;

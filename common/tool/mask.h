@@ -19,8 +19,8 @@ namespace hsi::tool {
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
                                              const raster::RasterSource& scene, std::string& how);
 
-/// The run's own, of -mask and -mask-exclude, told to the user and in the report. \throws as read_mask(); but
-/// one of many scenes may have no pixel in it.
+/// The run's own, of -mask, -mask-exclude and -mask-flags, told to the user and in the report. \throws as
+/// read_mask(); but one of many scenes may have no pixel in it.
 std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene,
                                                          bool one_of_many = false);
 

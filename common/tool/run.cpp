@@ -89,12 +89,16 @@ Json describe(const CommonOptions& o) {
     return Json{
         {"mask", o.mask.only.empty() ? Json() : Json(o.mask.only)},
         {"mask_exclude", o.mask.without.empty() ? Json() : Json(o.mask.without)},
+        {"mask_flags", o.mask.flags},
+        {"mask_flags_from", o.mask.flags_from.empty() ? Json() : Json(o.mask.flags_from)},
         {"mask_output", o.mask.outputs},
         {"oo", o.source.open_options},
         {"if", o.source.drivers},
         {"b", o.source.choices.empty() ? Json(o.source.bands) : Json(texts_of(o.source.choices))},
         {"exclude_range", texts_of(o.source.excluded)},
-        {"bbl", o.source.use_bbl ? "use" : "ignore"},
+        {"bbl", !o.source.use_bbl            ? "ignore"
+                : o.source.bad_bands.empty() ? "use"
+                                             : o.source.bad_bands},
         {"srcwin", w ? Json{w->x, w->y, w->w, w->h} : Json()},
         {"srcnodata", number_or_text(o.source.nodata)},
         {"of", o.destination.format},
@@ -423,6 +427,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     }
     if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
     m->files->reads("src", source->path(), files);
+    if (const std::string& bad = m->options.source.bad_bands; !bad.empty()) m->files->reads("-bbl", bad, {});
     watch_source(source, precision);
     // Passes get half of -memory at least: with that one lane can always work.
     if (const uint64_t held = source->reader_bytes(); held > half(m->options.memory))

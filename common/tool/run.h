@@ -22,11 +22,17 @@ namespace hsi::tool {
 
 struct Definition;
 
-/// Which pixels count in what a tool learns of a scene: -mask, -mask-exclude, -mask-output.
+/// Which pixels count in what a tool learns of a scene: -mask, -mask-exclude, -mask-flags, -mask-output.
 struct MaskOptions {
-    std::string only, without; ///< files; empty: not given
-    bool outputs = false;      ///< results have values there alone, too
-    bool given() const { return !only.empty() || !without.empty(); }
+    std::string only, without;      ///< files; empty: not given
+    std::vector<std::string> flags; ///< lists of items, for raster::flag_items()
+    std::string flags_from;         ///< file; empty: the quality layers of the scene's product
+    bool outputs = false;           ///< results have values there alone, too
+    bool given() const { return !only.empty() || !without.empty() || !flags.empty(); }
+    /// The first of the options that was given, for messages.
+    const char* first() const {
+        return !only.empty() ? "-mask" : !without.empty() ? "-mask-exclude" : "-mask-flags";
+    }
 };
 /// Throws UsageError when a mask is given and would change nothing: nothing is learned of the scene `with`
 /// ("-apply"), and the mask is not for the outputs.

@@ -57,6 +57,7 @@ void refuse_raster_options(const tool::CommonOptions& o) {
     if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");
     if (!o.source.excluded.empty()) refuse("-exclude-range");
     if (!o.source.use_bbl) refuse("-bbl ignore");
+    if (!o.source.bad_bands.empty()) refuse("-bbl");
     if (o.source.window) refuse("-srcwin");
     if (o.source.nodata) refuse("-srcnodata");
     if (!o.source.drivers.empty()) refuse("-if");
@@ -66,7 +67,7 @@ void refuse_raster_options(const tool::CommonOptions& o) {
     if (!o.destination.type.empty()) refuse("-ot");
     if (o.destination.nodata) refuse("-dstnodata");
     if (o.tile_samples > 0) refuse("-tile");
-    if (o.mask.given()) refuse(o.mask.only.empty() ? "-mask-exclude" : "-mask");
+    if (o.mask.given()) refuse(o.mask.first());
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "core/rect.h"
 #include "raster/labels.h"
 #include "raster/labels/numbered_labels.h"
+#include "raster/quality_flags.h"
 #include "raster/sample_convert.h"
 
 #include <cmath>
@@ -115,5 +116,11 @@ Grid grid_of(const RasterSource& source) {
 }
 
 bool same_grid(const Grid& a, const Grid& b) { return a.samples == b.samples && a.lines == b.lines; }
+
+FlagMask open_flag_mask(const RasterSource& scene, const std::string& /*file*/,
+                        const std::vector<FlagItem>& /*items*/) {
+    throw Error("-mask-flags: '" + scene.path() + "' is an array: it has no quality layers",
+                "Give the pixels to leave out as an array: mask_exclude.");
+}
 
 } // namespace hsi::raster

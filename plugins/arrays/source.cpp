@@ -438,6 +438,9 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
                              size_text(s.window.w, s.window.h) + " pixels");
         s.window = *options.window;
     }
+    if (!options.bad_bands.empty())
+        throw UsageError("-bbl: '" + options.path + "' is an array, for which no table of bands is read",
+                         "Choose bands: b.");
     s.bands = chosen_bands(options, s.array, s.notes);
     s.nodata = options.nodata;
     if (!s.nodata && s.array.has_nodata != 0) s.nodata = s.array.nodata;

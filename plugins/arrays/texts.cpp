@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "raster/bad_band_list.h"
 #include "raster/drivers.h"
 #include "raster/library_output.h"
 #include "raster/packed_text.h"
@@ -76,6 +77,9 @@ std::string read_input(const std::string& path, uint64_t limit) {
 }
 
 void check_text_output(const TextOutput&) {}
+bool names_envi_header(const std::string&) { return false; } // there are no files
+void check_bad_band_list(const TextOutput&, int) {}
+void set_bad_band_list(const TextOutput&, const std::vector<char>&) {}
 
 void write_text_output(const TextOutput& output, const std::string& text) {
     if (output.path.empty()) return;

@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"a", "b", "-b", "1-999999999"}, "-b: '1-999999999' is not a band or a range of bands"},
         Wrong{{"a", "b", "-b", "1,,2"}, "-b: '1,,2' is not a list of bands"},
         Wrong{{"a", "b", "-b", "1-4,3"}, "-b: band 3 is named twice"},
-        Wrong{{"a", "b", "-bbl", "maybe"}, "-bbl: 'maybe' is neither use nor ignore"},
+        Wrong{{"a", "b", "-bbl", "maybe"}, "-bbl: 'maybe' is not one of use, ignore, FILE.csv"},
         Wrong{{"a", "b", "-srcwin", "0", "0", "0", "5"},
               "-srcwin: '0' is not a size: a whole number from 1 on"},
         Wrong{{"a", "b", "-srcwin", "-1", "0", "5", "5"},

@@ -552,7 +552,7 @@ def test_without_a_mask_nothing_is_told(files, tmp_path):
 
 
 MASKED = ("pca", "mnf", "vd", "eadp", "profile", "atdca", "endmembers", "svm_train", "sahic", "detect", "spectra", "spp", "cluster", "statistics", "index",
-          "identify", "destripe", "noise", "reflect", "smooth", "gas", "normalise", "regression_train")
+          "identify", "destripe", "noise", "reflect", "smooth", "gas", "normalise", "regression_train", "features", "resample")
 
 
 def test_who_has_a_mask():
@@ -566,6 +566,7 @@ def test_who_has_a_mask():
         for name in ("mask", "mask-exclude"):
             assert arguments[name]["role"] == "input" and arguments[name]["content"] == "labels"
             assert arguments[name]["shared"] and not arguments[name]["required"]
+        assert arguments["mask-flags"]["repeatable"] and arguments["mask-flags-from"]["content"] == "raster"
 
 
 @pytest.mark.parametrize("box", [(12, 44, 18, 45.148), (14, 44, 16, 45.148), (14.99, 45.1, 15.02, 45.148), (5, 40, 25, 45.148),

@@ -368,7 +368,8 @@ bool FileRegister::lies_on_read(const std::string& target) const {
 }
 
 /// The names that really come, which a driver may have made up, against all that was read and all that comes.
-void FileRegister::check_targets(const Pending& pending) const {
+void FileRegister::check_targets(const Pending& pending,
+                                 const std::vector<const Addition*>& additions) const {
     std::vector<std::string> all;
     for (const auto& file : pending)
         for (const auto& [name, link] : file->names_beside_links()) {
@@ -381,7 +382,11 @@ void FileRegister::check_targets(const Pending& pending) const {
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
-            if (is_read(target) || lies_on_read(target))
+            // What is added to holds all that was read, and more.
+            const bool added = std::any_of(additions.begin(), additions.end(), [&](const auto* addition) {
+                return same_file(addition->path, target);
+            });
+            if (!added && (is_read(target) || lies_on_read(target)))
                 throw Error("'" + target + "' would overwrite a file that this run reads",
                             "Name another file: what a run reads is never replaced.");
             for (const std::string& other : all)
@@ -415,7 +420,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
     Pending one;
     one.push_back(std::move(file));
     const FolderLocks locks(one, {}, nullptr, [this](const std::string& text) { note(text); });
-    check_targets(one);
+    check_targets(one, {});
     keep_what_is_read(*one.front());
     publish(one);
     m_shown.push_back(std::move(one.front()));
@@ -443,7 +448,7 @@ void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
         for (auto& file : std::exchange(m_pending, {}))
             pending.push_back(std::move(file));
     }
-    check_targets(pending);
+    check_targets(pending, additions);
     for (const auto& file : pending)
         keep_what_is_read(*file);
     for (const auto& [path, text] : streams)

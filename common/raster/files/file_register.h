@@ -62,7 +62,7 @@ class FileRegister final : public RunFiles {
     static void check(const Entry& a, const Entry& b);
     bool is_read(const std::string& file) const;
     bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
-    void check_targets(const Pending& pending) const;
+    void check_targets(const Pending& pending, const std::vector<const Addition*>& additions) const;
     void keep_what_is_read(AtomicFile& file) const; ///< out of what goes when the file comes
     static void publish(const Pending& pending);    ///< all or none
 

@@ -15,6 +15,7 @@
 #include "raster/hdf5/hdf5_references.h"
 #include "raster/hdf5/netcdf_classic.h"
 #include "raster/io/block_store.h"
+#include "raster/libraries/text_table.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/planetary_label.h"
 #include "raster/metadata/scene_metadata.h"
@@ -33,6 +34,7 @@
 #include "raster/scene/source_impl.h"
 #include "raster/side_files.h"
 #include "raster/spectral_library.h"
+#include "raster/text_input.h"
 #include "raster/tiff/tiff_decoder.h"
 #include "stream/value_parts.h"
 
@@ -63,6 +65,32 @@ namespace {
         advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + without_whole_names(sub);
     }
     throw Error(name + " has no raster bands", advice);
+}
+
+/// -bbl FILE.csv in place of the file's list; bands that the table does not name are as the file has them.
+void take_bad_bands(SourceState& s) {
+    const std::string& path = s.options.bad_bands;
+    if (path.empty()) return;
+    const auto refuse = [&](const std::string& what) {
+        throw Error("-bbl " + path + ": " + what, "gdal_hsi_noise -bad-bands writes such a table.");
+    };
+    const TextTable table = read_text_table(path, read_file(path, largest_file::library));
+    const auto column = [&](const char* name) {
+        const auto found = std::find_if(table.head.begin(), table.head.end(),
+                                        [&](const std::string& head) { return equal_names(head, name); });
+        if (found == table.head.end()) refuse(std::string("it has no column '") + name + "'");
+        return static_cast<size_t>(found - table.head.begin());
+    };
+    const size_t band = column("band"), good = column("good");
+    for (const auto& row : table.rows) {
+        const double number = cell_number(row[band]), value = cell_number(row[good]);
+        if (number != std::floor(number) || (value != 0 && value != 1))
+            refuse("'" + row[band] + "', '" + row[good] + "' are no band and 1 or 0");
+        if (!(number >= 1 && number <= s.scene.file_bands))
+            refuse("band " + row[band] + " is not in " + s.name() + ", which has " +
+                   counted(s.scene.file_bands, "band"));
+        s.scene.bands[static_cast<size_t>(number) - 1].bbl = value != 0 ? "1" : "0";
+    }
 }
 
 void choose_bands(SourceState& s) {
@@ -100,7 +128,9 @@ void choose_bands(SourceState& s) {
             s.bands.push_back(b.file_band);
     }
     if (s.bands.empty())
-        throw Error("the bad-band list of " + s.name() + " marks every band as bad",
+        throw Error(s.options.bad_bands.empty()
+                        ? "the bad-band list of " + s.name() + " marks every band as bad"
+                        : "-bbl " + s.options.bad_bands + ": every band of " + s.name() + " is bad",
                     "Use -bbl ignore, or -b.");
 }
 
@@ -231,6 +261,7 @@ void choose_scene(SourceState& s, SceneMetadata scene) {
 
 void choose_parts(SourceState& s, GDALDataset* dataset) {
     choose_window(s);
+    take_bad_bands(s);
     choose_bands(s);
     exclude_bands(s);
     keep_bands(s);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Quality layers that providers deliver with a scene (clouds, shadows, water, glint), as flags with names,
+// and the pixels in which some of them hold, as a mask.
+#pragma once
+
+#include "raster/labels.h"
+#include "raster/raster_source.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hsi::raster {
+
+/// "cloud", "not-land" or "aot550>0.3".
+struct FlagItem {
+    enum class Test { holds, holds_not, above, from, below, up_to, equal };
+    std::string text; ///< as the user wrote it
+    std::string name;
+    Test test = Test::holds;
+    double value = 0; ///< of the comparisons
+
+    /// Whether a pixel with this value of the flag is marked. A flag without a comparison holds from 0.5 on.
+    bool marks(double flag) const;
+};
+
+/// The items of lists with commas between them. \throws UsageError naming -mask-flags for an empty item and
+/// for one that is not understood.
+std::vector<FlagItem> flag_items(const std::vector<std::string>& lists);
+
+/// The name without what spelling may change: case, blanks, '_', '-', and "flag" or "mask" at its end.
+std::string plain_flag_name(std::string_view name);
+
+/// A flag of a scene.
+struct QualityFlag {
+    std::string name, also; ///< also: another name for it; empty: there is none
+    std::string file;       ///< that holds its values
+};
+
+/// The flags of the scene's product, or where it has none those of the file itself, if that is a quality file
+/// (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty where there are none.
+/// \throws Error for a layer that cannot be read.
+std::vector<QualityFlag> quality_flags_of(const RasterSource& scene);
+
+/// The mask and the files that it is read from, those of the scene not among them.
+struct FlagMask {
+    std::unique_ptr<LabelSource> source;
+    std::vector<std::string> files;
+};
+
+/// The pixels of the scene in which an item holds, or in which a layer of an item has a fill value. `file`:
+/// where the layers are; empty: where the scene's product has them. \throws Error when there are none, and,
+/// with the names that exist, for an unknown name and for a layer on another grid than the scene.
+FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
+                        const std::vector<FlagItem>& items);
+
+} // namespace hsi::raster
