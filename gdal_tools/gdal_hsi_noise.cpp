@@ -3,13 +3,18 @@
 // Two passes: the statistics, then columns and blocks.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "gdal_hsi_noise/plot.h"
 #include "noise/noise.h"
+#include "raster/bad_band_list.h"
+#include "shared/column_tiles.h"
 #include "shared/spectral_bands.h"
 #include "smooth/smooth.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +27,8 @@
 #include <vector>
 
 namespace hsi {
-namespace {
 namespace noise_tool {
+namespace {
 
 enum class Method { regression, residual, ssdc, lsd, difference, area };
 
@@ -32,7 +37,9 @@ struct Settings {
     int block = 8;
     std::optional<double> max_gap;
     double min_snr = 10, max_noise_share = 0.5;
-    std::string csv, bad_bands;
+    std::string csv, bad_bands, plot, columns;
+    std::vector<std::string> smile_texts;
+    std::vector<raster::BandChoice> smile; ///< from smile_texts
     bool json = false, overwrite = false;
 };
 
@@ -139,6 +146,21 @@ std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<R
     return text;
 }
 
+/// Of every band of the file whether it is good: those that are not judged are not, but bands that the user
+/// has left out stay as the file has them.
+std::vector<char> good_bands(const raster::RasterSource& opened, const std::vector<Row>& rows) {
+    const auto& facts = opened.facts().bands;
+    std::vector<char> good(static_cast<size_t>(facts.in_file), 1);
+    const auto mark = [&](int band, bool is_good) { good[static_cast<size_t>(band) - 1] = is_good; };
+    for (const int band : facts.marked)
+        mark(band, false);
+    for (const int band : facts.numbers)
+        mark(band, false);
+    for (const Row& row : rows)
+        mark(row.band, row.reason.empty());
+    return good;
+}
+
 void print_table(tool::Run& run, const std::vector<Row>& rows) {
     char line[160];
     std::snprintf(line, sizeof line, "%5s %10s %12s %12s %12s %12s %9s %11s %9s  %s", "band", "nm", "mean",
@@ -207,13 +229,166 @@ std::vector<Row> rows_of(tool::Run& run, const Settings& s, const raster::Raster
     return rows;
 }
 
+// Smile
+// ----------------------------------------------------------------------------------------------------------
+
+/// The bands of a range, by wavelength.
+struct SmileRange {
+    std::string text;
+    std::vector<size_t> bands;
+    std::vector<double> nm;
+    noise::Smile found = {};
+};
+
+std::vector<SmileRange> smile_ranges(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
+    std::vector<SmileRange> ranges;
+    const auto nm = scene.facts().bands.wavelengths_nm;
+    for (const auto& choice : s.smile) {
+        if (nm.empty())
+            throw Error("-smile " + choice.text + ": " + scene.path() + " has no wavelengths",
+                        "Add them to its ENVI header.");
+        std::vector<std::pair<double, size_t>> in_range;
+        for (size_t b = 0; b < nm.size(); ++b)
+            if (nm[b] >= choice.from_nm && nm[b] <= choice.to_nm) in_range.emplace_back(nm[b], b);
+        std::sort(in_range.begin(), in_range.end());
+        SmileRange range{choice.text, {}, {}};
+        for (const auto& [wavelength, b] : in_range) {
+            if (!range.nm.empty() && wavelength - range.nm.back() <= 1e-6)
+                continue; // of equal ones the first
+            range.nm.push_back(wavelength);
+            range.bands.push_back(b);
+        }
+        constexpr size_t least = 5;
+        if (range.bands.size() < least)
+            throw Error("-smile " + choice.text + ": " + scene.path() + " has " +
+                            counted(range.bands.size(), "good band") + " there, and at least 5 are needed",
+                        "Give a wider range.");
+        ranges.push_back(std::move(range));
+    }
+    if (!ranges.empty()) tools::warn_of_map_columns(run, "-smile", scene);
+    return ranges;
+}
+
+std::vector<int> bands_of(const std::vector<SmileRange>& ranges) {
+    std::vector<int> bands;
+    for (const auto& range : ranges)
+        for (const size_t b : range.bands)
+            bands.push_back(static_cast<int>(b));
+    return bands;
+}
+
+void measure_smile(std::vector<SmileRange>& ranges, const noise::ColumnMeans& columns) {
+    const size_t width = columns.pixels.size();
+    auto at = columns.mean.begin();
+    for (auto& range : ranges) {
+        const auto end = at + static_cast<ptrdiff_t>(range.bands.size() * width);
+        range.found = noise::smile_of(range.nm, {at, end});
+        at = end;
+    }
+}
+
+std::string columns_csv(const std::vector<SmileRange>& ranges, int64_t first) {
+    std::string text = "column";
+    for (const auto& range : ranges)
+        text += "," + range.text + " shift_nm," + range.text + " depth";
+    text += "\n";
+    for (size_t j = 0; j < ranges.front().found.depth.size(); ++j) {
+        text += std::to_string(first + static_cast<int64_t>(j));
+        for (const auto& range : ranges)
+            text += "," + cell(range.found.shift_nm[j]) + "," + cell(range.found.depth[j]);
+        text += "\n";
+    }
+    return text;
+}
+
+OrderedJson json_of(const std::vector<SmileRange>& ranges) {
+    OrderedJson list = OrderedJson::array();
+    for (const auto& range : ranges)
+        list.push_back({{"range", range.text},
+                        {"bands", range.bands.size()},
+                        {"smile_nm", range.found.smile_nm},
+                        {"rms_nm", range.found.rms_nm}});
+    return list;
+}
+
+void print_smile(tool::Run& run, const std::vector<SmileRange>& ranges) {
+    for (const auto& range : ranges)
+        run.print("smile in " + range.text + " (" + counted(range.bands.size(), "band") +
+                  "): " + tools::short_number(range.found.smile_nm) + " nm peak to peak, " +
+                  tools::short_number(range.found.rms_nm) + " nm rms about the parabola");
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
+/// The signal-to-noise ratio over the wavelengths, or over the numbers of the bands.
+Curve curve_of(const Settings& s, const std::vector<Row>& rows) {
+    const bool known =
+        std::all_of(rows.begin(), rows.end(), [](const Row& row) { return std::isfinite(row.wavelength); });
+    std::vector<const Row*> sorted;
+    for (const Row& row : rows)
+        sorted.push_back(&row);
+    const auto x = [known](const Row& row) { return known ? row.wavelength : row.band; };
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const Row* a, const Row* b) { return x(*a) < x(*b); });
+    Curve curve{known ? "wavelength (nm)" : "band",
+                "signal-to-noise ratio; grey: proposed as bad",
+                {},
+                {},
+                {},
+                s.min_snr};
+    for (const Row* row : sorted) {
+        curve.x.push_back(x(*row));
+        curve.y.push_back(row->snr);
+        curve.shaded.push_back(!row->reason.empty());
+    }
+    return curve;
+}
+
+// What the run writes, checked before anything is computed.
+class Outputs {
+  public:
+    Outputs(tool::Run& run, const Settings& s, const raster::RasterSource& source)
+        : m_run(run), m_settings(s), m_csv(run.text_output("-csv", s.csv, s.overwrite)),
+          m_columns(run.text_output("-columns", s.columns, s.overwrite)),
+          m_header(raster::names_envi_header(s.bad_bands)),
+          m_bad(run.text_output("-bad-bands", s.bad_bands, s.overwrite || m_header)),
+          m_plot(run, "plot", s.plot, s.overwrite) {
+        raster::check_text_output(m_csv);
+        raster::check_text_output(m_columns);
+        if (m_header)
+            raster::check_bad_band_list(m_bad, source.facts().bands.in_file);
+        else
+            raster::check_text_output(m_bad);
+        m_plot.check(frame);
+    }
+
+    void write(const raster::RasterSource& opened, const std::vector<Row>& rows,
+               const std::vector<SmileRange>& ranges) {
+        raster::write_text_output(m_csv, csv_of(rows));
+        if (!ranges.empty()) {
+            const auto& window = m_run.options().source.window;
+            raster::write_text_output(m_columns, columns_csv(ranges, window ? window->x : 0));
+        }
+        if (m_header)
+            raster::set_bad_band_list(m_bad, good_bands(opened, rows));
+        else
+            raster::write_text_output(m_bad, bad_bands_of(opened, rows));
+        if (m_plot.wanted()) m_plot.write(m_run, plot_of(curve_of(m_settings, rows)));
+    }
+
+  private:
+    tool::Run& m_run;
+    const Settings& m_settings;
+    const raster::TextOutput m_csv, m_columns;
+    const bool m_header; ///< -bad-bands names the header of a scene
+    const raster::TextOutput m_bad;
+    const tools::PlotOutput m_plot;
+};
+
 void run_noise(tool::Run& run, const Settings& s) {
     if (s.json) run.only_print();
     const auto source = run.open_source();
-    const auto csv = run.text_output("-csv", s.csv, s.overwrite),
-               bad = run.text_output("-bad-bands", s.bad_bands, s.overwrite);
-    raster::check_text_output(csv);
-    raster::check_text_output(bad);
+    Outputs outputs(run, s, *source);
     tool::Scene scene(run, source, "");
     scene.set_fate("and left out");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -224,18 +399,21 @@ void run_noise(tool::Run& run, const Settings& s) {
         "statistics", 0.6, [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); });
     if (found.valid_pixels < 2)
         throw Error(source->path() + " has 1 valid pixel, which has no noise", "Take more pixels.");
-    const auto scan =
-        noise::make_scan(scene.shape(), block_method(s.method), s.block, neighbours_of(*scene.raster(), s));
+    auto smile = smile_ranges(run, s, *scene.raster());
+    const auto scan = noise::make_scan(scene.shape(), block_method(s.method), s.block,
+                                       neighbours_of(*scene.raster(), s), bands_of(smile));
     const auto cube = scene.counted();
     if (!tool::run_pass(run, *cube, *scan, {}, run.pass("columns and blocks", 0.4))) tool::end_of_plan(run);
     const auto rows = rows_of(run, s, *scene.raster(), found, *scan);
     warn_of_lower_bound(run, rows);
-    const auto document = json_of(rows);
+    measure_smile(smile, scan->column_means());
+    auto document = json_of(rows);
+    document["smile"] = json_of(smile);
     run.report()["result"] = Json::parse(document.dump());
-    if (!s.csv.empty()) raster::write_text_output(csv, csv_of(rows));
-    if (!s.bad_bands.empty()) raster::write_text_output(bad, bad_bands_of(*source, rows));
+    outputs.write(*source, rows, smile);
     if (s.json) return run.print(document.dump(1));
     print_table(run, rows);
+    print_smile(run, smile);
 }
 
 void declare(tool::Builder& args) {
@@ -261,7 +439,16 @@ void declare(tool::Builder& args) {
         .above(0);
     args.output("csv", s.csv, tool::Content::text, "Also write the table to FILE");
     args.output("bad-bands", s.bad_bands, tool::Content::text,
-                "Also write which bands are good to FILE, a .csv, with the reason where they are not");
+                "Also write which bands are good: to FILE.csv, with the reason where they are not, or as the "
+                "bad-band list of an ENVI header that is there, FILE.hdr");
+    args.output("plot", s.plot, tool::Content::text,
+                "Also plot the signal-to-noise ratio over the wavelengths, to FILE.svg or FILE.png");
+    args.option("smile", s.smile_texts,
+                "Measure how an absorption in these wavelengths moves from column to column: -smile "
+                "740-785nm (oxygen, in radiances as the scanner has taken them)")
+        .shown_as("RANGE");
+    args.output("columns", s.columns, tool::Content::text,
+                "Also write shift and depth of -smile for every column to FILE.csv");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     args.overwrite(s.overwrite, "Replace existing files");
     args.check([&s](const tool::Call& call) {
@@ -269,6 +456,8 @@ void declare(tool::Builder& args) {
             throw UsageError("-block requires -method residual, ssdc or lsd");
         if (call.given("max-gap") && (!has_blocks(s.method) || s.method == Method::lsd))
             throw UsageError("-max-gap requires -method residual or ssdc");
+        s.smile = tool::parse_ranges(s.smile_texts, "-smile");
+        if (!s.columns.empty() && s.smile.empty()) throw UsageError("-columns requires -smile");
         if (call.given("max-noise-share") && s.method == Method::area)
             throw UsageError("-max-noise-share cannot be used with -method area");
         if (s.method == Method::area && !call.options().mask.given())
@@ -278,8 +467,8 @@ void declare(tool::Builder& args) {
     args.body([&s](tool::Run& run) { run_noise(run, s); });
 }
 
-} // namespace noise_tool
 } // namespace
+} // namespace noise_tool
 
 namespace tools {
 
@@ -290,6 +479,8 @@ extern constinit const tool::Definition noise{
     "columns, and proposes bands as bad.",
     {{"gdal_hsi_noise scene.img", "A table of all bands"},
      {"gdal_hsi_noise -csv noise.csv -bad-bands bad.csv scene.img", "Tables as files"},
+     {"gdal_hsi_noise -bad-bands scene.hdr -plot snr.svg scene.img", "Marked in the header, and a plot"},
+     {"gdal_hsi_noise -smile 740-785nm -columns smile.csv scene.img", "How the oxygen line moves"},
      {"gdal_hsi_noise -method residual -json scene.img", "In blocks of pixels, for programs"},
      {"gdal_hsi_noise -method area -mask lake.gpkg scene.img", "In an area of one material"}},
     "",

@@ -44,8 +44,15 @@ std::string colour_text(const Rgb& colour) {
 
 std::vector<double> ticks_of(const Axis& axis) {
     if (!axis.ticks.empty()) return axis.ticks;
-    const double unit = tick_distance(axis.highest - axis.lowest), rounding = 1e-9;
+    constexpr double rounding = 1e-9;
     std::vector<double> ticks;
+    if (axis.logarithmic) {
+        for (double k = std::ceil(std::log10(axis.lowest) - rounding);
+             k <= std::log10(axis.highest) + rounding; ++k)
+            ticks.push_back(std::pow(10, k));
+        return ticks;
+    }
+    const double unit = tick_distance(axis.highest - axis.lowest);
     for (double k = std::ceil(axis.lowest / unit - rounding); k * unit <= axis.highest + rounding * unit; ++k)
         ticks.push_back(k * unit + 0.0); // not -0
     return ticks;
@@ -107,8 +114,10 @@ double Plot::x_of(double value) const {
 }
 
 double Plot::y_of(double value) const {
-    const double range = m_y.highest - m_y.lowest;
-    return range > 0 ? m_frame.bottom - (m_frame.bottom - m_frame.top) * (value - m_y.lowest) / range
+    const auto scaled = [&](double v) { return m_y.logarithmic ? std::log10(v) : v; };
+    const double range = scaled(m_y.highest) - scaled(m_y.lowest);
+    return range > 0 ? m_frame.bottom -
+                           (m_frame.bottom - m_frame.top) * (scaled(value) - scaled(m_y.lowest)) / range
                      : m_frame.bottom;
 }
 

@@ -14,7 +14,8 @@ namespace hsi::tools {
 struct Axis {
     std::string label; ///< with the unit
     double lowest = 0, highest = 1;
-    std::vector<double> ticks; ///< empty: multiples of tick_distance()
+    std::vector<double> ticks; ///< empty: multiples of tick_distance(), or powers of ten
+    bool logarithmic = false;  ///< of y alone, whose limits are above 0
 };
 
 /// 1, 2 or 5 times a power of ten, of which about five make `range`; a range of 0 counts as 1.

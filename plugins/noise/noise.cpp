@@ -220,17 +220,23 @@ constexpr int64_t least_group = 16; ///< lines whose sums are added up in one go
 class ScanWorker final : public stream::Worker {
   public:
     ScanWorker(const stream::CubeShape& scene, const Grid& grid, int64_t group, BlockMethod method,
-               const std::vector<Neighbours>& neighbours, std::vector<Said>& said)
+               const std::vector<Neighbours>& neighbours, const std::vector<int>& mean_bands,
+               std::vector<Said>& said)
         : sums(2 * static_cast<size_t>(scene.bands * scene.samples)),
-          counts(static_cast<size_t>(scene.samples)), m_scene(scene), m_grid(grid), m_group(group),
-          m_method(method), m_neighbours(neighbours), m_said(said),
+          column_sums(mean_bands.size() * static_cast<size_t>(scene.samples)),
+          counts(static_cast<size_t>(scene.samples)), pixels(static_cast<size_t>(scene.samples)),
+          m_mean_bands(mean_bands), m_scene(scene), m_grid(grid), m_group(group), m_method(method),
+          m_neighbours(neighbours), m_said(said),
           m_block(method == BlockMethod::none ? 0 : static_cast<size_t>(scene.bands), grid.size, method) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         judge(in);
         const int64_t x0 = tile.core.x - tile.window.x, y0 = tile.core.y - tile.window.y;
-        for (int64_t line = 0; line < tile.core.h; line += m_group)
-            look_for_stripes(tile, in, x0, y0 + line, std::min(m_group, tile.core.h - line));
+        for (int64_t line = 0; line < tile.core.h; line += m_group) {
+            const int64_t count = std::min(m_group, tile.core.h - line);
+            look_for_stripes(tile, in, x0, y0 + line, count);
+            if (!m_mean_bands.empty()) add_columns(tile, in, x0, y0 + line, count);
+        }
         if (m_method == BlockMethod::none) return;
         for (int64_t y = tile.core.y / m_grid.size;
              y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h; ++y)
@@ -241,8 +247,9 @@ class ScanWorker final : public stream::Worker {
                                static_cast<size_t>(place / m_grid.step));
     }
 
-    math::ExactSums sums; ///< of e and of e^2, for each band and column
-    std::vector<int64_t> counts;
+    math::ExactSums sums;        ///< of e and of e^2, for each band and column
+    math::ExactSums column_sums; ///< for each band of the list and column
+    std::vector<int64_t> counts, pixels;
 
   private:
     void judge(const CubeView<float>& in) {
@@ -273,23 +280,43 @@ class ScanWorker final : public stream::Worker {
                 factor[static_cast<size_t>(l) * width + static_cast<size_t>(i)] = triple;
                 counts[static_cast<size_t>(tile.core.x + i)] += triple;
             }
+        double* const squares = sum.data() + width;
+        const size_t first = x0 == 0, last = x0 + tile.core.w == m_width ? width - 1 : width;
         for (int b = 0; b < in.bands; ++b) {
             std::fill(sum.begin(), sum.end(), 0.0);
             for (int64_t l = 0; l < lines; ++l) {
                 const float* const row = in.row(b, y + l);
-                for (size_t i = 0; i < width; ++i) {
-                    if (factor[static_cast<size_t>(l) * width + i] == 0) continue;
-                    const auto* const at = row + x0 + static_cast<int64_t>(i);
+                const double* const counts_at = factor.data() + static_cast<size_t>(l) * width;
+                for (size_t i = first; i < last; ++i) { // no branch, so that it runs in SIMD registers
+                    const float* const at = row + x0 + static_cast<int64_t>(i);
                     const double e = static_cast<double>(at[0]) -
                                      (static_cast<double>(at[-1]) + static_cast<double>(at[1])) / 2;
-                    sum[i] += e;
-                    sum[width + i] += e * e;
+                    const double counted = counts_at[i] != 0 ? e : 0;
+                    sum[i] += counted;
+                    squares[i] += counted * counted;
                 }
             }
-            const auto first = static_cast<size_t>(2 * b * m_scene.samples + tile.core.x);
-            sums.add(first, sum.data(), width);
-            sums.add(first + static_cast<size_t>(m_scene.samples), sum.data() + width, width);
+            const auto place = static_cast<size_t>(2 * b * m_scene.samples + tile.core.x);
+            sums.add(place, sum.data(), width);
+            sums.add(place + static_cast<size_t>(m_scene.samples), squares, width);
         }
+    }
+
+    void add_columns(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t y, int64_t lines) {
+        std::vector<double> sum(static_cast<size_t>(tile.core.w));
+        for (size_t k = 0; k < m_mean_bands.size(); ++k) {
+            std::fill(sum.begin(), sum.end(), 0.0);
+            for (int64_t l = 0; l < lines; ++l) {
+                const float* const row = in.row(m_mean_bands[k], y + l) + x0;
+                for (int64_t i = 0; i < tile.core.w; ++i)
+                    if (valid(y + l, x0 + i)) sum[static_cast<size_t>(i)] += static_cast<double>(row[i]);
+            }
+            column_sums.add(k * static_cast<size_t>(m_scene.samples) + static_cast<size_t>(tile.core.x),
+                            sum.data(), sum.size());
+        }
+        for (int64_t l = 0; l < lines; ++l)
+            for (int64_t i = 0; i < tile.core.w; ++i)
+                pixels[static_cast<size_t>(tile.core.x + i)] += valid(y + l, x0 + i);
     }
 
     void take_block(const CubeView<float>& in, int64_t x, int64_t y, size_t number) {
@@ -306,6 +333,7 @@ class ScanWorker final : public stream::Worker {
                                              : m_block.regression(b, m_neighbours[b], first, stride);
     }
 
+    const std::vector<int>& m_mean_bands;
     const stream::CubeShape m_scene;
     const Grid& m_grid;
     const int64_t m_group;
@@ -320,31 +348,47 @@ class ScanWorker final : public stream::Worker {
 
 class CpuScan final : public NoiseScan {
   public:
-    CpuScan(const stream::CubeShape& scene, BlockMethod method, int block, std::vector<Neighbours> neighbours)
+    CpuScan(const stream::CubeShape& scene, BlockMethod method, int block, std::vector<Neighbours> neighbours,
+            std::vector<int> mean_bands)
         : m_scene(scene), m_method(method), m_grid(scene, block, method != BlockMethod::none),
           m_group((least_group + block - 1) / block * block), m_neighbours(std::move(neighbours)),
           m_said(static_cast<size_t>(m_grid.taken * scene.bands),
                  Said{std::numeric_limits<float>::quiet_NaN(), 0, 0, 0}),
           m_sums(2 * static_cast<size_t>(scene.bands * scene.samples)),
-          m_counts(static_cast<size_t>(scene.samples)) {}
+          m_counts(static_cast<size_t>(scene.samples)), m_mean_bands(std::move(mean_bands)),
+          m_column_sums(m_mean_bands.size() * static_cast<size_t>(scene.samples)), m_pixels(m_counts) {}
     int64_t halo() const override { return 1; }
     int64_t align_samples() const override { return m_grid.size; }
     int64_t align_lines() const override { return m_group; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         constexpr int of_floats = 2; // exponents that values of a scene reach
-        return math::ExactSums::most_bytes(2 * static_cast<size_t>(m_scene.bands * m_scene.samples),
-                                           -64 * of_floats, 64 * of_floats) +
+        const size_t columns = 2 * static_cast<size_t>(m_scene.bands) + m_mean_bands.size();
+        return math::ExactSums::most_bytes(columns * static_cast<size_t>(m_scene.samples), -64 * of_floats,
+                                           64 * of_floats) +
                static_cast<uint64_t>(limits.window_samples * limits.window_lines) +
                static_cast<uint64_t>(m_scene.bands * m_grid.size * m_grid.size) * sizeof(double);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<ScanWorker>(m_scene, m_grid, m_group, m_method, m_neighbours, m_said);
+        return std::make_unique<ScanWorker>(m_scene, m_grid, m_group, m_method, m_neighbours, m_mean_bands,
+                                            m_said);
     }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const ScanWorker&>(worker);
         m_sums.add(w.sums);
         for (size_t i = 0; i < m_counts.size(); ++i)
             m_counts[i] += w.counts[i];
+        m_column_sums.add(w.column_sums);
+        for (size_t i = 0; i < m_pixels.size(); ++i)
+            m_pixels[i] += w.pixels[i];
+    }
+
+    ColumnMeans column_means() const override {
+        ColumnMeans result{{}, m_pixels};
+        for (size_t k = 0; k < m_column_sums.size(); ++k) {
+            const int64_t n = m_pixels[k % m_pixels.size()];
+            result.mean.push_back(n > 0 ? m_column_sums.value(k) / static_cast<double>(n) : nothing);
+        }
+        return result;
     }
 
     Stripes stripes() const override {
@@ -446,13 +490,91 @@ class CpuScan final : public NoiseScan {
     std::vector<Said> m_said;
     math::ExactSums m_sums;
     std::vector<int64_t> m_counts;
+    const std::vector<int> m_mean_bands;
+    math::ExactSums m_column_sums;
+    std::vector<int64_t> m_pixels;
 };
+
+/// The parabola of least squares through (x, y), as values at every x. \throws Error for fewer than 3.
+std::vector<double> parabola(const std::vector<double>& x, const std::vector<double>& y) {
+    // Orthogonal polynomials of degree 0, 1 and 2 on these places.
+    const size_t n = x.size();
+    if (n < 3)
+        throw Error("-smile: fewer than 3 columns have an absorption",
+                    "Give another range, or more columns.");
+    std::vector<double> fitted(n);
+    std::vector<std::vector<double>> basis;
+    for (int degree = 0; degree < 3; ++degree) {
+        std::vector<double> q(n, 1);
+        for (size_t i = 0; i < n && degree > 0; ++i)
+            q[i] = basis.back()[i] * x[i];
+        const auto dot = [n](const std::vector<double>& a, const std::vector<double>& b) {
+            double sum = 0;
+            for (size_t i = 0; i < n; ++i)
+                sum += a[i] * b[i];
+            return sum;
+        };
+        for (const auto& other : basis) {
+            const double f = dot(q, other) / dot(other, other);
+            for (size_t i = 0; i < n; ++i)
+                q[i] -= f * other[i];
+        }
+        const double f = dot(q, y) / dot(q, q);
+        for (size_t i = 0; i < n; ++i)
+            fitted[i] += f * q[i];
+        basis.push_back(std::move(q));
+    }
+    return fitted;
+}
 
 } // namespace
 
 std::unique_ptr<NoiseScan> make_scan(const stream::CubeShape& scene, BlockMethod method, int block,
-                                     const std::vector<Neighbours>& neighbours) {
-    return std::make_unique<CpuScan>(scene, method, block, neighbours);
+                                     const std::vector<Neighbours>& neighbours,
+                                     const std::vector<int>& mean_bands) {
+    return std::make_unique<CpuScan>(scene, method, block, neighbours, mean_bands);
+}
+
+Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>& means) {
+    const size_t bands = wavelengths.size(), columns = means.size() / bands;
+    const double first = wavelengths.front(), last = wavelengths.back();
+    Smile smile{std::vector<double>(columns, nothing), std::vector<double>(columns, nothing)};
+    std::vector<double> x, p;
+    for (size_t j = 0; j < columns; ++j) {
+        const double low = means[j], high = means[(bands - 1) * columns + j];
+        double area = 0, moment = 0, depth = -std::numeric_limits<double>::infinity();
+        for (size_t k = 0; k < bands; ++k) {
+            const double at = wavelengths[k], line = low + (high - low) * (at - first) / (last - first);
+            const double missing = 1 - means[k * columns + j] / line;
+            const double weight =
+                (wavelengths[std::min(k + 1, bands - 1)] - wavelengths[k > 0 ? k - 1 : 0]) / 2;
+            area += weight * missing;
+            moment += weight * missing * (at - first);
+            depth = std::max(depth, missing);
+        }
+        const double centroid = first + moment / area;
+        if (!(area > 0) || !std::isfinite(centroid)) continue; // no absorption, or no valid pixel
+        x.push_back(2 * static_cast<double>(j) / static_cast<double>(std::max<size_t>(1, columns - 1)) - 1);
+        p.push_back(centroid);
+        smile.depth[j] = depth;
+        smile.shift_nm[j] = centroid;
+    }
+    double mean = 0;
+    for (const double one : p)
+        mean += one / static_cast<double>(p.size());
+    std::vector<double> shifts;
+    for (double& shift : smile.shift_nm) {
+        shift = mean - shift;
+        if (!std::isnan(shift)) shifts.push_back(shift);
+    }
+    const auto fitted = parabola(x, shifts);
+    const auto [low, high] = std::minmax_element(fitted.begin(), fitted.end());
+    smile.smile_nm = *high - *low;
+    for (size_t i = 0; i < shifts.size(); ++i)
+        smile.rms_nm +=
+            (shifts[i] - fitted[i]) * (shifts[i] - fitted[i]) / static_cast<double>(shifts.size());
+    smile.rms_nm = std::sqrt(smile.rms_nm);
+    return smile;
 }
 
 } // namespace hsi::noise

@@ -56,15 +56,35 @@ struct Stripes {
     std::vector<double> share;  ///< of columns that differ by over 5 standard errors
 };
 
+/// Means of the valid pixels of columns.
+struct ColumnMeans {
+    std::vector<double> mean;    ///< [band of the list][column]; NaN where no pixel is valid
+    std::vector<int64_t> pixels; ///< one a column
+};
+
 /// A scan of stripes and, unless `method` is none, of blocks. Blocks begin at the scene's corner; every k-th
 /// of n is taken, k = ceil(n/16384). result functions are complete after the pass.
 class NoiseScan : public stream::Operation {
   public:
     virtual Stripes stripes() const = 0;
     virtual BlockNoise blocks() const = 0;
+    virtual ColumnMeans column_means() const = 0;
 };
 std::unique_ptr<NoiseScan> make_scan(const stream::CubeShape& scene, BlockMethod method, int block,
-                                     const std::vector<Neighbours>& neighbours);
+                                     const std::vector<Neighbours>& neighbours,
+                                     const std::vector<int>& mean_bands = {});
+
+/// How the centre of an absorption moves from column to column, which spectrometers' smile does.
+struct Smile {
+    std::vector<double> shift_nm; ///< mean(p) - p_j, positive where centres lie at longer waves; NaN: none
+    std::vector<double> depth;    ///< the greatest 1 - r of a column
+    double smile_nm = 0;          ///< peak to peak of the parabola of least squares over the columns
+    double rms_nm = 0;            ///< of what the shifts differ by from it
+};
+/// r_j: the mean spectrum of column j over the line through the range's ends; p_j: the centroid of 1 - r_j
+/// with the weights of trapezoids. `wavelengths`: ascending, at least 3; means: [band][column].
+/// \throws Error when fewer than 3 columns have a centroid.
+Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>& means);
 
 /// The middle value, or the mean of both; NaN of none.
 double median(std::vector<double> values);

@@ -217,3 +217,189 @@ def test_bad_input(files, tmp_path, options, code, first):
     assert out.code == code and first in first_error(out), out.err
     assert not list(tmp_path.iterdir())
 
+
+
+# --- smile, plot, bad bands of headers
+
+
+def gaussian_scene(step, smile_of, lines=40, samples=60, noise_share=0):
+    """A continuum with an absorption at 762 nm, seen by columns whose centres are off by smile_of(column)."""
+    centres = np.arange(735, 791, step)
+    off = smile_of(np.arange(samples))
+    fine = np.arange(700, 830, 0.05)
+    truth = (1 + 0.001 * (fine - 760)) * (1 - 0.6 * np.exp(-0.5 * ((fine - 762) / 3) ** 2))
+    scene = np.empty((len(centres), lines, samples))
+    for b, centre in enumerate(centres):
+        for j in range(samples):
+            response = np.exp(-4 * np.log(2) * ((fine - centre - off[j]) / step) ** 2)
+            scene[b, :, j] = 100 * (response * truth).sum() / response.sum()
+    return centres, off, scene * (1 + 0.1 * np.random.default_rng(2).uniform(size=(1, lines, samples)))
+
+
+def centroid(nm, r):
+    weights = np.gradient(nm) * 1.0
+    weights[0], weights[-1] = (nm[1] - nm[0]) / 2, (nm[-1] - nm[-2]) / 2
+    return (weights * nm * (1 - r)).sum() / (weights * (1 - r)).sum()
+
+
+@pytest.mark.parametrize("step,share", [(2.5, 0.01), (5, 0.04), (7.4, 0.06), (10, 0.14)])
+def test_smile_is_found_again(step, share, tmp_path):
+    """A parabola of 1.2 nm from the middle to the ends; shifts against NumPy, and against what is known."""
+    nm, off, scene = gaussian_scene(step, lambda j: 1.2 * ((j - 29.5) / 29.5) ** 2)
+    write_scene(tmp_path / "s.img", scene.astype(np.float32), wavelengths=list(nm), epsg=None, geotransform=None)
+    out = succeed(noise("-method", "difference", "-json", "-smile", "735-790nm", "-columns", tmp_path / "c.csv", tmp_path / "s.img")).out
+    found = json.loads(out)["smile"]
+    assert [one["range"] for one in found] == ["735-790nm"] and found[0]["bands"] == len(nm)
+    assert found[0]["smile_nm"] == pytest.approx(1.2, rel=share) and found[0]["rms_nm"] < 0.06
+    with open(tmp_path / "c.csv") as f:
+        rows = list(csv.DictReader(f))
+    assert [int(row["column"]) for row in rows] == list(range(60))
+    means = read(tmp_path / "s.img").astype(np.float64).mean(axis=1)
+    p, depth = [], []
+    for j in range(60):
+        r = means[:, j] / np.interp(nm, [nm[0], nm[-1]], [means[0, j], means[-1, j]])
+        p.append(centroid(nm, r))
+        depth.append((1 - r).max())
+    shift = np.mean(p) - np.array(p)
+    np.testing.assert_allclose([float(row["735-790nm shift_nm"]) for row in rows], shift, atol=1e-6)
+    np.testing.assert_allclose([float(row["735-790nm depth"]) for row in rows], depth, rtol=1e-6)
+    fitted = np.polyval(np.polyfit(np.arange(60), shift, 2), np.arange(60))
+    assert found[0]["smile_nm"] == pytest.approx(np.ptp(fitted), rel=1e-6)
+    assert found[0]["rms_nm"] == pytest.approx(np.sqrt(((shift - fitted) ** 2).mean()), rel=1e-6)
+    assert np.corrcoef(shift, off)[0, 1] > 0.99
+
+
+def test_smile_in_a_window_and_a_mask(tmp_path):
+    nm, _, scene = gaussian_scene(5, lambda j: 0.02 * j)
+    write_scene(tmp_path / "s.img", scene.astype(np.float32), wavelengths=list(nm), epsg=None, geotransform=None)
+    inside = np.ones((1, 40, 60))
+    inside[:, :, 20] = inside[:, 30:] = 0
+    write_scene(tmp_path / "m.tif", inside, driver="GTiff", dtype="u1", epsg=None, geotransform=None)
+    whole = [noise("-method", "difference", "-q", "-overwrite", "-smile", "735-790nm", "-smile", "740-785nm", "-columns", tmp_path / "c.csv",
+                   *extra, "-mask", tmp_path / "m.tif", tmp_path / "s.img") for extra in (["-tile", "16", "16", "-threads", "2"], [])]
+    texts = []
+    for result in whole:
+        succeed(result)
+        texts.append(result.out)
+    assert texts[0] == texts[1] and texts[0].count("nm peak to peak") == 2
+    rows = (tmp_path / "c.csv").read_text().splitlines()
+    assert rows[0] == "column,735-790nm shift_nm,735-790nm depth,740-785nm shift_nm,740-785nm depth"
+    assert rows[21] == "20,,,,"
+    succeed(noise("-method", "difference", "-q", "-overwrite", "-smile", "735-790nm", "-columns", tmp_path / "c.csv", "-srcwin", 30, 0, 20, 40, tmp_path / "s.img"))
+    assert (tmp_path / "c.csv").read_text().splitlines()[1].startswith("30,")
+
+
+def test_smile_that_cannot_be(files, tmp_path):
+    for options, code, text in ((["-smile", "500-530nm"], 1, "has 4 good bands there, and at least 5"),
+                                (["-smile", "5000-6000nm"], 1, "0 good bands"),
+                                (["-smile", "nonsense"], 2, "-smile"),
+                                (["-columns", tmp_path / "c.csv"], 2, "-columns requires -smile")):
+        result = noise(*options, files / "scene.img")
+        assert result.code == code and text in first_error(result), (options, result.err)
+    write_scene(tmp_path / "plain.img", read(files / "scene.img"))
+    result = noise("-smile", "500-600nm", tmp_path / "plain.img")
+    assert result.code == 1 and "has no wavelengths" in first_error(result)
+    result = succeed(noise("-smile", "500-600nm", files / "scene.img"))
+    assert "-smile is for scenes as a scanner has taken them" in result.err
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "PNG"])
+def test_plot(kind, files, tmp_path):
+    from osgeo import gdal
+    path = tmp_path / f"snr.{kind}"
+    succeed(noise("-plot", path, files / "scene.img"))
+    if kind == "svg":
+        import xml.etree.ElementTree as tree
+        root = tree.parse(path).getroot()
+        assert {"signal-to-noise ratio; grey: proposed as bad", "wavelength (nm)"} <= {t.text for t in root.iter() if t.tag.endswith("text")}
+        assert sum(t.get("stroke") == "#eeeeee" for t in root.iter() if t.tag.endswith("line")) == 2
+        assert sum(t.get("stroke") == "#0055aa" for t in root.iter() if t.tag.endswith("line")) >= BANDS
+    else:
+        picture = gdal.Open(str(path))
+        assert picture.GetDriver().ShortName == "PNG" and (picture.RasterXSize, picture.RasterYSize, picture.RasterCount) == (900, 480, 3)
+        pixels = picture.ReadAsArray()
+        for colour, least in (((0, 85, 170), 300), ((238, 238, 238), 1000), ((0, 0, 0), 500), ((204, 51, 17), 200)):
+            assert (pixels == np.array(colour)[:, None, None]).all(axis=0).sum() > least
+    result = noise("-plot", path, files / "scene.img")
+    assert result.code == 1 and "exists" in first_error(result)
+    succeed(noise("-plot", path, "-overwrite", files / "scene.img"))
+
+
+def fields(path):
+    """The header's text without its bbl, and the bbl."""
+    import re
+    text = path.read_bytes().decode()
+    found = re.search(r"^bbl *= *\{([^}]*)\}\r?\n?", text, re.M)
+    return (text.replace(found[0], ""), [int(v) for v in found[1].split(",")]) if found else (text, None)
+
+
+@pytest.mark.parametrize("old", ["", "bbl = {1, 0, 1, 1, 1, 1, 1, 1, 1, 1,\n 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}\n", "bbl={" + "1 ," * 19 + "1}"])
+def test_bad_bands_of_a_header(old, files, tmp_path):
+    """The scene's own header: whole, nothing else in it changed, and read back."""
+    for name in ("scene.img", "scene.hdr"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    header = tmp_path / "scene.hdr"
+    header.write_text(header.read_text() + "; a comment = {that stays}\n" + old)
+    before = fields(header)
+    succeed(noise("-bad-bands", tmp_path / "bad.csv", tmp_path / "scene.img"))
+    succeed(noise("-bad-bands", header, tmp_path / "scene.img"))
+    with open(tmp_path / "bad.csv") as f:
+        table = [int(row["good"]) for row in csv.DictReader(f)]
+    after = fields(header)
+    assert after[1] == table and after[0].strip() == before[0].strip() and 0 in table
+    succeed(noise("-bbl", "ignore", "-bad-bands", header, tmp_path / "scene.img"))
+    assert fields(header)[1] == [int(good or b == 1) for b, good in enumerate(table)]  # band 2 is good
+    plain = json.loads(succeed(run("gdal_hsi_info", "-json", "-bbl", "use", tmp_path / "scene.img")).out)
+    assert plain["bad_bands"] == [b + 1 for b, good in enumerate(fields(header)[1]) if not good]
+
+
+def test_headers_that_are_not_the_scenes(files, tmp_path):
+    before = (files / "scene.hdr").read_bytes()
+    (tmp_path / "text.hdr").write_text("no header")
+    write_scene(tmp_path / "other.img", np.ones((3, 5, 5)))
+    for path, text in ((tmp_path / "none.hdr", "is not an ENVI header"), (tmp_path / "text.hdr", "is not an ENVI header"),
+                       (tmp_path / "other.hdr", "is the header of 3 bands, src has 20 bands")):
+        result = noise("-bad-bands", path, files / "scene.img")
+        assert result.code == 1 and text in first_error(result), result.err
+    result = noise("-bad-bands", files / "scene.hdr", "-csv", files / "scene.hdr", files / "scene.img")
+    assert result.code == 2
+    succeed(noise("-bad-bands", files / "scene.hdr", "-dry-run", files / "scene.img"))
+    assert (files / "scene.hdr").read_bytes() == before
+
+
+def test_bbl_of_a_table(files, tmp_path):
+    """All tools leave out what the table marks; the file's own list does not count, and outputs have the new one."""
+    succeed(noise("-bad-bands", tmp_path / "bad.csv", files / "scene.img"))
+    with open(tmp_path / "bad.csv") as f:
+        bad = [int(row["band"]) for row in csv.DictReader(f) if row["good"] == "0"]
+    kept = [b for b in range(1, BANDS + 1) if b not in bad]
+    assert 0 < len(bad) < BANDS
+    info = json.loads(succeed(run("gdal_hsi_info", "-json", "-bbl", tmp_path / "bad.csv", files / "scene.img")).out)
+    assert info["bands"] == kept and info["bad_bands"] == bad
+    for name, options in (("by table", ["-bbl", tmp_path / "bad.csv"]), ("by number", ["-b", ",".join(map(str, kept))])):
+        succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", *options, files / "scene.img", tmp_path / f"{name}.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "by table.tif"), read(tmp_path / "by number.tif"))
+    succeed(run("gdal_hsi_smooth", "-method", "snv", "-bbl", tmp_path / "bad.csv", files / "scene.img", tmp_path / "v.hsi"))
+    succeed(run("gdal_hsi_smooth", "-method", "snv", "-b", ",".join(map(str, kept)), files / "scene.img", tmp_path / "s.tif"))
+    virtual = json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "v.hsi")).out)
+    assert virtual["size"][2] == len(kept)
+    (tmp_path / "few.csv").write_text("band;good\n2;0\n")
+    info = json.loads(succeed(run("gdal_hsi_info", "-json", "-bbl", tmp_path / "few.csv", files / "scene.img")).out)
+    assert info["bad_bands"] == [2]
+    result = succeed(run("gdal_hsi_pca", "-bbl", tmp_path / "few.csv", "-report", tmp_path / "r.json", files / "scene.img", tmp_path / "o.tif"))
+    assert json.loads((tmp_path / "r.json").read_text())["options"]["bbl"] == str(tmp_path / "few.csv")
+
+
+@pytest.mark.parametrize("text,code,message", [
+    ("band,bad\n1,0\n", 1, "it has no column 'good'"), ("good\n0\n", 1, "it has no column 'band'"),
+    ("band,good\n21,0\n", 1, "band 21 is not in"), ("band,good\n0,1\n", 1, "band 0 is not in"),
+    ("band,good\n1.5,1\n", 1, "are no band and 1 or 0"), ("band,good\n1,2\n", 1, "are no band and 1 or 0"),
+    ("band,good\n1,\n", 1, "are no band and 1 or 0"), ("", 1, "bad.csv"),
+    ("band,good\n" + "".join(f"{b},0\n" for b in range(1, 21)), 1, "every band of"), (None, 1, "bad.csv")])
+def test_tables_that_are_none(text, code, message, files, tmp_path):
+    if text is not None:
+        (tmp_path / "bad.csv").write_text(text)
+    result = run("gdal_hsi_pca", "-bbl", tmp_path / "bad.csv", files / "scene.img", tmp_path / "out.tif")
+    assert result.code == code and message in first_error(result), result.err
+    result = run("gdal_hsi_pca", "-bbl", "some", files / "scene.img", tmp_path / "out.tif")
+    assert result.code == 2 and "-bbl: 'some' is not one of use, ignore, FILE.csv" in first_error(result)

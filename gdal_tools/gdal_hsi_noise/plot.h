@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The signal-to-noise ratio over the wavelengths.
+#pragma once
+
+#include "shared/plot.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::noise_tool {
+
+/// The axis of y is logarithmic; values that are not above 0 are gaps.
+struct Curve {
+    std::string x_label, y_label;
+    std::vector<double> x, y;    ///< x ascending
+    std::vector<char> shaded;    ///< not 0: the neighbourhood of this x is grey
+    std::optional<double> level; ///< a line across
+};
+
+inline constexpr tools::Plot::Frame frame{900, 480, 90, 870, 30, 410};
+
+tools::Plot plot_of(const Curve& curve);
+
+} // namespace hsi::noise_tool
