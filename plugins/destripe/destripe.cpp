@@ -7,6 +7,7 @@
 #include "parallel/group.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -17,11 +18,37 @@ namespace {
 constexpr int64_t enough = 20; ///< valid pixels of a usable column, and pairs of neighbours
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
+/// Of the values in [first, last), `below` of which are left out as smaller ones.
+double median_of(double* first, double* last, size_t half, bool odd, size_t below) {
+    double* const middle = first + (half - below);
+    std::nth_element(first, middle, last);
+    return odd ? *middle : (*std::max_element(first, middle) + *middle) / 2;
+}
+
+/// The middle value, or the mean of both; the values are in another order then. Most of them are not moved:
+/// one pass keeps those between two of a sample, which nearly always enclose the median.
 double median(std::vector<double>& values) {
-    const size_t half = values.size() / 2;
-    const auto middle = values.begin() + static_cast<ptrdiff_t>(half);
-    std::nth_element(values.begin(), middle, values.end());
-    return values.size() % 2 == 1 ? *middle : (*std::max_element(values.begin(), middle) + *middle) / 2;
+    constexpr size_t sampled = 31, around = 5, many = 8 * sampled;
+    const size_t count = values.size(), half = count / 2;
+    const bool odd = count % 2 == 1;
+    if (count >= many) {
+        std::array<double, sampled> sample{};
+        for (size_t k = 0; k < sampled; ++k)
+            sample[k] = values[k * count / sampled];
+        std::sort(sample.begin(), sample.end());
+        const double low = sample[sampled / 2 - around], high = sample[sampled / 2 + around];
+        thread_local std::vector<double> between;
+        between.resize(count);
+        size_t below = 0, kept = 0;
+        for (const double v : values) { // no branch
+            between[kept] = v;
+            kept += static_cast<size_t>(v >= low) & static_cast<size_t>(v <= high);
+            below += v < low;
+        }
+        if (below + 1 <= half && half < below + kept)
+            return median_of(between.data(), between.data() + kept, half, odd, below);
+    }
+    return median_of(values.data(), values.data() + count, half, odd, 0);
 }
 
 /// The line of least squares at `at`, through levels within `half` columns that are taken; false under 3.
@@ -76,18 +103,21 @@ std::vector<double> low_pass(const std::vector<size_t>& places, const std::vecto
 
 namespace {
 
-/// Which pixels of two columns count, and what the method looks at.
+/// What the method looks at in columns, whose values are one after another.
 class Levels {
   public:
     explicit Levels(Method method) : m_method(method) {}
     /// Of a column alone: mean, median; `deviation` of moment.
-    double of_column(const float* values, const char* valid, int64_t lines, ptrdiff_t stride,
-                     double& deviation) {
-        m_values.clear();
-        for (int64_t l = 0; l < lines; ++l)
-            if (valid[l] != 0) m_values.push_back(static_cast<double>(values[l * stride]));
+    double of_column(const float* values, const char* valid, int64_t lines, double& deviation) {
+        m_values.resize(static_cast<size_t>(lines));
+        size_t kept = 0;
+        for (int64_t l = 0; l < lines; ++l) {
+            m_values[kept] = static_cast<double>(values[l]);
+            kept += valid[l] != 0;
+        }
+        m_values.resize(kept);
         if (m_method == Method::median) return median(m_values);
-        const auto count = static_cast<double>(m_values.size());
+        const auto count = static_cast<double>(kept);
         double mean = 0, squares = 0;
         for (const double v : m_values)
             mean += v / count;
@@ -97,19 +127,22 @@ class Levels {
         return mean;
     }
     /// The median step from one column to another.
-    double step(const float* from, const char* valid_from, ptrdiff_t stride_from, const float* to,
-                const char* valid_to, ptrdiff_t stride_to, int64_t lines) {
-        m_values.clear();
+    double step(const float* from, const char* valid_from, const float* to, const char* valid_to,
+                int64_t lines) {
+        m_values.resize(static_cast<size_t>(lines));
+        size_t kept = 0;
         for (int64_t l = 0; l < lines; ++l) {
-            if (valid_from[l] == 0 || valid_to[l] == 0) continue;
-            const auto a = static_cast<double>(from[l * stride_from]),
-                       b = static_cast<double>(to[l * stride_to]);
-            if (m_method == Method::difference)
-                m_values.push_back(b - a);
-            else if (a > 0 && b > 0)
-                m_values.push_back(math::log(b) - math::log(a));
+            const auto a = static_cast<double>(from[l]), b = static_cast<double>(to[l]);
+            const bool both = valid_from[l] != 0 && valid_to[l] != 0;
+            if (m_method == Method::difference) {
+                m_values[kept] = b - a;
+                kept += both;
+            } else if (both && a > 0 && b > 0) {
+                m_values[kept++] = math::log(b) - math::log(a);
+            }
         }
-        return static_cast<int64_t>(m_values.size()) < enough ? 0 : median(m_values);
+        m_values.resize(kept);
+        return static_cast<int64_t>(kept) < enough ? 0 : median(m_values);
     }
 
   private:
@@ -149,33 +182,52 @@ class ScanWorker final : public stream::Worker {
             const auto first = valid.begin() + static_cast<ptrdiff_t>(j * in.lines);
             return std::count(first, first + static_cast<ptrdiff_t>(in.lines), 1);
         };
-        const ptrdiff_t stride = in.lines > 1 ? in.row(0, 1) - in.row(0, 0) : 0;
-        for (int64_t i = 0; i < tile.core.w; ++i) {
-            const int64_t j = i + tile.core.x - tile.window.x;
-            const auto column = static_cast<size_t>(tile.core.x + i);
-            m_found.valid[column] = count_of(j);
-            if (m_found.valid[column] < enough) continue;
-            const bool before = j > 0 && count_of(j - 1) >= enough;
-            const char* const here = valid.data() + j * in.lines;
+        std::vector<char> usable;
+        for (int64_t j = 0; j < in.samples; ++j)
+            usable.push_back(count_of(j) >= enough);
+        const int64_t x0 = tile.core.x - tile.window.x;
+        for (int64_t i = 0; i < tile.core.w; ++i)
+            m_found.valid[static_cast<size_t>(tile.core.x + i)] = count_of(x0 + i);
+        constexpr int64_t cache_line = 16;
+        for (int64_t first = x0; first < x0 + tile.core.w; first += cache_line)
             for (int b = 0; b < in.bands; ++b) {
-                const size_t at = static_cast<size_t>(b * m_scene.samples) + column;
-                const float* const values = in.row(b, 0) + j;
-                if (!steps(m_method))
-                    m_found.level[at] =
-                        m_levels.of_column(values, here, in.lines, stride, m_found.deviation[at]);
-                else if (before)
-                    m_found.level[at] =
-                        m_levels.step(values - 1, here - in.lines, stride, values, here, stride, in.lines);
+                const int64_t last = std::min(first + cache_line, x0 + tile.core.w);
+                turn(in, b, first, last);
+                for (int64_t j = first; j < last; ++j)
+                    if (usable[static_cast<size_t>(j)] != 0)
+                        find(b, j, first, j > 0 && usable[static_cast<size_t>(j - 1)] != 0,
+                             valid.data() + j * in.lines, in.lines, j - x0 + tile.core.x);
             }
-        }
     }
 
   private:
+    /// Columns of the window, and the one before them, each with its lines one after another: a column by
+    /// itself would read a cache line for every value.
+    void turn(const CubeView<float>& in, int band, int64_t first, int64_t last) {
+        const int64_t from = std::max<int64_t>(0, first - 1);
+        m_turned.resize(static_cast<size_t>((last - first + 1) * in.lines));
+        for (int64_t line = 0; line < in.lines; ++line) {
+            const float* const row = in.row(band, line);
+            for (int64_t j = from; j < last; ++j)
+                m_turned[static_cast<size_t>((j - first + 1) * in.lines + line)] = row[j];
+        }
+    }
+    void find(int band, int64_t j, int64_t first, bool before, const char* valid, int64_t lines,
+              int64_t column) {
+        const auto at = static_cast<size_t>(band * m_scene.samples + column);
+        const float* const values = m_turned.data() + (j - first + 1) * lines;
+        if (!steps(m_method))
+            m_found.level[at] = m_levels.of_column(values, valid, lines, m_found.deviation[at]);
+        else if (before)
+            m_found.level[at] = m_levels.step(values - lines, valid - lines, values, valid, lines);
+    }
+
     const stream::CubeShape m_scene;
     const Method m_method;
     Levels m_levels;
     Found& m_found; ///< each column is one worker's
     PixelRow m_row;
+    std::vector<float> m_turned;
 };
 
 class CpuScan final : public LevelScan {
@@ -190,7 +242,7 @@ class CpuScan final : public LevelScan {
     int64_t align_lines() const override { return m_scene.lines; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return static_cast<uint64_t>(limits.window_samples * limits.window_lines) +
-               static_cast<uint64_t>(limits.window_lines) * sizeof(double);
+               static_cast<uint64_t>(limits.window_lines) * (2 * sizeof(double) + 17 * sizeof(float));
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ScanWorker>(m_scene, m_method, m_found);
@@ -258,8 +310,8 @@ class CpuScan final : public LevelScan {
         for (int b = 0; b < m_scene.bands; ++b) {
             const ptrdiff_t first = b * m_scene.lines;
             level[static_cast<size_t>(b * m_scene.samples) + to] =
-                levels.step(values[0].data() + first, valid[0].data(), 1, values[1].data() + first,
-                            valid[1].data(), 1, m_scene.lines);
+                levels.step(values[0].data() + first, valid[0].data(), values[1].data() + first,
+                            valid[1].data(), m_scene.lines);
         }
     }
 

@@ -168,22 +168,22 @@ Whittaker::Whittaker(const std::vector<double>& wavelengths, std::vector<Segment
 }
 
 void Whittaker::smooth(double* values, size_t pixels) const {
-    const auto subtract = [&](size_t to, size_t from, double factor) {
-        double* const a = values + to * pixels;
-        const double* const b = values + from * pixels;
+    const auto row = [&](size_t band) { return values + band * pixels; };
+    const auto subtract = [&](double* to, const double* from, double factor) {
         for (size_t i = 0; i < pixels; ++i)
-            a[i] -= factor * b[i];
+            to[i] -= factor * from[i];
     };
     for (const Segment& segment : m_segments) {
         for (size_t b = segment.begin; b < segment.end; ++b)
             for (size_t back = 1; back <= std::min(m_order, b - segment.begin); ++back)
-                subtract(b, b - back, m_lower[b * m_order + back - 1]);
-        for (size_t b = segment.begin; b < segment.end; ++b)
+                subtract(row(b), row(b - back), m_lower[b * m_order + back - 1]);
+        for (size_t b = segment.end; b-- > segment.begin;) { // the diagonal, and back
+            double* const to = row(b);
             for (size_t i = 0; i < pixels; ++i)
-                values[b * pixels + i] /= m_diagonal[b];
-        for (size_t b = segment.end; b-- > segment.begin;)
+                to[i] /= m_diagonal[b];
             for (size_t ahead = 1; ahead <= m_order && b + ahead < segment.end; ++ahead)
-                subtract(b, b + ahead, m_lower[(b + ahead) * m_order + ahead - 1]);
+                subtract(to, row(b + ahead), m_lower[(b + ahead) * m_order + ahead - 1]);
+        }
     }
 }
 
