@@ -47,32 +47,22 @@ constexpr std::array<std::pair<const char*, Output>, 4> output_names{{{"enhancem
 std::vector<Output> outputs_of(const std::string& text) {
     const auto words = listed_words(text);
     std::vector<Output> outputs;
-    size_t found = 0;
-    for (const auto& [name, output] : output_names) {
-        const auto count =
-            words ? std::count_if(words->begin(), words->end(),
-                                  [&, name = name](const auto& w) { return equal_names(w, name); })
-                  : 0;
-        if (count > 0) outputs.push_back(output);
-        found += static_cast<size_t>(count);
-    }
-    if (!words || words->empty() || found != words->size())
+    for (const auto& [name, output] : output_names)
+        if (words && std::any_of(words->begin(), words->end(),
+                                 [name = name](const auto& w) { return equal_names(w, name); }))
+            outputs.push_back(output);
+    if (!words || outputs.empty() || outputs.size() != words->size())
         throw UsageError("-output: '" + text +
                              "' is not a list of enhancement, uncertainty, sensitivity and albedo",
                          "Write -output enhancement,uncertainty.");
     return outputs;
 }
 
-std::optional<double> number_of(const std::string& text) {
-    const double v = raster::table_number(text);
-    return std::isfinite(v) ? std::optional<double>(v) : std::nullopt;
-}
-
 void take_groups(Settings& s) {
     if (!equal_names(s.columns_text, "all")) {
-        const auto v = number_of(s.columns_text);
+        const auto v = to_number(s.columns_text);
         constexpr double most = 1e9;
-        if (!v || *v != std::floor(*v))
+        if (!v || *v != std::floor(*v)) // or NaN
             throw UsageError("-columns-per-group: '" + s.columns_text + "' is not a whole number",
                              "Give a number of columns, or all.");
         if (*v < 1 || *v > most)
@@ -87,9 +77,10 @@ void take_groups(Settings& s) {
                              "Give a number from 0 to 1, or -method mf.");
         return;
     }
-    const auto v = number_of(s.shrinkage_text);
+    const auto v = to_number(s.shrinkage_text);
     if (!v) throw UsageError("-shrinkage: '" + s.shrinkage_text + "' is not none, ledoit-wolf or a number");
-    if (*v < 0 || *v > 1) throw UsageError("-shrinkage: " + s.shrinkage_text + " is out of range (0 to 1)");
+    if (!(*v >= 0 && *v <= 1))
+        throw UsageError("-shrinkage: " + s.shrinkage_text + " is out of range (0 to 1)");
     s.filter.shrinkage = *v;
 }
 

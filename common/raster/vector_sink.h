@@ -19,7 +19,8 @@ struct VectorOptions {
     std::string path;
     std::string format;                       ///< -of; empty: from the extension, GPKG when there is none
     std::vector<std::string> dataset_options; ///< -dsco NAME=VALUE
-    std::vector<std::string> layer_options;   ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY when not given
+    std::vector<std::string>
+        layer_options; ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY (polygons: AS_WKT) when not given
     bool overwrite = false;
     std::string
         history; ///< the command line, for the layer's metadata item HSI_HISTORY where the driver keeps it

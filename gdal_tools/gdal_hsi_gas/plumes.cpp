@@ -33,7 +33,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 Level level_of(const std::string& option, const std::string& text) {
     Level level;
     level.deviations = !text.empty() && (text.back() == 's' || text.back() == 'S');
-    level.value = raster::table_number(level.deviations ? text.substr(0, text.size() - 1) : text);
+    level.value = to_number(level.deviations ? text.substr(0, text.size() - 1) : text).value_or(unknown);
     if (!std::isfinite(level.value))
         throw UsageError(option + ": '" + text + "' is not a number of ppm m or of deviations",
                          "Write 500, or 3s for the median plus three standard deviations.");
@@ -45,8 +45,8 @@ void take_ueff(PlumeSettings& s) {
     const std::string kind = s.ueff_text.substr(0, colon);
     s.logarithm = equal_names(kind, "log");
     if (colon != std::string::npos && comma != std::string::npos && comma > colon)
-        s.ueff = {raster::table_number(s.ueff_text.substr(colon + 1, comma - colon - 1)),
-                  raster::table_number(s.ueff_text.substr(comma + 1))};
+        s.ueff = {to_number(s.ueff_text.substr(colon + 1, comma - colon - 1)).value_or(unknown),
+                  to_number(s.ueff_text.substr(comma + 1)).value_or(unknown)};
     else
         s.ueff = {unknown, unknown};
     if ((!s.logarithm && !equal_names(kind, "linear")) || !std::isfinite(s.ueff[0]) ||

@@ -477,6 +477,9 @@ def test_plumes_again(files):
     succeed(gas("-method", "none", *words, "-plumes", folder / "b.gpkg", folder / "y.tif"))
     a, b = ([f for f, _ in layer_of(folder / name, "plumes")] for name in ("a.gpkg", "b.gpkg"))
     assert a == b and len(a) > 0 and a[0]["ime_sd_kg"] > 0
+    result = succeed(gas("-method", "none", *words, "-plumes", folder / "c.csv", folder / "y.tif"))
+    head, first = (folder / "c.csv").read_text().splitlines()[:2]
+    assert head.startswith("WKT,plume,") and first.startswith('"MULTIPOLYGON (((') and "origins of the plumes are not written" in result.err
 
 
 def test_geographic_areas(tmp_path):
@@ -516,6 +519,10 @@ def test_reflectance(files, name, unit, warns):
     (2, ["-absorption", "k.csv", "-output", "uncertainty", "x.img", "y.tif"], "-output uncertainty requires -noise"),
     (2, ["-absorption", "k.csv", "-noise", "noise.txt", "x.img", "y.tif"], "-noise requires -output uncertainty"),
     (2, ["-absorption", "k.csv", "-output", "enhancement,x", "x.img", "y.tif"], "is not a list of"),
+    (2, ["-absorption", "k.csv", "-output", "enhancement,enhancement", "x.img", "y.tif"], "is not a list of"),
+    (2, ["-absorption", "k.csv", "-shrinkage", "0,5", "x.img", "y.tif"], "-shrinkage: '0,5' is not"),
+    (2, ["-absorption", "k.csv", "-plumes", "p.gpkg", "-wind", 3, "-ueff", "log:1,2,3", "x.img", "y.tif"], "-ueff: 'log:1,2,3' is not"),
+    (2, ["-method", "none", "-plumes", "p.gpkg", "-device", "cpu", "x.img"], "-device cannot be used with -method none"),
     (2, ["-absorption", "k.csv", "-method", "mf", "-iterations", 3, "x.img", "y.tif"], "-iterations requires -method mag1c"),
     (2, ["-absorption", "k.csv", "-shrinkage", "ledoit-wolf", "x.img", "y.tif"], "cannot be used with -method mag1c"),
     (2, ["-absorption", "k.csv", "-shrinkage", 1.5, "x.img", "y.tif"], "-shrinkage: 1.5 is out of range (0 to 1)"),

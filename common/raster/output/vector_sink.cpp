@@ -128,7 +128,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
     CPLStringList layer_options = list_of(options.layer_options);
     if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
-        layer_options.SetNameValue("GEOMETRY", "AS_XY");
+        layer_options.SetNameValue("GEOMETRY", layer.polygons ? "AS_WKT" : "AS_XY");
     bool placed = true; // false: the points belong to no place on Earth
     std::unique_ptr<OGRCoordinateTransformation> to_degrees;
     if (places_in_degrees(driver) && !is_older_geojson(driver, layer_options, srs)) {
