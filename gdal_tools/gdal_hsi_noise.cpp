@@ -452,6 +452,7 @@ void declare(tool::Builder& args) {
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     args.overwrite(s.overwrite, "Replace existing files");
     args.check([&s](const tool::Call& call) {
+        tools::PlotOutput::check_name("plot", s.plot);
         if (call.given("block") && !has_blocks(s.method))
             throw UsageError("-block requires -method residual, ssdc or lsd");
         if (call.given("max-gap") && (!has_blocks(s.method) || s.method == Method::lsd))
