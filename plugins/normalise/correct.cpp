@@ -66,11 +66,10 @@ CorrectionTask task_of(const SceneTask& scene, const Method& method, const Terra
 
 class CorrectionWorker final : public stream::Worker {
   public:
-    CorrectionWorker(const CorrectionTask& task, int64_t samples)
-        : m_task(task), m_pixels(m_task.scene, m_task.method), m_interval(static_cast<size_t>(samples)),
-          m_between(m_interval.size()) {}
+    explicit CorrectionWorker(const CorrectionTask& task)
+        : m_task(task), m_pixels(m_task.scene, m_task.method) {}
     static uint64_t bytes(int64_t samples) {
-        return Pixels::bytes(samples) + static_cast<uint64_t>(samples) * 16;
+        return Pixels::bytes(samples) + static_cast<uint64_t>(samples) * sizeof(InRange);
     }
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
@@ -84,95 +83,88 @@ class CorrectionWorker final : public stream::Worker {
     PixelCounts counts;
 
   private:
-    /// What a pixel gets: the same for all bands.
+    /// A pixel in range, with what all its bands share. `a` and `cos_i` are 1 where terrain is not corrected.
+    struct InRange {
+        size_t at;
+        int interval; ///< between which centres of bins NDVI lies, beyond the outer ones the last two
+        double between, a, cos_i, volume, geometric, factor[2];
+    };
+
     void look() {
         const auto& p = m_pixels;
-        m_terrain.clear();
-        m_brdf.clear();
-        const bool any_terrain = m_task.method.topography != Topography::none &&
-                                 !(m_task.method.fits_topography() && m_task.terrain.slope.empty());
+        m_in_range.clear();
+        m_all_usable = true;
+        const bool terrain = m_task.method.topography != Topography::none &&
+                             !(m_task.method.fits_topography() && m_task.terrain.slope.empty());
         for (size_t i = 0; i < p.count(); ++i) {
             ++(p.is(i, is_valid) ? counts.valid : counts.invalid);
-            counts.without_angles += p.is(i, is_valid) && !p.is(i, is_usable);
-            if (!p.is(i, is_in_range)) continue;
-            if (any_terrain && p.is(i, is_lit)) m_terrain.push_back(i);
-            if (!m_task.brdf()) continue;
-            m_brdf.push_back(i);
-            place(i);
+            const bool usable = p.is(i, is_usable);
+            counts.without_angles += p.is(i, is_valid) && !usable;
+            m_all_usable = m_all_usable && usable;
+            const bool flat = terrain && p.is(i, is_in_range | is_lit);
+            if (!p.is(i, is_in_range) || !(flat || m_task.brdf())) continue;
+            InRange one{
+                i, 0, 0, 1, 1, static_cast<double>(p.volume[i]), static_cast<double>(p.geometric[i]), {1, 1}};
+            if (flat) {
+                one.a = p.a[i];
+                one.cos_i = p.cos_i[i];
+                one.factor[0] = p.factor[0][i];
+                one.factor[1] = p.factor[1][i];
+            }
+            place(one, p.ndvi[i]);
+            m_in_range.push_back(one);
+            counts.terrain += flat;
         }
-        counts.terrain += static_cast<int64_t>(m_terrain.size());
-        counts.brdf += static_cast<int64_t>(m_brdf.size());
+        if (m_task.brdf()) counts.brdf += static_cast<int64_t>(m_in_range.size());
     }
-    /// Between which centres of bins NDVI lies, beyond the outer ones the last two.
-    void place(size_t i) {
+    void place(InRange& pixel, double ndvi) const {
         const auto& c = m_task.centres;
-        m_interval[i] = 0;
-        m_between[i] = 0;
         if (c.size() < 2) return;
-        const auto after = std::upper_bound(c.begin() + 1, c.end() - 1, m_pixels.ndvi[i]);
+        const auto after = std::upper_bound(c.begin() + 1, c.end() - 1, ndvi);
         const auto k = static_cast<size_t>(after - c.begin()) - 1;
-        m_interval[i] = static_cast<int>(k);
-        m_between[i] = (m_pixels.ndvi[i] - c[k]) / (c[k + 1] - c[k]);
+        pixel.interval = static_cast<int>(k);
+        pixel.between = (ndvi - c[k]) / (c[k + 1] - c[k]);
     }
 
     void correct(int b, const float* in, float* out) {
-        const auto& p = m_pixels;
-        for (size_t i = 0; i < p.count(); ++i)
-            out[i] = p.is(i, is_usable) ? in[i] : no_value;
-        if (m_terrain.empty() && m_brdf.empty()) return;
+        if (m_all_usable)
+            std::copy_n(in, m_pixels.count(), out);
+        else
+            for (size_t i = 0; i < m_pixels.count(); ++i)
+                out[i] = m_pixels.is(i, is_usable) ? in[i] : no_value;
         const Scaling scaling = scaling_of(m_task.scene, b);
-        m_values.resize(p.count());
-        for (size_t i = 0; i < p.count(); ++i)
-            m_values[i] = scaling.value(in[i]);
-        if (!m_terrain.empty()) flatten(b);
-        if (!m_brdf.empty()) turn_to_nadir(b);
-        // A pixel that is in m_terrain alone is not in range of BRDF, which cannot be: both ask for the
-        // range.
-        for (const size_t i : m_brdf.empty() ? m_terrain : m_brdf)
-            if (const float v = m_values[i]; v != scaling.value(in[i]))
-                out[i] = scaling.stored(static_cast<double>(v));
-    }
-
-    void flatten(int b) {
-        const auto& p = m_pixels;
-        if (!m_task.method.fits_topography()) {
-            const auto& factor =
-                p.factor[static_cast<size_t>(m_task.scene.below_720[static_cast<size_t>(b)])];
-            for (const size_t i : m_terrain)
-                m_values[i] = static_cast<float>(static_cast<double>(m_values[i]) * factor[i]);
-            return;
+        for (const InRange& pixel : m_in_range) {
+            const float before = scaling.value(in[pixel.at]);
+            const float flat = static_cast<float>(static_cast<double>(before) * terrain_factor(b, pixel));
+            const float after = m_task.brdf() ? turned(b, pixel, flat) : flat;
+            if (after != before) out[pixel.at] = scaling.stored(static_cast<double>(after));
         }
-        const double m = m_task.terrain.slope[static_cast<size_t>(b)],
-                     q = m_task.terrain.intercept[static_cast<size_t>(b)];
-        if (m == 0) return;
-        for (const size_t i : m_terrain)
-            m_values[i] = static_cast<float>(static_cast<double>(m_values[i]) *
-                                             ((m * p.a[i] + q) / (m * p.cos_i[i] + q)));
     }
-
-    void turn_to_nadir(int b) {
-        const auto& p = m_pixels;
-        const Node* const nodes = m_task.nodes[static_cast<size_t>(b)].data();
-        for (const size_t i : m_brdf) {
-            const Node& n = nodes[m_interval[i]];
-            const double t = m_between[i];
-            const double there = (n.volume + t * n.to_volume) * static_cast<double>(p.volume[i]) +
-                                 (n.geometric + t * n.to_geometric) * static_cast<double>(p.geometric[i]) +
-                                 (n.isotropic + t * n.to_isotropic);
-            const double nadir = n.nadir + t * n.to_nadir;
-            if (there > 0 && nadir > 0)
-                m_values[i] = static_cast<float>(static_cast<double>(m_values[i]) * (nadir / there));
-            else
-                ++counts.without_model;
-        }
+    double terrain_factor(int b, const InRange& pixel) const {
+        const auto band = static_cast<size_t>(b);
+        if (!m_task.method.fits_topography())
+            return pixel.factor[static_cast<size_t>(m_task.scene.below_720[band])];
+        if (m_task.terrain.slope.empty() || m_task.terrain.slope[band] == 0) return 1;
+        const double m = m_task.terrain.slope[band], q = m_task.terrain.intercept[band];
+        return (m * pixel.a + q) / (m * pixel.cos_i + q);
+    }
+    /// r' at nadir and the common solar zenith.
+    float turned(int b, const InRange& pixel, float flat) {
+        const Node& n = m_task.nodes[static_cast<size_t>(b)][static_cast<size_t>(pixel.interval)];
+        const double t = pixel.between;
+        const double there = (n.volume + t * n.to_volume) * pixel.volume +
+                             (n.geometric + t * n.to_geometric) * pixel.geometric +
+                             (n.isotropic + t * n.to_isotropic);
+        const double nadir = n.nadir + t * n.to_nadir;
+        if (there > 0 && nadir > 0) return static_cast<float>(static_cast<double>(flat) * (nadir / there));
+        ++counts.without_model;
+        return flat;
     }
 
     const CorrectionTask& m_task;
     Pixels m_pixels;
-    std::vector<int> m_interval;
-    std::vector<double> m_between;
-    std::vector<size_t> m_terrain, m_brdf; ///< pixels that are corrected
-    std::vector<float> m_values;
+    std::vector<InRange> m_in_range;
+    bool m_all_usable = true;
 };
 
 class CpuCorrection final : public Correction {
@@ -183,8 +175,8 @@ class CpuCorrection final : public Correction {
         return CorrectionWorker::bytes(limits.window_samples);
     }
     bool reads_in_place() const override { return true; }
-    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<CorrectionWorker>(m_task, limits.window_samples);
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<CorrectionWorker>(m_task);
     }
     void stop(stream::Worker& worker) override {
         m_counts.add(static_cast<const CorrectionWorker&>(worker).counts);
