@@ -14,6 +14,7 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 /// Members with more bands or numbers are taken as they are: a stranger's model may take no hour to read.
 constexpr size_t most_columns = 4096, most_numbers = size_t{4} << 20;
 constexpr double over_limit = 1 + 1e-6; ///< by which a distance must be larger
+constexpr double rounding = 1e-12; ///< of Q, where the components hold all of a spectrum and nothing is left
 
 std::vector<double> reciprocals(std::vector<double> values) {
     for (double& v : values)
@@ -175,6 +176,7 @@ void Fitted::distances(Buffers& b) const {
     b.defined.resize(w);
     for (size_t i = 0; i < w; ++i)
         b.defined[i] = std::isfinite(b.q[i]) ? 1 : 0;
+    b.squares = b.q;
     kernels.multiply(m_rows, b.standard.data(), b.results.data());
     b.t2.assign(w, 0.0);
     kernels.add_squares(b.results.data(), m_weights_t2.data(), components, b.t2.data());
@@ -189,9 +191,9 @@ void Fitted::evaluate(Buffers& b) const {
     b.outside.assign(w, 0.0);
     if (m.domain)
         for (size_t i = 0; i < w; ++i)
-            if (b.t2[i] > m.domain->t2_limit * over_limit || b.q[i] > m.domain->q_limit * over_limit)
+            if (b.t2[i] > m.domain->t2_limit * over_limit ||
+                b.q[i] > m.domain->q_limit * over_limit + rounding * b.squares[i])
                 b.outside[i] = 2;
-    b.squares.resize(w);
     b.estimate.resize(w);
     b.deviation.assign(w, none);
     m.is_linear() ? evaluate_linear(b) : evaluate_kernel(b);

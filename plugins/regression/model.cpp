@@ -163,7 +163,7 @@ Model from_hytools(const Reader& in, const Json& root) {
     if (root.contains("fwhm")) m.fwhm_nm = in.numbers(root["fwhm"], "fwhm", waves.size());
     for (auto* list : {&m.wavelengths_nm, &m.fwhm_nm})
         for (double& v : *list)
-            v *= nm;
+            v = std::clamp(v * nm, 0.0, most_nm);
     for (size_t b = 1; b <= waves.size(); ++b)
         m.bands.push_back(static_cast<int>(b));
     m.transform = {model.contains("transform") ? steps_of(in, in.list(model, "transform"), "absorb")

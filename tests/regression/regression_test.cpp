@@ -233,6 +233,27 @@ TEST(Regression, EstimatesAreThoseOfTheDefinition) {
     }
 }
 
+/// Components that hold all of each spectrum leave a Q of rounding alone.
+TEST(Regression, NoPixelIsOutsideByRounding) {
+    const auto model = linear_model(3, true);
+    Domain& d = *model->domain;
+    d.components.assign(bands * bands, 0.0);
+    for (size_t b = 0; b < bands; b += 2) { // turned by 45 degrees, two by two
+        const double half = b + 1 < bands ? std::sqrt(0.5) : 1;
+        d.components[b * bands + b] = half;
+        if (b + 1 == bands) break;
+        d.components[b * bands + b + 1] = d.components[(b + 1) * bands + b] = half;
+        d.components[(b + 1) * bands + b + 1] = -half;
+    }
+    d.variances.assign(bands, 1.0);
+    d.t2_limit = 1e6;
+    d.q_limit = 1e-18;
+    const Cube map = map_of(model, as_they_are(), random_scene(50, 20, bands, 4), 1, 0);
+    for (int64_t l = 0; l < 20; ++l)
+        for (int64_t s = 0; s < 50; ++s)
+            EXPECT_LT(map.at(2, l, s), 2);
+}
+
 TEST(Regression, BitsDependOnNoTileAndNoThread) {
     const Cube scene = random_scene(83, 29, bands, 5);
     for (const auto& [name, model] : models()) {
