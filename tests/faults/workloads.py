@@ -210,6 +210,15 @@ JOBS = [
         {"dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("mlr.json",)),
     Job("sahic_vrt", "gdal_hsi_sahic", ("-apply", "mlr.json", "-no-spatial", "s.img", "none", "{dst}"),
         {"dst": "o.vrt"}, SCENE + ("mlr.json",)),
+    Job("regression_train", "gdal_hsi_regression_train",
+        ("-block", "4", "-members", "3", "-cv", "3", "-max-components", "3", ("-predictions", "{predictions}"), ("-scatter", "{scatter}"),
+         ("-hytools", "{hytools}"), REPORT, "s.img", "labels.tif", "{model}"),
+        {"predictions": "held.csv", "scatter": "held.png", "hytools": "trait.json", "model": "new.json", "report": "run.json"},
+        SCENE + LABELS, devices=False),
+    Job("regression_predict", "gdal_hsi_regression_predict",
+        ("-reference", "labels.tif", ("-predictions", "{predictions}"), ("-scatter", "{scatter}"), REPORT, "s.img", "traits.json", "{dst}"),
+        {"predictions": "seen.csv", "scatter": "seen.svg", "dst": "o.tif", "report": "run.json"},
+        SCENE + LABELS + ("traits.json",), devices=False),
     Job("accuracy", "gdal_hsi_accuracy", (("-csv", "{csv}"), "-mask", "mask.tif", REPORT, "map.tif", "labels.tif"),
         {"csv": "new.csv", "report": "run.json"}, ("map.tif", "mask.tif") + LABELS, devices=False, prints=True,
         threads=False),
@@ -338,6 +347,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     (folder / "rules.json").write_text(json.dumps({"format": "gdal_hsi_rules", "version": 1, "rules": [
         {"name": name, "features": [{"windows": [440, 460, 640, 660]}]} for name in names]}))
     _tool(folder, "gdal_hsi_mnf", "-model", "mnf.json", "s.img", "scrap4.tif")
+    _tool(folder, "gdal_hsi_regression_train", "-block", 4, "-members", 3, "-cv", 3, "-max-components", 3, "s.img", "labels.tif", "traits.json")
     _tool(folder, "gdal_hsi_statistics", "s.img", "-o", "s.stat")
     (folder / "options.txt").write_text("-apply pca.json\n")
     for path in folder.glob("scrap*"):
