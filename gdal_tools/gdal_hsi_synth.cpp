@@ -36,10 +36,10 @@ struct Settings {
     synth::Options scene;
     std::array<int64_t, 3> size{};
     std::array<int64_t, 2> stripe{};
-    std::string interleave, labels, truth;
+    std::string interleave, labels, truth, geometry, flat;
     int epsg = 32633;
     double rotation = 0;
-    std::array<double, 2> corner{0, 0}, light{1, 0};
+    std::array<double, 2> corner{0, 0}, light{1, 0}, sun{40, 150};
     bool flown = false; ///< -corner or -light: a line over the landscape
 };
 
@@ -171,6 +171,14 @@ raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) 
     return spec;
 }
 
+/// -geometry: the bands of an OBS file of AVIRIS.
+raster::OutputSpec geometry_spec(const Settings& s) {
+    raster::OutputSpec spec = frame(s, static_cast<int>(synth::geometry_names.size()));
+    for (const char* const name : synth::geometry_names)
+        spec.bands.push_back({name, {}});
+    return spec;
+}
+
 /// -truth: what is known of the scene.
 Json truth_of(const Settings& s, const synth::MadeScene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
@@ -241,15 +249,26 @@ void make_scene(tool::Run& run, Settings s) {
         if (label_options.format.empty()) choose_format(label_options, "");
         outputs.plan(label_options, label_spec(s, *scene));
     }
+    for (const bool geometry : {true, false}) {
+        const std::string& path = geometry ? s.geometry : s.flat;
+        if (path.empty()) continue;
+        auto side = run.side_output(geometry ? "-geometry" : "-flat", path);
+        side.nodata.reset();
+        side.creation_options.clear();
+        side.type.clear();
+        if (side.format.empty()) choose_format(side, "");
+        outputs.plan(side, geometry ? geometry_spec(s) : cube);
+    }
     outputs.check();
     const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
     raster::check_text_output(truth_output);
     const double angle = s.rotation * 3.14159265358979323846 / 180;
-    const auto painter = s.flown ? synth::make_line_painter(*scene,
-                                                            {s.corner[0], s.corner[1], std::cos(angle),
-                                                             std::sin(angle), s.light[0], s.light[1]},
-                                                            labels)
-                                 : synth::make_painter(scene, labels);
+    const auto painter =
+        s.flown ? synth::make_line_painter(*scene,
+                                           {s.corner[0], s.corner[1], std::cos(angle), std::sin(angle),
+                                            s.light[0], s.light[1], !s.geometry.empty(), s.sun[0], s.sun[1]},
+                                           {labels, !s.geometry.empty(), !s.flat.empty()})
+                : synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = tool::describe_devices(run, {}, synth::simd_target());
     tool::write(run, canvas, *painter, outputs, nullptr, [&] { return run.pass("paint", 1); });
@@ -311,6 +330,17 @@ void declare(tool::Builder& args) {
                 "left")
         .shown_as("FACTOR SLOPE")
         .defaults_to("1 0");
+    args.output(
+        "geometry", s.geometry, Content::raster,
+        "With -corner: the landscape has hills, and materials look different from each side; write the "
+        "angles of sensor, sun and terrain to FILE, as OBS files of AVIRIS have them");
+    args.output(
+        "flat", s.flat, Content::raster,
+        "With -geometry: also write the scene without hills and noise, seen from above under a sun at 40 "
+        "degrees, to FILE");
+    args.option("sun", s.sun, "With -geometry: zenith and azimuth of the sun")
+        .shown_as("ZENITH AZIMUTH")
+        .in_unit("degrees");
     args.option("nodata-stripe", s.stripe,
                 "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata: -dstnodata, else -9999 or what the "
                 "type has "
@@ -328,6 +358,13 @@ void declare(tool::Builder& args) {
         if (!s.flown && call.given("light"))
             throw UsageError("-light is that of a line over a landscape, and there is none",
                              "Give -corner X Y, too.");
+        if (!s.flown && call.given("geometry")) throw UsageError("-geometry requires -corner");
+        for (const char* const name : {"flat", "sun"})
+            if (call.given(name) && s.geometry.empty())
+                throw UsageError("-" + std::string(name) + " requires -geometry");
+        constexpr double lowest_sun = 80;
+        if (!(s.sun[0] >= 0 && s.sun[0] <= lowest_sun) || !(std::fabs(s.sun[1]) <= 360))
+            throw UsageError("-sun: ZENITH is 0 to 80, AZIMUTH -360 to 360 degrees");
         for (const double v : {s.corner[0], s.corner[1], s.light[0], s.light[1]})
             if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light are numbers up to 1000000");
         if (!(s.light[0] > 0) || !(std::fabs(s.light[1]) < 1))

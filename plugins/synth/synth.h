@@ -124,14 +124,36 @@ struct FlightLine {
     /// What the landscape reflects times `light`, and `slope` more or less of that on the line's right and
     /// left side: the sun is seldom behind the scanner.
     double light = 1, slope = 0;
+    /// With `hills`, terrain, view and sun count too: the landscape has hills of 25 degrees at most, the
+    /// scanner looks 20 degrees to both sides, the sun stands at these angles (degrees), and materials are
+    /// brighter or darker by the kernels ross-thick and li-dense-r, plants more than others.
+    bool hills = false;
+    double sun_zenith = 40, sun_azimuth = 150;
 };
+
+/// What is made of a line beside its pixels, each an output in this order.
+struct LineOutputs {
+    bool labels = false;
+    bool geometry = false; ///< of `hills`: the 10 bands of an OBS file, see geometry_names
+    bool flat = false;     ///< the landscape without terrain, at nadir, under a sun at 40 degrees; no noise
+};
+inline constexpr std::array<const char*, 10> geometry_names{"Path length (m)",
+                                                            "To-sensor azimuth (degrees)",
+                                                            "To-sensor zenith (degrees)",
+                                                            "To-sun azimuth (degrees)",
+                                                            "To-sun zenith (degrees)",
+                                                            "Solar phase (degrees)",
+                                                            "Slope (degrees)",
+                                                            "Aspect (degrees)",
+                                                            "Cosine(i)",
+                                                            "UTC time (hours)"};
 
 /// Likewise, for a line over the landscape: that of `scene`, which has the line's size, and goes on beside
 /// it. A pixel is what the landscape has at its place, without its noise, and noise of the line's own, with
 /// the deviations of `scene`'s. \throws UsageError for targets, holes, a stripe or bad bands, which are a
 /// scene's.
 std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, const FlightLine& line,
-                                                     bool labels);
+                                                     const LineOutputs& outputs);
 
 /// Where the SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
