@@ -462,6 +462,66 @@ def test_positions(tmp_path, format):
                 assert ("not evenly spaced" if what == "uneven" else "GeoTransform") in said.out + said.err, said
 
 
+I, J = np.arange(LINES), np.arange(SAMPLES)
+IDENTITY = {"GeoTransform": "0.0 1.0 0.0 0.0 0.0 1.0"}
+INDICES = {  # names of the axes, coordinates, attributes of those of the lines, the grid mapping
+    "centres": ("y x", I + .5, J + .5, {}, IDENTITY), "centres without a grid": ("y x", I + .5, J + .5, {}, None),
+    "a part": ("y x", I + 10, J + 20, {}, None), "every second line": ("y x", I * 2, J, {}, None),
+    "centres on a map": ("y x", I + .5, J + .5, {}, UTM), "a part of a swath": ("downtrack crosstrack", I + 100, J, {}, None),
+    "a part on a map": ("along_track across_track", I + 100, J + 20, {}, UTM),
+    "lines from 10": ("line sample", I + 10, J + 20, {}, None), "chosen rows": ("row col", I**2, J * 2, {}, None),
+    "a unit": ("line sample", I, J, {"units": "pixel"}, None), "a flight": ("scan pixel", I + 300000, J, {}, None),
+    "times": ("scan pixel", 1e9 + I * .1, J, {"units": "seconds since 1970-01-01", "standard_name": "time"}, None),
+    "times of a clock": ("scan pixel", 1e9 + I * .25, J, {"units": "s"}, None),
+    "turned": ("row col", I[::-1], J[::-1], {}, None)}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_indices_are_no_positions(tmp_path, format):
+    """Coordinates that count lines and samples leave the scene in the order of the file, and without a position."""
+    for k, (names, y, x, of_y, mapping) in enumerate(INDICES.values()):
+        for order in ("bls", "lsb"):
+            folder = tmp_path / f"{k}{order}"
+            folder.mkdir()
+            path = scene(order, y=y * 1., x=x * 1., names=("wavelength", *names.split()), of_y=of_y, mapping=mapping).write(
+                folder, format)
+            assert "GeoTransform" not in check(path, folder, grid=None).said
+
+
+def test_labels_along_indices(tmp_path):
+    truth = np.arange(LINES * SAMPLES, dtype="i2").reshape(LINES, SAMPLES) // 5 % 3 + 1
+    image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth * 10., (2, LINES, SAMPLES)), "ENVI", "f4",
+                        geotransform=None, epsg=None)
+    for k, (names, y, x, of_y, _) in enumerate(INDICES.values()):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        lines, samples = names.split()
+        path = File([(lines, y, of_y), (samples, x, {})], {"labels": ((lines, samples), truth, {})}).write(folder, "NETCDF4")
+        succeed(run("gdal_hsi_spectra", "-q", image, path, folder / "m.csv"))
+        np.testing.assert_allclose(np.genfromtxt(folder / "m.csv", delimiter=",", skip_header=1)[0, -3:], [10, 20, 30])
+
+
+def test_part_of_a_swath(tmp_path):
+    """As xarray saves a part of EMIT: indices of the whole, and the longitude and latitude of every pixel."""
+    places = {"lon": 9 + .1 * J[None] + 0. * I[:, None], "lat": 50 - .1 * I[:, None] + 0. * J[None]}
+    axes = ("downtrack", "crosstrack")
+    path = scene("lsb", y=I + 100, x=J + 20, names=("wavelength", *axes), name="reflectance", mapping=None,
+                 attributes={"coordinates": "lon lat"},
+                 arrays={name: (axes, values, {}) for name, values in places.items()}).write(tmp_path, "NETCDF4")
+    domain = check(path, tmp_path, grid=None).GetMetadata("GEOLOCATION")
+    assert domain["X_DATASET"].endswith("lon") and domain["Y_DATASET"].endswith("lat"), domain
+
+
+def test_indices_and_the_grid_of_the_whole(tmp_path):
+    """A part does not lie where the whole does."""
+    told = {**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}
+    for first, grid in ((0, GRID), (10, None)):
+        path = scene("lsb", y=I + first, x=J + first, names=("wavelength", "row", "col"), mapping=told).write(
+            tmp_path, "NETCDF4")
+        said = check(path, tmp_path, grid=grid).said
+        assert ("are indices of a part of the grid" in run("gdal_hsi_info", path).err) == (first > 0), said
+
+
 @pytest.mark.parametrize("format", FORMATS + ["HDF5"])
 def test_labels_and_masks(tmp_path, format):
     """Lines may rise and samples fall; 255 is no label."""

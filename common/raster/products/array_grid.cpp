@@ -4,6 +4,8 @@
 #include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/wavelength_unit.h"
+#include "raster/products/array_axes.h"
 #include "raster/products/array_facts.h"
 #include "raster/products/product_readers.h"
 
@@ -35,24 +37,54 @@ bool evenly_spaced(const std::vector<double>& numbers) {
     return step != 0;
 }
 
-/// 0, 1, 2 ... or 1, 2, 3 ... without a unit: numbers of lines or samples, not places.
-bool counts_pixels(const std::string& name, const std::vector<double>& numbers) {
-    if (contains_any(lower(name), {"lat", "lon", "north", "east"})) return false;
-    if (numbers.front() != 0 && numbers.front() != 1) return false;
-    for (size_t k = 0; k < numbers.size(); ++k)
-        if (numbers[k] != numbers.front() + static_cast<double>(k)) return false;
-    return true;
-}
-
 /// Centres of the pixels along an axis.
 struct Centres {
     std::vector<double> at; ///< empty: unknown
     std::string name, unit, standard;
     bool even = false;
     bool single = false; ///< a place of one pixel, without a step to the next one
+    bool part = false;   ///< they count pixels, but not from the first one, or not all
     bool rising() const { return at.size() > 1 && at.front() < at.back(); }
     double step() const { return (at.back() - at.front()) / static_cast<double>(at.size() - 1); }
 };
+
+bool is_geographic(const Centres& centres) {
+    const std::string name = lower(centres.name);
+    return one_of(centres.standard, {"longitude", "latitude", "grid_longitude", "grid_latitude"}) ||
+           begins_with_any(name, {"lat", "lon", "rlat", "rlon"}) || contains_any(name, {"north", "east"});
+}
+
+bool tells_time(const Centres& centres) {
+    return centres.standard == "time" || one_of(centres.unit, {"s", "ms", "us", "ns", "h", "d", "min"}) ||
+           contains_any(centres.unit, {" since "}) ||
+           begins_with_any(centres.unit, {"sec", "minute", "hour", "day", "milliseconds", "microseconds"});
+}
+
+bool is_unit_of_counts(const std::string& unit) {
+    return contains_any(unit, {"pixel", "line", "sample", "row", "col", "index", "count"});
+}
+
+/// Whether coordinates count lines or samples. A part of a scene keeps the indices that it had in the whole
+/// (10, 11 ...; 0, 2, 4 ...), and some programs count from the first pixel's centre (0.5). `on_a_map`: the
+/// array has an SRS, so that x and y are places unless they begin with the first pixel.
+bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, bool on_a_map) {
+    if (is_unit_of_counts(centres.unit)) return true;
+    const bool plain = centres.unit.empty() || centres.unit == "1",
+               of_map = on_a_map && contains_any(centres.standard, {"projection_"});
+    if (!plain || of_map || is_geographic(centres)) return false;
+    bool rising = true, by_one = true;
+    for (size_t k = 0; k < numbers.size(); ++k) {
+        if (!(numbers[k] >= 0) || 2 * numbers[k] != std::floor(2 * numbers[k])) return false;
+        if (k > 0) rising = rising && numbers[k] > numbers[k - 1];
+        if (k > 0) by_one = by_one && numbers[k] == numbers[k - 1] + 1;
+    }
+    const bool index = contains_any(lower(centres.name), {"row", "col", "line", "sample", "pixel", "track",
+                                                          "scan", "along", "across", "index"});
+    constexpr double most_lines = 1e5, most_counts = 1e7; // of a scene, of a flight
+    if (index) return std::max(numbers.front(), numbers.back()) < (on_a_map ? most_lines : most_counts);
+    if (on_a_map) return numbers.front() <= 1 && by_one;
+    return rising && numbers.back() < most_lines;
+}
 
 /// Longitudes that go on at -180 behind 180.
 void unwrap(std::vector<double>& degrees) {
@@ -63,18 +95,24 @@ void unwrap(std::vector<double>& degrees) {
     }
 }
 
-Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_ptr<GDALDimension>& axis) {
+Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_ptr<GDALDimension>& axis,
+                   bool on_a_map) {
     Centres centres;
     if (!axis) return centres;
     centres.name = axis->GetName();
     const Array list = coordinate_of(file, array, *axis);
     if (!list) return centres;
+    if (is_made_up(centres.name)) centres.name = list->GetName();
     Numbers numbers = unpacked_list(file, list);
     if (numbers.size() == 0) return centres;
     centres.unit = lower(unit_of(list));
     centres.standard = lower(attribute_text(list, "standard_name"));
-    const bool plain = (centres.unit.empty() || centres.unit == "1") && centres.standard.empty();
-    if (plain && counts_pixels(centres.name, numbers.values)) return centres;
+    if (tells_time(centres)) return centres;
+    if (counts_pixels(centres, numbers.values, on_a_map)) {
+        const double first = numbers.values.front(), last = numbers.values.back();
+        centres.part = first > 1 || last - first != static_cast<double>(numbers.size() - 1);
+        return centres;
+    }
     centres.single = numbers.size() == 1;
     if (centres.single) return centres;
     centres.at = std::move(numbers.values);
@@ -262,6 +300,8 @@ std::optional<Grid> told_grid(const Array& mapping) {
     if (told.size() != 6) return std::nullopt;
     Grid grid{};
     std::copy(told.values.begin(), told.values.end(), grid.begin());
+    // GDAL's for a raster without a position.
+    if (grid == Grid{0, 1, 0, 0, 0, 1} || grid == Grid{0, 1, 0, 0, 0, -1}) return std::nullopt;
     return grid;
 }
 
@@ -301,16 +341,23 @@ void angles_to_metres(const Array& mapping, Centres& x, Centres& y) {
 void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout) {
     const GdalErrors quiet;
     const Array mapping = mapping_of(file, array);
-    Centres x = centres_of(file, array, layout.sample_axis), y = centres_of(file, array, layout.line_axis);
+    const auto srs = srs_of(file, array, mapping);
+    Centres x = centres_of(file, array, layout.sample_axis, srs != nullptr),
+            y = centres_of(file, array, layout.line_axis, srs != nullptr);
     angles_to_metres(mapping, x, y);
     product.lines_rise = y.rising();
     product.samples_fall = x.at.size() > 1 && !x.rising();
-    const auto told = mapping ? told_grid(mapping) : std::nullopt;
+    auto told = mapping ? told_grid(mapping) : std::nullopt;
     const auto note = [&](const std::string& text) {
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
     };
     if (!x.at.empty() && !y.at.empty() && (!x.even || !y.even))
         return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
+    if (told && (x.part || y.part)) {
+        note("the attribute GeoTransform of " + mapping->GetName() + " is ignored: the coordinates " +
+             x.name + " and " + y.name + " are indices of a part of the grid");
+        told.reset();
+    }
     if (x.at.empty() || y.at.empty()) {
         const bool single = x.single || y.single;
         if (!told && single)
@@ -324,7 +371,7 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
             note("the attribute GeoTransform of " + mapping->GetName() + " is ignored: the coordinates " +
                  x.name + " and " + y.name + " give another position");
     }
-    product.srs = srs_of(file, array, mapping);
+    product.srs = srs;
     if (!product.srs && are_degrees(x, y)) product.srs = srs_from("EPSG:4326");
 }
 
