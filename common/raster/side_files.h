@@ -17,8 +17,8 @@ namespace hsi::raster {
 /// is just its name.
 std::vector<std::string> files_read_with(const std::string& path);
 
-/// Checks the name of a file that `document` gives (a rule file): a file or a folder of this machine, no pipe,
-/// and a server only where the configuration option GDAL_HSI_SERVERS is YES. Throws Error.
+/// Checks the name of a file that `document` gives (a rule file): a file or a folder of this machine, no
+/// pipe, and a server only where the configuration option GDAL_HSI_SERVERS is YES. Throws Error.
 void check_named_file(const std::string& document, const std::string& name);
 
 /// Names beside the local file `path` that change what GDAL reads of it as soon as they are there: a world

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The libraries of HDF5 and HDF4 end the process on some damaged files; that is to be an error like any other.
+// The libraries of HDF5 and HDF4 end the process on some damaged files; that is to be an error like any
+// other.
 #pragma once
 
 #include <string>
