@@ -92,12 +92,14 @@ def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ...
 class _AtdcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     original: ArrayLike | PathLike | None
     reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     device: str | float | None
     memory: str | float | None
@@ -140,11 +142,13 @@ def atdca(src: ArrayLike, *, spectra: bool = ..., map: bool = ..., scores: bool 
 class _ClusterOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     start: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -240,12 +244,14 @@ def compare(src: ArrayLike, other: ArrayLike | PathLike, *, map: bool = ..., ful
 class _DestripeOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
     ot: str | float | None
     dstnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     memory: str | float | None
     threads: str | float | None
@@ -276,6 +282,7 @@ def destripe(src: ArrayLike, *, full: bool = ..., **options: Unpack[_DestripeOpt
 class _DetectOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     target: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     background: ArrayLike | PathLike | None
     background_by: ArrayLike | PathLike | None
@@ -286,6 +293,7 @@ class _DetectOptions(TypedDict, total=False):
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -339,11 +347,13 @@ def detect(src: ArrayLike, *, map: bool = ..., depth: bool = ..., full: bool = .
 class _EadpOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     statistics: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -390,10 +400,12 @@ def eadp(src: ArrayLike, *, full: bool = ..., **options: Unpack[_EadpOptions]) -
 class _EndmembersOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
@@ -425,12 +437,17 @@ def endmembers(src: ArrayLike, *, spectra: Literal[False] = ..., plot: Literal[F
 @overload
 def endmembers(src: ArrayLike, *, spectra: bool = ..., plot: bool = ..., full: bool = ..., **options: Unpack[_EndmembersOptions]) -> EndmembersResult[Values, Classes]: ...
 class _FeaturesOptions(TypedDict, total=False):
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
     ot: str | float | None
     dstnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
+    mask_output: bool | None
     device: str | float | None
     memory: str | float | None
     device_memory: str | float | None
@@ -462,6 +479,7 @@ def features(src: ArrayLike, *, full: bool = ..., **options: Unpack[_FeaturesOpt
 class _GasOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     absorption: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     lut: Mapping[str, Sequence[object]] | PathLike | None
     noise: Mapping[str, Sequence[object]] | PathLike | None
@@ -469,6 +487,7 @@ class _GasOptions(TypedDict, total=False):
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -532,12 +551,14 @@ def gas(src: ArrayLike, *, save_absorption: bool = ..., plumes: bool = ..., plum
 class _IdentifyOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     library: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     colours: Mapping[str, Sequence[object]] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -579,12 +600,14 @@ def identify(src: ArrayLike, rules: Model | Mapping[str, object] | PathLike, *, 
 class _IndexOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
     ot: str | float | None
     dstnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     memory: str | float | None
     threads: str | float | None
@@ -619,12 +642,14 @@ def index(src: ArrayLike | None = ..., *, full: bool = ..., **options: Unpack[_I
 class _MnfOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     apply: Model | Mapping[str, object] | PathLike | None
     statistics: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -670,10 +695,12 @@ def mnf(src: ArrayLike, *, model: bool = ..., full: bool = ..., **options: Unpac
 class _NoiseOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
@@ -682,6 +709,7 @@ class _NoiseOptions(TypedDict, total=False):
     max_gap: float | None
     min_snr: float | None
     max_noise_share: float | None
+    smile: str | float | Sequence[str | float] | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None
@@ -692,21 +720,24 @@ class _NoiseOptions(TypedDict, total=False):
 class NoiseResult(Result, Generic[_V, _C]):
     csv: str
     bad_bands: str
+    plot: str
+    columns: str
 @overload
-def noise(src: PathLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+def noise(src: PathLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., plot: Literal[False] = ..., columns: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def noise(src: PathLike, *, csv: Literal[False] | PathLike = ..., bad_bands: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def noise(src: PathLike, *, csv: Literal[False] | PathLike = ..., bad_bands: Literal[False] | PathLike = ..., plot: Literal[False] | PathLike = ..., columns: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def noise(src: _A, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
+def noise(src: _A, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., plot: Literal[False] = ..., columns: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
 @overload
-def noise(src: _A, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[_A, _A]: ...
+def noise(src: _A, *, csv: bool = ..., bad_bands: bool = ..., plot: bool = ..., columns: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[_A, _A]: ...
 @overload
-def noise(src: ArrayLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
+def noise(src: ArrayLike, *, csv: Literal[False] = ..., bad_bands: Literal[False] = ..., plot: Literal[False] = ..., columns: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_NoiseOptions]) -> dict[str, object]: ...
 @overload
-def noise(src: ArrayLike, *, csv: bool = ..., bad_bands: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[Values, Classes]: ...
+def noise(src: ArrayLike, *, csv: bool = ..., bad_bands: bool = ..., plot: bool = ..., columns: bool = ..., full: bool = ..., **options: Unpack[_NoiseOptions]) -> NoiseResult[Values, Classes]: ...
 class _NormaliseOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     geometry: ArrayLike | PathLike | None
     dem: ArrayLike | PathLike | None
     merge: Model | Mapping[str, object] | PathLike | None
@@ -716,6 +747,7 @@ class _NormaliseOptions(TypedDict, total=False):
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -733,7 +765,6 @@ class _NormaliseOptions(TypedDict, total=False):
     min_slope: float | None
     min_cos_i: float | None
     solar_zenith: str | float | None
-    append: bool | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
@@ -763,12 +794,14 @@ def normalise(src: ArrayLike | None = ..., *, angles: bool = ..., model: bool = 
 class _PcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     apply: Model | Mapping[str, object] | PathLike | None
     statistics: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -816,10 +849,12 @@ def pca(src: ArrayLike, *, model: bool = ..., full: bool = ..., **options: Unpac
 class _ProfileOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -897,6 +932,7 @@ def quicklook(src: ArrayLike, *, full: bool = ..., **options: Unpack[_QuicklookO
 class _ReflectOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     area: ArrayLike | PathLike | None
     reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     targets: ArrayLike | PathLike | None
@@ -908,6 +944,7 @@ class _ReflectOptions(TypedDict, total=False):
     srcnodata: str | float | None
     ot: str | float | None
     dstnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     memory: str | float | None
     threads: str | float | None
@@ -985,10 +1022,12 @@ def regression_predict(src: ArrayLike, model: Model | Mapping[str, object] | Pat
 class _RegressionTrainOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     per: Literal['feature', 'pixel'] | None
     block: int | None
     method: Literal['plsr', 'ridge', 'gp', 'svr'] | None
@@ -1087,6 +1126,9 @@ def regularize(src: ArrayLike, *, map: bool = ..., full: bool = ..., **options: 
 class _ResampleOptions(TypedDict, total=False):
     like: ArrayLike | PathLike | None
     bands: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
+    mask: ArrayLike | PathLike | None
+    mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
@@ -1094,6 +1136,8 @@ class _ResampleOptions(TypedDict, total=False):
     ot: str | float | None
     dstnodata: str | float | None
     resample: Literal['response', 'linear'] | None
+    mask_flags: str | float | Sequence[str | float] | None
+    mask_output: bool | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
@@ -1121,11 +1165,13 @@ def resample(src: ArrayLike, *, full: bool = ..., **options: Unpack[_ResampleOpt
 class _SahicOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     apply: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -1207,6 +1253,7 @@ def sample(labels: ArrayLike, *, cover: bool = ..., full: bool = ..., **options:
 class _SmoothOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
@@ -1214,6 +1261,7 @@ class _SmoothOptions(TypedDict, total=False):
     srcnodata: str | float | None
     ot: str | float | None
     dstnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     memory: str | float | None
     threads: str | float | None
@@ -1251,10 +1299,12 @@ def smooth(src: ArrayLike, *, full: bool = ..., **options: Unpack[_SmoothOptions
 class _SpectraOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     kind: Literal['mean', 'deviation', 'every'] | None
     spectrum: str | float | Sequence[str | float] | None
     zero: Literal['auto', 'class', 'none'] | None
@@ -1286,10 +1336,12 @@ def spectra(src: ArrayLike, labels: ArrayLike | PathLike, *, full: bool = ..., *
 class _SppOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     mask_output: bool | None
     ot: str | float | None
     dstnodata: str | float | None
@@ -1325,12 +1377,14 @@ def spp(src: ArrayLike, *, alpha: bool = ..., rho: bool = ..., full: bool = ...,
 class _StatisticsOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     merge: Model | Mapping[str, object] | PathLike | None
     remove: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
@@ -1395,10 +1449,12 @@ def svm_classify(src: ArrayLike, model: Model | Mapping[str, object] | PathLike,
 class _SvmTrainOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     C: float | Sequence[float] | None
     gamma: float | Sequence[float] | None
     cv: int | None
@@ -1490,11 +1546,13 @@ def unmix(src: ArrayLike, library: Spectra | ArrayLike | Mapping[str, ArrayLike]
 class _VdOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
+    mask_flags_from: ArrayLike | PathLike | None
     statistics: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
     srcnodata: str | float | None
+    mask_flags: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
