@@ -399,6 +399,47 @@ def test_wavelengths_of_hdf5_without_scales(tmp_path, name, place):
         check(path, tmp_path, grid=None)
 
 
+ROWS = {  # lists of wavelengths as programs write them; texts of numbers are attributes
+    "1 x B": np.array(NM)[None], "B x 1": np.array(NM)[:, None], "1 x B x 1": np.array(NM)[None, :, None],
+    "texts": np.array([str(w) for w in NM], "S8"), "texts of any length": [str(w) for w in NM],
+    "a row of texts": np.array([str(w) for w in NM], "S8")[None],
+    "braces": "{450, 550, 650.0 , 850}", "brackets": json.dumps(NM), "a text each": [f"{w} " for w in NM]}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_wavelengths_in_rows_and_texts(tmp_path, kind):
+    """They are those of a plain list, and show which axis the bands are."""
+    for order, name in (("bls", "wavelength"), ("lsb", "wl_nm")):
+        path = tmp_path / f"{order}{name}.h5"
+        with h5py.File(path, "w") as f:
+            f["cube"] = VALUES.transpose(["bls".index(k) for k in order])
+            if kind in ("braces", "brackets", "a text each"):
+                f["cube"].attrs[name] = ROWS[kind]
+            else:
+                f[name] = ROWS[kind]
+        told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+        assert told["size"] == [SAMPLES, LINES, BANDS] and told["wavelengths_nm"] == NM, told
+        check(path, tmp_path, grid=None)
+
+
+def test_libraries_next_to_rows(tmp_path):
+    spectra = np.array([[.1, .5, .2, .7], [.6, .1, .3, .2]])
+    cover = np.linspace(0, 1, LINES * SAMPLES).reshape(LINES, SAMPLES)
+    image = write_scene(tmp_path / "s.tif", np.einsum("kls,kb->bls", np.stack([cover, 1 - cover]), spectra), "GTiff", "f4")
+    for kind in ("1 x B", "texts"):
+        for k, turned in enumerate((spectra, spectra.T)):
+            with h5py.File(tmp_path / "l.h5", "w") as f:
+                f["spectra"], f["wavelength"] = turned, ROWS[kind]
+            succeed(run("gdal_hsi_unmix", "-q", "-overwrite", image, tmp_path / "l.h5", tmp_path / "u.tif"))
+            np.testing.assert_allclose(read(tmp_path / "u.tif")[:2], [cover, 1 - cover], atol=2e-3, err_msg=kind + str(k))
+
+
+def test_wavelengths_that_are_no_numbers_are_told(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["cube"], f["wavelength"] = VALUES, ["blue", "green", "red", "NIR"]
+    assert "/wavelength is ignored: 'blue' is not a number" in succeed(run("gdal_hsi_info", tmp_path / "a.h5")).err
+
+
 def test_wavelengths_next_to_the_cube_come_first(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["a/wl"] = np.array(NM) + 1000

@@ -8,6 +8,7 @@
 #include "raster/io/whole_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/wavelength_unit.h"
+#include "raster/products/array_file.h"
 #include "raster/products/product.h"
 
 #include <cpl_string.h>
@@ -54,8 +55,8 @@ void look_at(const Group& group, int depth, int& left, Contents& found) {
         const auto array = group->OpenMDArray(name);
         if (!array) continue;
         const auto& axes = array->GetDimensions();
-        if (axes.size() == 1 && lists_wavelengths(name))
-            found.wavelengths.push_back(static_cast<int64_t>(axes[0]->GetSize()));
+        if (const uint64_t length = list_length(*array); length > 0 && lists_wavelengths(name))
+            found.wavelengths.push_back(static_cast<int64_t>(length));
         if (axes.size() != 3) continue;
         Cube cube{name, array->GetFullName(), {}, {}};
         for (size_t k = 0; k < 3; ++k) {

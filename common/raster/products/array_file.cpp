@@ -35,12 +35,12 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
-/// Numbers that are written as texts, one or several in each: GDAL takes some kinds of these for 0.
-Numbers numbers_of_texts(const std::shared_ptr<GDALAttribute>& attribute) {
+/// Numbers that are written as texts, one or several in each, in the braces of an ENVI header or the brackets
+/// of JSON: GDAL takes some kinds of these for 0.
+Numbers numbers_of_texts(const CPLStringList& texts) {
     Numbers out;
-    const CPLStringList texts = attribute->ReadAsStringArray();
     for (int i = 0; i < texts.size(); ++i) {
-        const CPLStringList words(CSLTokenizeString2(texts[i], ", ;\t\r\n", 0));
+        const CPLStringList words(CSLTokenizeString2(texts[i], ", ;\t\r\n{}[]", 0));
         for (int k = 0; k < words.size(); ++k) {
             char* end = nullptr;
             const double value = CPLStrtod(words[k], &end);
@@ -52,6 +52,23 @@ Numbers numbers_of_texts(const std::shared_ptr<GDALAttribute>& attribute) {
             out.values.push_back(value);
             out.texts.emplace_back(words[k]);
         }
+    }
+    return out;
+}
+
+/// The texts of a list of so many.
+CPLStringList texts_of(const GDALMDArray& list, uint64_t count) {
+    std::vector<char*> texts(count, nullptr);
+    const std::vector<GUInt64> start(list.GetDimensionCount(), 0);
+    std::vector<size_t> counts;
+    for (const auto& axis : list.GetDimensions())
+        counts.push_back(axis->GetSize());
+    CPLStringList out;
+    const bool read = list.Read(start.data(), counts.data(), nullptr, nullptr,
+                                GDALExtendedDataType::CreateString(), texts.data());
+    for (char* const text : texts) {
+        if (read) out.AddString(text != nullptr ? text : "");
+        CPLFree(text);
     }
     return out;
 }
@@ -113,6 +130,15 @@ std::shared_ptr<GDALMDArray> ArrayFile::array(const std::string& name) const {
     return m_root->OpenMDArrayFromFullname(name);
 }
 
+uint64_t list_length(const GDALMDArray& array) {
+    uint64_t length = array.GetDimensionCount() > 0 ? 1 : 0;
+    for (const auto& axis : array.GetDimensions()) {
+        if (length > 1 && axis->GetSize() != 1) return 0;
+        length *= axis->GetSize();
+    }
+    return length;
+}
+
 std::vector<std::string> array_names(const GDALGroup& group) {
     std::vector<std::string> names;
     for (std::string& name : group.GetMDArrayNames())
@@ -134,14 +160,16 @@ std::vector<std::string> ArrayFile::group_names(const std::string& of) const {
 
 Numbers ArrayFile::list(const std::string& name) const {
     const auto found = array(name);
-    if (!found || found->GetDimensionCount() != 1) return {};
-    const uint64_t count = found->GetDimensions()[0]->GetSize();
+    const uint64_t count = found ? list_length(*found) : 0;
     if (count == 0 || count > longest_list) return {};
     const GdalErrors quiet;
+    if (found->GetDataType().GetClass() == GEDTC_STRING) return numbers_of_texts(texts_of(*found, count));
     std::vector<double> values(count);
-    const GUInt64 start = 0;
-    const size_t all = count;
-    if (!found->Read(&start, &all, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64),
+    const std::vector<GUInt64> start(found->GetDimensionCount(), 0);
+    std::vector<size_t> counts;
+    for (const auto& axis : found->GetDimensions())
+        counts.push_back(axis->GetSize());
+    if (!found->Read(start.data(), counts.data(), nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64),
                      values.data()))
         return {};
     return with_texts(std::move(values), found->GetDataType());
@@ -179,7 +207,8 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute) {
     if (!attribute || attribute->GetTotalElementsCount() > longest_list) return {};
     const GdalErrors quiet;
-    if (attribute->GetDataType().GetClass() == GEDTC_STRING) return numbers_of_texts(attribute);
+    if (attribute->GetDataType().GetClass() == GEDTC_STRING)
+        return numbers_of_texts(attribute->ReadAsStringArray());
     return with_texts(attribute->ReadAsDoubleArray(), attribute->GetDataType());
 }
 

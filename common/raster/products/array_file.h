@@ -39,7 +39,7 @@ class ArrayFile {
     /// does not tell them: the driver netCDF is asked then, where it is there and reads the file.
     std::vector<GUInt64> chunks(const std::string& name) const;
 
-    /// Numbers of an array of one axis; empty when there is none.
+    /// Numbers of a list (list_length()), which may be written as text; empty when there is none.
     Numbers list(const std::string& array) const;
     /// The text of an array of one element; empty when there is none.
     std::string text(const std::string& array) const;
@@ -50,6 +50,9 @@ class ArrayFile {
     std::shared_ptr<GDALGroup> m_root;
 };
 
+/// Elements of an array that is a list, with one axis or as a row or a column of more (1 x B, B x 1); else 0.
+uint64_t list_length(const GDALMDArray& array);
+
 /// Names of the arrays in a group, each once: Zarr's driver lists an array again whenever it was opened.
 std::vector<std::string> array_names(const GDALGroup& group);
 
@@ -58,7 +61,7 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
                   const size_t (&count)[3], void* values);
 
 /// Attributes of a group or an array; empty when there is no such attribute, or no `holder`. Numbers may be
-/// written as text ('-9999.0', '400 500 600').
+/// written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]').
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
 std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
 template <class Holder>

@@ -252,8 +252,7 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
         const Axis counts = axis_called(other);
         if (counts != Axis::lines && counts != Axis::samples) continue;
         auto list = group->OpenMDArray(other);
-        if (!list || list->GetDimensionCount() != 1 || list->GetDimensions()[0]->GetSize() != axis.GetSize())
-            continue;
+        if (!list || list_length(*list) != axis.GetSize()) continue;
         if (found) return nullptr;
         found = std::move(list);
     }

@@ -34,20 +34,33 @@ struct FileContents {
     std::vector<int64_t> wavelengths; ///< lengths of lists
 };
 
+bool is_list_of_widths(const std::string& name) {
+    return starts_with(name, "fwhm") || name == "bandwidth" || name == "bandwidths" || name == "bandpass";
+}
+
+bool is_list_of_good_bands(const std::string& name) {
+    return name == "good_wavelengths" || name == "bbl" || name == "bad_band_list" || name == "good_bands";
+}
+
+/// The length of a list of wavelengths, as numbers or as text; 0 for other attributes.
+int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
+    if (!lists_wavelengths(attribute->GetName())) return 0;
+    const size_t length = numbers_in(attribute).size();
+    return length > 1 ? static_cast<int64_t>(length) : 0;
+}
+
 void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& left, FileContents& found) {
     for (const auto& attribute : group->GetAttributes())
-        if (lists_wavelengths(attribute->GetName()) && attribute->GetDimensionCount() == 1)
-            found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
+        if (const int64_t length = listed_wavelengths(attribute)) found.wavelengths.push_back(length);
     for (const std::string& name : array_names(*group)) {
         if (--left < 0) return;
         auto array = group->OpenMDArray(name);
         if (!array) continue;
-        const auto& axes = array->GetDimensions();
+        const uint64_t length = list_length(*array);
         const bool tells = lists_wavelengths(name) || is_unit_of_wavelengths(unit_of(array));
-        if (axes.size() == 1 && tells) found.wavelengths.push_back(static_cast<int64_t>(axes[0]->GetSize()));
+        if (length > 0 && tells) found.wavelengths.push_back(static_cast<int64_t>(length));
         for (const auto& attribute : array->GetAttributes())
-            if (lists_wavelengths(attribute->GetName()) && attribute->GetTotalElementsCount() > 1)
-                found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
+            if (const int64_t told = listed_wavelengths(attribute)) found.wavelengths.push_back(told);
         found.arrays.push_back(std::move(array));
     }
     if (depth == 0) return;
@@ -68,13 +81,16 @@ struct Choice {
     ArrayLayout layout;
 };
 
-/// Longitudes, latitudes and bounds of cells are about other arrays.
+/// Longitudes, latitudes, bounds of cells and lists of facts about bands are about other arrays.
 bool is_about_others(const Array& array) {
     const std::string name = lower(array->GetName());
     const auto ends = [&](const std::string& tail) {
         return name.size() > tail.size() && name.compare(name.size() - tail.size(), tail.size(), tail) == 0;
     };
     const std::string standard = lower(attribute_text(array, "standard_name"));
+    if (list_length(*array) > 0 && (lists_wavelengths(name) || is_unit_of_wavelengths(unit_of(array)) ||
+                                    is_list_of_widths(name) || is_list_of_good_bands(name)))
+        return true;
     return starts_with(name, "lon") || starts_with(name, "lat") || ends("_bnds") || ends("_bounds") ||
            standard == "longitude" || standard == "latitude";
 }
@@ -90,7 +106,7 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
         if (!layout) continue;
         if (!name.empty()) return Choice{array, std::move(*layout)};
         const bool flat = layout->refusal.empty() && !layout->band_axis;
-        if (flat && is_about_others(array)) continue;
+        if ((flat || list_length(*array) > 0) && is_about_others(array)) continue;
         (flat ? planes : cubes).push_back({array, std::move(*layout)});
     }
     auto& all = cubes.empty() || (plane && !planes.empty()) ? planes : cubes;
@@ -149,25 +165,20 @@ class BandLists {
         // Of any name, along the same axis.
         for (const Array& array : m_contents.arrays)
             if (is_along(array) && tells_wavelengths(array)) return of_array(array);
-        return named([](const std::string& name) {
+        const auto is_one = [](const std::string& name) {
             return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
-        });
+        };
+        List found = named(is_one);
+        for (const Array& array : m_contents.arrays) // texts that are no numbers
+            if (found.numbers.size() == 0 && found.name.empty() && is_one(lower(array->GetName())) &&
+                static_cast<int64_t>(list_length(*array)) == m_layout.bands)
+                found = {m_file.list(array->GetFullName()), {}, array->GetFullName()};
+        return found;
     }
 
-    List widths() const {
-        return named([](const std::string& name) {
-            return starts_with(name, "fwhm") || name == "bandwidth" || name == "bandwidths" ||
-                   name == "bandpass";
-        });
-    }
+    List widths() const { return named(is_list_of_widths); }
 
-    Numbers good() const {
-        return named([](const std::string& name) {
-                   return name == "good_wavelengths" || name == "bbl" || name == "bad_band_list" ||
-                          name == "good_bands";
-               })
-            .numbers;
-    }
+    Numbers good() const { return named(is_list_of_good_bands).numbers; }
 
   private:
     static bool tells_wavelengths(const Array& array) {
@@ -187,8 +198,9 @@ class BandLists {
     }
 
     bool fits(const Array& array) const {
-        return array->GetDimensionCount() == 1 && array->GetDataType().GetClass() == GEDTC_NUMERIC &&
-               static_cast<int64_t>(array->GetDimensions()[0]->GetSize()) == m_layout.bands;
+        return static_cast<int64_t>(list_length(*array)) == m_layout.bands &&
+               (array->GetDataType().GetClass() == GEDTC_NUMERIC ||
+                static_cast<int64_t>(m_file.list(array->GetFullName()).size()) == m_layout.bands);
     }
 
     List of_array(const Array& array) const {
@@ -291,6 +303,9 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
         product.bands[b].good = good.values[b] != 0;
     if (unit == "1") unit.clear(); // of numbers
     const bool known = is_blank_unit(unit) || field_unit(unit) != nullptr;
+    if (!wavelengths.no_numbers.empty())
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + from + " is ignored: '" +
+                                wavelengths.no_numbers + "' is not a number");
     if (wavelengths.size() != bands) return;
     if (!known) {
         product.notes.push_back("'" + product.path + "': " + chosen_unit(unit, 0, 0).note);
