@@ -440,6 +440,25 @@ def test_wavelengths_that_are_no_numbers_are_told(tmp_path):
     assert "/wavelength is ignored: 'blue' is not a number" in succeed(run("gdal_hsi_info", tmp_path / "a.h5")).err
 
 
+@pytest.mark.parametrize("shape, bands, doubtful", [
+    ((5, 4, 5), 0, True), ((4, 5, 5), 2, True), ((5, 5, 4), 0, True), ((5, 5, 5), 0, True), ((4, 5, 4), 1, False),
+    ((4, 4, 5), 2, False), ((5, 4, 4), 0, False)])
+def test_axes_as_long_as_the_bands(tmp_path, shape, bands, doubtful):
+    """A warning where only the order of unnamed axes shows which of them the bands are; names leave no doubt."""
+    values = np.arange(np.prod(shape), dtype="i2").reshape(shape) + 1
+    for named in (False, True):
+        with h5py.File(tmp_path / "a.h5", "w") as f:
+            f["cube"], f["wavelength"] = values, 450 + 10. * np.arange(5)
+            f["wavelength"].attrs["units"] = "nm"
+            if named:
+                f["wavelength"].make_scale("wavelength")
+                f["cube"].dims[bands].attach_scale(f["wavelength"])
+        got, dataset = seen(tmp_path / "a.h5", tmp_path)
+        np.testing.assert_array_equal(got, np.moveaxis(values, bands, 0))
+        said = succeed(run("gdal_hsi_info", tmp_path / "a.h5")).err
+        assert ("several axes are as long as the list of wavelengths (5)" in said) == (doubtful and not named), said
+
+
 def test_wavelengths_next_to_the_cube_come_first(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["a/wl"] = np.array(NM) + 1000

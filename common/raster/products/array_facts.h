@@ -30,6 +30,7 @@ struct ArrayLayout {
     std::string axes;    ///< "wavelength, y, x"
     std::string refusal; ///< why the array is not a scene; empty: it is one
     std::string advice;
+    std::string doubt; ///< a warning: several axes could have the bands; empty: one
 };
 
 /// By attributes and names of coordinates, by names of axes, then by `lists`: lengths of lists of wavelengths

@@ -126,8 +126,10 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                     "]' '" + file.path() + "' one.nc";
 }
 
-/// The place of the bands among three axes; nothing when it cannot be told.
-std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists) {
+/// The place of the bands among three axes; nothing when it cannot be told. `doubtful` becomes true where
+/// another axis has as many elements, and only the order of the axes decides.
+std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
+                                     bool& doubtful) {
     const auto with = [&](Role role) -> std::optional<size_t> {
         for (size_t k = 0; k < axes.size(); ++k)
             if (axes[k].role == role) return k;
@@ -137,8 +139,12 @@ std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const s
     const auto lines = with(Role::lines), samples = with(Role::samples);
     if (lines && samples) return 3 - *lines - *samples;
     const auto free = [&](size_t k) { return k != lines && k != samples; };
-    for (const size_t k : {size_t{0}, size_t{2}, size_t{1}})
-        if (free(k) && std::find(lists.begin(), lists.end(), axes[k].size) != lists.end()) return k;
+    for (const size_t k : {size_t{0}, size_t{2}, size_t{1}}) {
+        if (!free(k) || std::find(lists.begin(), lists.end(), axes[k].size) == lists.end()) continue;
+        for (size_t other = 0; other < axes.size(); ++other)
+            doubtful |= other != k && free(other) && axes[other].size == axes[k].size && axes[k].size > 1;
+        return k;
+    }
     if (const auto time = with(Role::time)) return time;
     const bool nameless =
         std::all_of(axes.begin(), axes.end(), [](const AxisFacts& axis) { return is_made_up(axis.name); });
@@ -160,10 +166,11 @@ struct Places {
     size_t line = absent, sample = absent, band = absent; ///< among the kept axes
 };
 
-std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists) {
+std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
+                                bool& doubtful) {
     Places at;
     if (axes.size() == 3) {
-        const auto band = place_of_bands(axes, lists);
+        const auto band = place_of_bands(axes, lists, doubtful);
         if (!band) return std::nullopt;
         at.band = *band;
         std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
@@ -313,8 +320,16 @@ std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
         refuse(layout, file, array, axes);
         return layout;
     }
-    const auto places = places_of(axes, lists);
+    bool doubtful = false;
+    const auto places = places_of(axes, lists, doubtful);
     if (!places) return std::nullopt;
+    if (doubtful) {
+        constexpr const char* ordinals[] = {"first", "second", "last"};
+        layout.doubt = "several axes are as long as the list of wavelengths (" +
+                       std::to_string(axes[places->band].size) + "), and the " + ordinals[places->band] +
+                       " is taken for the bands. Name the axes by dimension scales (h5py: make_scale, "
+                       "attach_scale) to choose another";
+    }
     take_places(layout, file, array, axes, *places);
     return layout;
 }

@@ -407,6 +407,8 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
     Product product = begin_product(file, std::string(layout.band_axis ? "cube " : "array ") +
                                               choice->array->GetName() + " (" + layout.axes + ")");
     product.of_agency = false;
+    if (!layout.doubt.empty())
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + layout.doubt);
     product.lines = layout.lines;
     product.samples = layout.samples;
     CubePart part = layout.part;
