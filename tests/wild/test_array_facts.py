@@ -612,6 +612,32 @@ def test_labels_and_masks(tmp_path, format):
                 assert open(folder / "means.csv").readline().strip().endswith("Class 1,Class 2,Class 3")
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 3)])
+@pytest.mark.parametrize("listed", [None, LINES, SAMPLES])
+def test_planes_with_an_axis_of_one(tmp_path, axis, listed):
+    """Labels and masks of unnamed axes as Keras and scikit-image write them: (line, sample, 1) is a plane, also next to
+    wavelengths that are as many as lines."""
+    truth = np.arange(LINES * SAMPLES, dtype="u1").reshape(LINES, SAMPLES) // 5 % 4
+    image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth * 10. + 1, (2, LINES, SAMPLES)), "ENVI", "f4",
+                        geotransform=None, epsg=None)
+    with h5py.File(tmp_path / "l.h5", "w") as f:
+        f["labels"] = truth if axis is None else np.expand_dims(truth, axis)
+        if listed:
+            f["wavelength"] = 450. + np.arange(listed)
+    succeed(run("gdal_hsi_spectra", "-q", image, tmp_path / "l.h5", tmp_path / "m.csv"))
+    np.testing.assert_allclose(np.genfromtxt(tmp_path / "m.csv", delimiter=",", skip_header=1)[0, -3:], [11, 21, 31])
+    succeed(run("gdal_hsi_pipeline", "-q", f"read '{image}' -mask '{tmp_path}/l.h5' ! write '{tmp_path}/o.tif'"))
+    masked = read(tmp_path / "o.tif")[0]
+    np.testing.assert_array_equal(masked[truth > 0], truth[truth > 0] * 10. + 1)
+    assert not np.isin(1, masked)
+
+
+def test_scene_of_one_band_last(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["cube"] = VALUES[0, :, :, None]
+    check(tmp_path / "a.h5", tmp_path, VALUES[:1], None)
+
+
 @pytest.mark.parametrize("none, kind, attributes", [
     (np.nan, "f4", {"_FillValue": np.float32("nan")}), (-1, "i2", {"valid_range": np.array([1, 3], "i2")}),
     (99, "i2", {"missing_value": I2(99), "_FillValue": I2(-5)}), (77, "i4", {"valid_max": np.int32(3)})])

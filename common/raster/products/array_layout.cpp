@@ -129,7 +129,7 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
 /// The place of the bands among three axes; nothing when it cannot be told. `doubtful` becomes true where
 /// another axis has as many elements, and only the order of the axes decides.
 std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
-                                     bool& doubtful) {
+                                     bool plane, bool& doubtful) {
     const auto with = [&](Role role) -> std::optional<size_t> {
         for (size_t k = 0; k < axes.size(); ++k)
             if (axes[k].role == role) return k;
@@ -139,6 +139,8 @@ std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const s
     const auto lines = with(Role::lines), samples = with(Role::samples);
     if (lines && samples) return 3 - *lines - *samples;
     const auto free = [&](size_t k) { return k != lines && k != samples; };
+    for (const size_t k : {size_t{2}, size_t{0}, size_t{1}})
+        if (plane && free(k) && axes[k].size == 1) return k;
     for (const size_t k : {size_t{0}, size_t{2}, size_t{1}}) {
         if (!free(k) || std::find(lists.begin(), lists.end(), axes[k].size) == lists.end()) continue;
         for (size_t other = 0; other < axes.size(); ++other)
@@ -146,6 +148,7 @@ std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const s
         return k;
     }
     if (const auto time = with(Role::time)) return time;
+    if (free(2) && axes[2].size == 1 && axes[0].size > 1 && axes[1].size > 1) return 2;
     const bool nameless =
         std::all_of(axes.begin(), axes.end(), [](const AxisFacts& axis) { return is_made_up(axis.name); });
     if (nameless && axes[0].size > 4 * axes[2].size) return std::nullopt;
@@ -167,10 +170,10 @@ struct Places {
 };
 
 std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
-                                bool& doubtful) {
+                                bool plane, bool& doubtful) {
     Places at;
     if (axes.size() == 3) {
-        const auto band = place_of_bands(axes, lists, doubtful);
+        const auto band = place_of_bands(axes, lists, plane, doubtful);
         if (!band) return std::nullopt;
         at.band = *band;
         std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
@@ -299,7 +302,7 @@ Numbers unpacked_list(const ArrayFile& file, const Array& list) {
 }
 
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
-                                     const std::vector<int64_t>& lists) {
+                                     const std::vector<int64_t>& lists, bool plane) {
     const auto& all = array->GetDimensions();
     if (all.size() < 2 || array->GetDataType().GetClass() != GEDTC_NUMERIC) return std::nullopt;
     constexpr uint64_t longest = INT32_MAX;
@@ -321,7 +324,7 @@ std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
         return layout;
     }
     bool doubtful = false;
-    const auto places = places_of(axes, lists, doubtful);
+    const auto places = places_of(axes, lists, plane, doubtful);
     if (!places) return std::nullopt;
     if (doubtful) {
         constexpr const char* ordinals[] = {"first", "second", "last"};

@@ -102,10 +102,10 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     std::vector<Choice> cubes, planes;
     for (const Array& array : contents.arrays) {
         if (!name.empty() && !names_array(name, array->GetFullName())) continue;
-        auto layout = layout_of(file, array, contents.wavelengths);
+        auto layout = layout_of(file, array, contents.wavelengths, plane.has_value());
         if (!layout) continue;
         if (!name.empty()) return Choice{array, std::move(*layout)};
-        const bool flat = layout->refusal.empty() && !layout->band_axis;
+        const bool flat = layout->refusal.empty() && (!layout->band_axis || (plane && layout->bands == 1));
         if ((flat || list_length(*array) > 0) && is_about_others(array)) continue;
         (flat ? planes : cubes).push_back({array, std::move(*layout)});
     }
