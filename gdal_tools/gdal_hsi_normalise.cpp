@@ -53,7 +53,8 @@ using tool::Content;
 
 struct Settings {
     std::string geometry, model, angles_file, time, bins_text = "18", zenith_text = "mean";
-    std::vector<std::string> angle_texts, merged, removed, applied;
+    std::vector<std::string> angle_texts, merged, removed;
+    std::string applied;
     std::vector<std::array<std::string, 2>> with;
     std::array<double, 2> ndvi{0.05, 1};
     double b_r = 0;
@@ -147,7 +148,6 @@ void settle(Settings& s, const tool::Call& call) {
                              "The model says how it was fitted: fit another one.");
         for (const char* const name : {"model", "append", "merge", "remove", "with"})
             if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -apply");
-        if (s.applied.size() > 2) throw UsageError("-apply is given more than twice");
         if (dst.empty()) throw UsageError("dst is missing");
     }
     take_method(s, call);
@@ -652,9 +652,8 @@ void run_normalise(tool::Run& run, Settings s) {
             {"-model", s.model, run.options().destination.overwrite || s.append, run.files()});
     Opened src;
     if (!s.applied.empty()) {
-        run.files()->reads("-apply", s.applied.front(), {});
-        const Model model = read_model(s.applied.front());
-        src.scene = tool::match_source(run, run.open_source(), s.applied.front(), model, false).source;
+        const Model model = read_model(s.applied);
+        src.scene = tool::match_source(run, run.open_source(), s.applied, model, false).source;
         src.mask = run.masks_statistics() ? run.mask() : nullptr;
         if (!tool::attempt(run, {}, [&](bool) { return apply_model(run, s, src, model); }))
             throw tool::no_valid_pixel(*src.scene);
@@ -754,12 +753,13 @@ void declare(tool::Builder& args) {
                             "SCENE GEOMETRY");
     for (auto* const argument :
          {&args.option("merge", s.merged, "Also add the scenes of the model in FILE; @FILE: of those listed"),
-          &args.option("remove", s.removed, "Remove the scenes of the model in FILE; @FILE: of those listed"),
-          &args.option("apply", s.applied, "Correct by the model in FILE, without a fit")}) {
+          &args.option("remove", s.removed,
+                       "Remove the scenes of the model in FILE; @FILE: of those listed")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";
     }
+    args.input("apply", s.applied, Content::model, "Correct by the model in FILE, without a fit");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { settle(s, call); });
     args.body([&s](tool::Run& run) { run_normalise(run, s); });
