@@ -582,6 +582,31 @@ def test_indices_and_the_grid_of_the_whole(tmp_path):
         assert ("are indices of a part of the grid" in run("gdal_hsi_info", path).err) == (first > 0), said
 
 
+TOLD = {"GeoTransform": "500000 20 0 4000000 0 -20"}
+CODES = [{"proj4": "+proj=utm +zone=32 +datum=WGS84"}, {"epsg_code": "EPSG:32632"}, {"epsg_code": np.int32(32632)},
+         {"spatial_epsg": "32632"}, {"epsg": 32632.}]
+
+
+@pytest.mark.parametrize("place", ["mapping", "array", "file"])
+@pytest.mark.parametrize("k", range(len(CODES)))
+def test_grids_and_codes_in_any_place(tmp_path, place, k):
+    """GeoTransform, PROJ's parameters and codes of EPSG count as attributes of the grid mapping, the array and the file."""
+    facts = {**TOLD, **CODES[k]}
+    one = scene("lsb", x=None, y=None, mapping=facts if place == "mapping" else None,
+                attributes=facts if place == "array" else {})
+    one.attributes = facts if place == "file" else {}
+    srs = check(one.write(tmp_path, "NETCDF4" if k % 2 else "HDF5 with scales"), tmp_path).GetSpatialRef()
+    assert "32N" in srs.GetName() or srs.GetUTMZone() == 32, srs
+
+
+def test_the_grid_of_a_file_is_not_that_of_its_swath(tmp_path):
+    axes = ("y", "x")
+    one = scene("lsb", x=None, y=None, mapping=None, attributes={"coordinates": "lon lat"},
+                arrays={n: (axes, 9 + np.zeros((LINES, SAMPLES)), {}) for n in ("lon", "lat")})
+    one.attributes = TOLD
+    assert check(one.write(tmp_path, "NETCDF4"), tmp_path, grid=None).GetMetadata("GEOLOCATION")
+
+
 @pytest.mark.parametrize("format", FORMATS + ["HDF5"])
 def test_labels_and_masks(tmp_path, format):
     """Lines may rise and samples fall; 255 is no label."""

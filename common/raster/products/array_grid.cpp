@@ -261,15 +261,34 @@ Array mapping_of(const ArrayFile& file, const Array& array) {
     return nullptr;
 }
 
+/// By PROJ's parameters or a code of EPSG ("32632", "EPSG:32632"), as xarray, SNAP and others write them.
+template <class Holder>
+Srs srs_by_code(const std::shared_ptr<Holder>& holder) {
+    for (const char* text : {"proj4", "proj4_params", "proj4_string", "proj4text", "proj4string"})
+        if (auto srs = srs_from(attribute_text(holder, text))) return srs;
+    for (const char* name : {"epsg_code", "spatial_epsg", "epsg", "EPSG", "epsg_id"}) {
+        const Numbers code = attribute_numbers(holder, name);
+        constexpr double most = 1e9;
+        const bool number = code.size() == 1 && code.values[0] > 0 && code.values[0] < most;
+        if (auto srs = srs_from(number ? "EPSG:" + std::to_string(std::lround(code.values[0]))
+                                       : attribute_text(holder, name)))
+            return srs;
+    }
+    return nullptr;
+}
+
 Srs srs_of(const ArrayFile& file, const Array& array, const Array& mapping) {
     for (const char* text : {"crs_wkt", "spatial_ref"})
         if (auto srs = srs_from(attribute_text(mapping, text))) return srs;
     if (mapping)
         if (auto srs = srs_by_parameters(mapping)) return srs;
+    if (auto srs = srs_by_code(mapping)) return srs;
     for (const char* text : {"crs_wkt", "spatial_ref", "crs"})
         if (auto srs = srs_from(attribute_text(file.group("/"), text))) return srs;
     for (const char* text : {"crs_wkt", "spatial_ref", "crs"}) // of the array itself
         if (auto srs = srs_from(attribute_text(array, text))) return srs;
+    if (auto srs = srs_by_code(array)) return srs;
+    if (auto srs = srs_by_code(file.group("/"))) return srs;
     const GdalErrors quiet;
     if (const auto told = array->GetSpatialRef(); told && !told->IsEmpty()) {
         std::shared_ptr<OGRSpatialReference> srs(told->Clone(), [](OGRSpatialReference* s) { s->Release(); });
@@ -295,8 +314,9 @@ Grid grid_of(const Centres& x, const Centres& y) {
             std::max(y.at.front(), y.at.back()) + dy / 2, 0.0, -dy};
 }
 
-std::optional<Grid> told_grid(const Array& mapping) {
-    const Numbers told = attribute_numbers(mapping, "GeoTransform");
+template <class Holder>
+std::optional<Grid> told_grid(const std::shared_ptr<Holder>& holder) {
+    const Numbers told = attribute_numbers(holder, "GeoTransform");
     if (told.size() != 6) return std::nullopt;
     Grid grid{};
     std::copy(told.values.begin(), told.values.end(), grid.begin());
@@ -347,15 +367,20 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     angles_to_metres(mapping, x, y);
     product.lines_rise = y.rising();
     product.samples_fall = x.at.size() > 1 && !x.rising();
-    auto told = mapping ? told_grid(mapping) : std::nullopt;
+    auto told = told_grid(mapping);
+    std::string teller = mapping ? mapping->GetName() : std::string();
+    if (!told && (told = told_grid(array))) teller = array->GetName();
+    // A file's own is not that of a swath, whose longitudes and latitudes count.
+    const bool swath = contains_any(lower(attribute_text(array, "coordinates")), {"lon"});
+    if (!told && !swath && (told = told_grid(file.group("/")))) teller = "the file";
     const auto note = [&](const std::string& text) {
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
     };
     if (!x.at.empty() && !y.at.empty() && (!x.even || !y.even))
         return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
     if (told && (x.part || y.part)) {
-        note("the attribute GeoTransform of " + mapping->GetName() + " is ignored: the coordinates " +
-             x.name + " and " + y.name + " are indices of a part of the grid");
+        note("the attribute GeoTransform of " + teller + " is ignored: the coordinates " + x.name + " and " +
+             y.name + " are indices of a part of the grid");
         told.reset();
     }
     if (x.at.empty() || y.at.empty()) {
@@ -368,8 +393,8 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     } else {
         product.geotransform = grid_of(x, y);
         if (told && !same_grid(*told, *product.geotransform, product.samples, product.lines))
-            note("the attribute GeoTransform of " + mapping->GetName() + " is ignored: the coordinates " +
-                 x.name + " and " + y.name + " give another position");
+            note("the attribute GeoTransform of " + teller + " is ignored: the coordinates " + x.name +
+                 " and " + y.name + " give another position");
     }
     product.srs = srs;
     if (!product.srs && are_degrees(x, y)) product.srs = srs_from("EPSG:4326");
