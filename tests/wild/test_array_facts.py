@@ -183,6 +183,35 @@ def test_lookup_table(tmp_path):
     np.testing.assert_array_equal(read(tmp_path / "o.tif"), VALUES)
 
 
+@pytest.mark.parametrize("format", ["NETCDF4", "HDF5 with scales"])
+def test_lookup_table_in_two_arrays(tmp_path, format):
+    sample, line = np.meshgrid(np.arange(1, SAMPLES + 1), np.arange(1, LINES + 1))
+    sample, line = sample[:, ::-1], line[::-1]
+    path = File([("y", Y, {}), ("x", X, {})], {
+        "glt_y": (("y", "x"), line.astype("i4"), {}), "glt_x": (("y", "x"), sample.astype("i4"), {})}).write(tmp_path, format)
+    image = write_scene(tmp_path / "s.dat", VALUES.astype("f4"), "ENVI", "f4", geotransform=None, epsg=None)
+    succeed(run("gdal_hsi_orthorectify", "-q", "-glt", path, image, tmp_path / "o.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "o.tif"), VALUES[:, ::-1, ::-1])
+
+
+def test_bands_in_arrays_of_their_own(tmp_path):
+    """GDAL writes a netCDF variable for each band; more than nine stay in their order."""
+    values = np.concatenate([VALUES, VALUES + 1000, VALUES + 2000])
+    values[3, 1, 2] = -9999
+    image = write_scene(tmp_path / "s.tif", values, "GTiff", "i2", geotransform=GRID, epsg=32632)
+    source = gdal.Open(str(image), gdal.GA_Update)
+    for b in range(len(values)):
+        source.GetRasterBand(b + 1).SetNoDataValue(-9999)
+        source.GetRasterBand(b + 1).SetMetadata({"wavelength": str(450 + 10 * b), "wavelength_units": "Nanometers"})
+    source = None
+    gdal.Translate(str(tmp_path / "a.nc"), str(image), format="netCDF")
+    want = values.astype("f8")
+    want[:, 1, 2] = np.nan
+    check(tmp_path / "a.nc", tmp_path, want)
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "a.nc")).out)
+    assert told["wavelengths_nm"] == [450 + 10 * b for b in range(len(values))]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["reflectance", "radiance", "products", "HDFEOS", "toa radiance"])
 def test_arrays_of_any_name(tmp_path, format, name):

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,33 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     keep_if([](const Choice& c) { return c.array->GetFullName().rfind('/') == 0; });
     if (all.size() != 1) return std::nullopt;
     return std::move(all.front());
+}
+
+/// Planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x and
+/// glt_y where any plane is wanted. Empty when there are others of those names, or fewer than two.
+std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
+                                 const std::optional<WantedPlane>& plane) {
+    if (plane && plane->lines > 0) return {};
+    std::vector<Choice> stack;
+    const auto add = [&](const std::string& name) {
+        for (const Array& array : contents.arrays) {
+            if (lower(array->GetName()) != name) continue;
+            auto layout = layout_of(file, array, contents.wavelengths);
+            if (!layout || !layout->refusal.empty() || layout->band_axis) return false;
+            if (!stack.empty() && (layout->lines != stack.front().layout.lines ||
+                                   layout->samples != stack.front().layout.samples))
+                return false;
+            stack.push_back({array, std::move(*layout)});
+            return true;
+        }
+        return false;
+    };
+    if (plane && add("glt_x") && add("glt_y")) return stack;
+    stack.clear();
+    while (add("band" + std::to_string(stack.size() + 1))) {
+    }
+    if (stack.size() < 2) stack.clear();
+    return stack;
 }
 
 /// GDAL's driver for rasters reads what GDAL has written, with all metadata, and what it has been told how to
@@ -285,6 +313,28 @@ void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     }
 }
 
+/// Of planes that are one band each: by their own attributes.
+void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
+    std::string unit;
+    for (size_t b = 0; b < stack.size(); ++b) {
+        const Array& array = stack[b].array;
+        ProductBand band;
+        band.part = static_cast<int>(b);
+        std::tie(band.scale, band.offset) = scale_of(array);
+        const std::string name = attribute_text(array, "long_name");
+        if (!starts_with(name, "GDAL Band Number")) band.description = name;
+        for (const auto& [attribute, text] :
+             {std::pair("wavelength", &band.wavelength), {"fwhm", &band.fwhm}})
+            if (const Numbers told = attribute_numbers(array, attribute); told.size() == 1)
+                *text = told.texts[0];
+        const std::string told = attribute_text(array, "wavelength_units");
+        if (b == 0) unit = told;
+        if (told != unit) unit.clear();
+        product.bands.push_back(std::move(band));
+    }
+    product.wavelength_units = unit;
+}
+
 void take_bands(Product& product, const ArrayFile& file, const FileContents& contents, const Choice& choice) {
     const auto bands = static_cast<size_t>(choice.layout.bands);
     product.bands.resize(bands);
@@ -399,6 +449,9 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
                                   const std::optional<WantedPlane>& plane) {
     const FileContents contents = contents_of_file(file);
     auto choice = choose(file, name, contents, plane);
+    std::vector<Choice> stack;
+    if (!choice && name.empty()) stack = choose_stack(file, contents, plane);
+    if (!stack.empty()) choice = stack.front();
     if (!choice) return std::nullopt;
     if (!choice->layout.refusal.empty()) throw Error(choice->layout.refusal, choice->layout.advice);
     const ArrayLayout& layout = choice->layout;
@@ -411,12 +464,20 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + layout.doubt);
     product.lines = layout.lines;
     product.samples = layout.samples;
-    CubePart part = layout.part;
-    take_values(product, file, choice->array, part);
-    product.parts.push_back(part);
-    if (!layout.band_axis) take_classes(product, choice->array);
-    if (is_left_to_gdal(file, layout, product)) return std::nullopt;
-    take_bands(product, file, contents, *choice);
+    for (const Choice& each : stack.empty() ? std::vector{*choice} : stack) {
+        CubePart part = each.layout.part;
+        take_values(product, file, each.array, part);
+        product.parts.push_back(part);
+    }
+    if (stack.empty()) {
+        if (!layout.band_axis) take_classes(product, choice->array);
+        if (is_left_to_gdal(file, layout, product)) return std::nullopt;
+        take_bands(product, file, contents, *choice);
+    } else {
+        product.name = counted(stack.size(), "array") + " " + choice->array->GetName() + " to " +
+                       stack.back().array->GetName() + " (" + layout.axes + ")";
+        take_stacked_bands(product, stack);
+    }
     product.unit = unit_of(choice->array);
     take_grid(product, file, choice->array, layout);
     take_swath(product, file, *choice);
