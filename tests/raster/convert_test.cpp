@@ -168,6 +168,13 @@ void expect_gdals_mask(SampleType type, double nodata, std::vector<T> values) {
         blank(&blanked, 1, match_in_type(real(nodata), type), type);
         EXPECT_EQ(std::isnan(blanked), mask[i] == 0) << nodata << " " << values[i];
     }
+    // Further nodata values follow the same rule.
+    InvalidSamples further;
+    further.values = {-9999.5, nodata};
+    std::vector<float> marks(values.size(), 0);
+    blank_invalid(further, values.data(), sizeof(T), type, false, marks.data(), marks.size());
+    for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(std::isnan(marks[i]), mask[i] == 0) << nodata << " " << values[i];
 }
 
 TEST(Convert, NodataIsWhatGdalsMasksSay) {

@@ -289,12 +289,20 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
         // Of floats the nearest single-precision number is meant; integers are compared as they are.
         using Compared = std::conditional_t<std::is_same_v<T, float>, float, double>;
         const auto least = static_cast<Compared>(invalid.least), most = static_cast<Compared>(invalid.most);
+        std::vector<Range<T>> values;
+        for (const double value : invalid.values) {
+            NodataValue nodata;
+            nodata.real = value;
+            if (const NodataMatch match = match_in_type(nodata, type); match.active)
+                values.push_back(range_of<T>(match));
+        }
         for (size_t i = 0; i < count; ++i) {
             const unsigned char* const p = bytes + static_cast<ptrdiff_t>(i) * stride;
-            const auto v = static_cast<Compared>(swapped ? load<T, true>(p) : load<T, false>(p));
+            const T sample = swapped ? load<T, true>(p) : load<T, false>(p);
+            const auto v = static_cast<Compared>(sample);
             bool none = v < least || v > most;
-            for (const double value : invalid.values)
-                none |= v == static_cast<Compared>(value);
+            for (const Range<T>& value : values)
+                none |= value.holds(sample);
             if (none) dst[i] = std::numeric_limits<float>::quiet_NaN();
         }
     });
