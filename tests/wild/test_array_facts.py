@@ -2,7 +2,10 @@
 """Arrays of netCDF, HDF5 and Zarr give the same scene, labels and masks whatever the format, the order of the axes, the
 kind of name and the role: orientation and position by coordinates, and pixels without a value by attributes. The truth is
 the NumPy array that was written."""
+import base64
 import json
+import shutil
+import struct
 
 import numpy as np
 import pytest
@@ -333,6 +336,32 @@ def test_samples_without_a_value(tmp_path, format):
             np.testing.assert_array_equal(got, want, err_msg=str((kind, attributes, order)))
 
 
+@pytest.mark.parametrize("format", [f for f in FORMATS if f != "NETCDF3_CLASSIC"])
+@pytest.mark.parametrize("kind, attributes, none, some, meant", [
+    ("u1", {"_Unsigned": "false"}, None, 200, -56), ("u2", {"_Unsigned": "false"}, None, 60000, -5536),
+    ("u1", {"_Unsigned": "false", "missing_value": np.uint8(255)}, 255, 254, -2),
+    ("u1", {"missing_value": np.int8(-1)}, 255, 254, 254), ("u2", {"missing_value": I2(-1)}, 65535, 65534, 65534)])
+def test_signs_of_unsigned_samples(tmp_path, format, kind, attributes, none, some, meant):
+    values = np.full(VALUES.shape, 1, kind)
+    values[:, 4, 1] = some
+    want = np.full(VALUES.shape, 1.)
+    want[:, 4, 1] = meant
+    if none is not None:
+        values[:, 2, 3], want[:, 2, 3] = none, np.nan
+    check(scene("lsb", values, attributes).write(tmp_path, format), tmp_path, want)
+
+
+def test_fill_values_in_base64(tmp_path):
+    """As xarray writes them into Zarr."""
+    path = scene("lsb", np.where(VALUES == 7, -9999, VALUES).astype("f4"),
+                 {"_FillValue": 0.}).write(tmp_path, "Zarr")
+    told = path / "cube" / ".zattrs"
+    packed = base64.standard_b64encode(struct.pack("<d", -9999.)).decode()
+    told.write_text(json.dumps({**json.loads(told.read_text()), "_FillValue": packed}))
+    check(path, tmp_path, np.where((VALUES == 7).any(0), np.nan, VALUES))
+    assert valid_pixels(path) == LINES * SAMPLES - 1
+
+
 def test_float_samples_are_masked_as_gdal_does(tmp_path):
     """GDAL's raster driver is the witness."""
     for k, (kind, attributes, none, some) in enumerate(row for row in INVALID if row[0] == "f4" and "valid_range" in row[1]):
@@ -361,13 +390,22 @@ def test_attributes_that_cannot_be_are_told(tmp_path, format, attributes, told):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_other_names_of_fill_values(tmp_path, format):
-    for name in ("FillValue", "fill_value", "nodata", "NoDataValue", "Data_Ignore_Value"):
-        for value in (I2(-99), np.float64(-99), "-99.0"):
-            folder = tmp_path / f"{name}{type(value).__name__}"
+    values, want = VALUES.copy(), VALUES.astype("f8")
+    values[:, 2, 3], want[:, 2, 3] = -99, np.nan
+    texts = (I2(-99), np.float64(-99), "-99.0", "-99s", np.full(BANDS, -99.))
+    for k, name in enumerate(("FillValue", "fill_value", "nodata", "NoDataValue", "Data_Ignore_Value", "MissingValue",
+                              "nodatavals", "bad_value", "ignore_value", "null_value", "invalid_value")):
+        for value in texts if k == 0 else texts[k % 5:][:1]:
+            folder = tmp_path / f"{name}{type(value).__name__}{len(str(value))}"
             folder.mkdir()
-            values, want = VALUES.copy(), VALUES.astype("f8")
-            values[:, 2, 3], want[:, 2, 3] = -99, np.nan
             check(scene("lsb", values, {name: value}).write(folder, format), folder, want)
+    # Attributes of the file count where the array has none.
+    for name, own in (("data ignore value", {}), ("missing_value", {}), ("nodata", {"nodata": I2(-99)})):
+        folder = tmp_path / f"of the file {name}"
+        folder.mkdir()
+        one = scene("lsb", values, own)
+        one.attributes = {name: 7. if own else -99.}
+        check(one.write(folder, format), folder, want)
 
 
 @pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"])
@@ -693,6 +731,19 @@ def test_scene_of_one_band_last(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["cube"] = VALUES[0, :, :, None]
     check(tmp_path / "a.h5", tmp_path, VALUES[:1], None)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_scales_of_labels_are_ignored(tmp_path, format):
+    truth = np.arange(LINES * SAMPLES, dtype="i2").reshape(LINES, SAMPLES) // 5 % 3 + 1
+    image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth * 10., (2, LINES, SAMPLES)), "ENVI", "f4", geotransform=None, epsg=None)
+    for scale in (1., .5):
+        path = File([("y", Y, {}), ("x", X, {})], {"labels": (("y", "x"), truth, {"scale_factor": scale})}).write(tmp_path, format)
+        said = succeed(run("gdal_hsi_spectra", "-overwrite", image, path, tmp_path / "m.csv"))
+        assert ("are ignored: labels are read as they are stored" in said.err) == (scale != 1), said.err
+        np.testing.assert_allclose(np.genfromtxt(tmp_path / "m.csv", delimiter=",", skip_header=1)[0, -3:], [10, 20, 30])
+        if format == "Zarr":
+            shutil.rmtree(path)
 
 
 @pytest.mark.parametrize("none, kind, attributes", [

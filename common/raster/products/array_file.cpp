@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 
 namespace hsi::raster {
 namespace {
@@ -35,6 +36,13 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
+/// Whether nothing follows a number, or the letters by which ncdump marks its type: "1.e+20f", "255ub".
+bool ends_number(const char* rest) {
+    constexpr const char* types[] = {"", "b", "ub", "s", "us", "l", "ul", "u", "ll", "ull", "f", "d"};
+    return std::any_of(std::begin(types), std::end(types),
+                       [&](const char* type) { return EQUAL(rest, type); });
+}
+
 /// Numbers that are written as texts, one or several in each, in the braces of an ENVI header or the brackets
 /// of JSON: GDAL takes some kinds of these for 0.
 Numbers numbers_of_texts(const CPLStringList& texts) {
@@ -42,15 +50,17 @@ Numbers numbers_of_texts(const CPLStringList& texts) {
     for (int i = 0; i < texts.size(); ++i) {
         const CPLStringList words(CSLTokenizeString2(texts[i], ", ;\t\r\n{}[]", 0));
         for (int k = 0; k < words.size(); ++k) {
+            const char* const word = words[k];
             char* end = nullptr;
-            const double value = CPLStrtod(words[k], &end);
-            if (end == words[k] || *end != '\0') {
+            const double value = CPLStrtod(word, &end);
+            const std::string number(word, static_cast<size_t>(end - word));
+            if (number.empty() || !ends_number(end)) {
                 Numbers none;
                 none.no_numbers = texts[i];
                 return none;
             }
             out.values.push_back(value);
-            out.texts.emplace_back(words[k]);
+            out.texts.push_back(number);
         }
     }
     return out;
@@ -197,6 +207,12 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
     // Of the same size the bits stay as they are.
     if (GDALGetDataTypeSizeBytes(stored) == GDALGetDataTypeSizeBytes(part.type))
         return array.Read(start, count, nullptr, nullptr, type, values);
+    if (stored == GDT_Byte) { // signed bytes
+        std::vector<int8_t> bytes(count[0] * count[1] * count[2]);
+        if (!array.Read(start, count, nullptr, nullptr, type, bytes.data())) return false;
+        std::copy(bytes.begin(), bytes.end(), static_cast<int16_t*>(values));
+        return true;
+    }
     std::vector<int16_t> wide(count[0] * count[1] * count[2]); // bytes, as GDAL reads signed ones
     if (!array.Read(start, count, nullptr, nullptr, type, wide.data())) return false;
     std::transform(wide.begin(), wide.end(), static_cast<uint8_t*>(values),

@@ -14,12 +14,19 @@
 #include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::raster {
 namespace {
@@ -60,6 +67,35 @@ GDALDataType as_signed(GDALDataType type) {
     return type == GDT_UInt16 ? GDT_Int16 : type == GDT_UInt32 ? GDT_Int32 : type;
 }
 
+bool is_unsigned(GDALDataType type) {
+    return type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32 || type == GDT_UInt64;
+}
+
+/// The signed type of the same size; GDAL has Int16 for signed bytes.
+GDALDataType signed_type(GDALDataType type) {
+    return type == GDT_Byte ? GDT_Int16 : type == GDT_UInt64 ? GDT_Int64 : as_signed(type);
+}
+
+/// Whether programs call a nodata value so, conventions aside: FillValue, NoDataValue, bad_value ...
+bool says_nodata(const std::string& name) {
+    std::string letters = lower(name);
+    std::erase_if(letters, [](char c) { return c == '_' || c == ' ' || c == '-'; });
+    constexpr const char* known[] = {"fillvalue",       "nodata",       "nodatavalue", "nodatavalues",
+                                     "nodatavals",      "missingvalue", "badvalue",    "ignorevalue",
+                                     "dataignorevalue", "nullvalue",    "invalidvalue"};
+    return std::any_of(std::begin(known), std::end(known), [&](const char* word) { return letters == word; });
+}
+
+/// Names of the attributes of an array or a group that says_nodata().
+template <class Holder>
+std::vector<std::string> nodata_attributes(const Holder& holder) {
+    std::vector<std::string> names;
+    const GdalErrors quiet;
+    for (const auto& attribute : holder.GetAttributes())
+        if (says_nodata(attribute->GetName())) names.push_back(attribute->GetName());
+    return names;
+}
+
 /// Zarr's name of the samples' type in a dataset of version 2: "|i1". GDAL reads signed bytes as Int16.
 bool are_bytes_in_zarr(const ArrayFile& file, const std::string& array) {
     constexpr size_t enough = 4096;
@@ -95,6 +131,19 @@ std::optional<NodataValue> default_fill(GDALDataType type) {
     }
 }
 
+/// Returns the number in base64 that xarray writes into Zarr: the 8 bytes of a double, the least first.
+std::optional<double> packed_double(const std::string& text) {
+    constexpr size_t letters = 12, bytes = 8;
+    if (text.size() != letters) return std::nullopt;
+    std::vector<GByte> decoded(text.begin(), text.end());
+    decoded.push_back(0);
+    if (CPLBase64DecodeInPlace(decoded.data()) != bytes) return std::nullopt;
+    uint64_t bits = 0;
+    for (size_t k = bytes; k-- > 0;)
+        bits = bits << 8 | decoded[k];
+    return std::bit_cast<double>(bits);
+}
+
 class Values {
   public:
     Values(Product& product, const ArrayFile& file, const Array& array, CubePart& part)
@@ -103,10 +152,11 @@ class Values {
     void take() {
         take_type();
         if (m_has_fill) take_fill();
-        take_other_names();
+        for (const std::string& name : nodata_attributes(*m_array))
+            if (name != "_FillValue" && name != "missing_value") take_attribute(name.c_str());
         if (!m_has_fill) take_unwritten_fill();
-        for (const double value : numbers("missing_value"))
-            add_told(of_number(value), "missing_value");
+        take_attribute("missing_value");
+        if (!m_has_fill && !m_told) take_of_groups();
         take_range();
         if (m_values.empty() && m_part.invalid.any() && !is_floating(m_part.type)) {
             // Results need a number for pixels without a value: one that no valid pixel has.
@@ -124,11 +174,18 @@ class Values {
     void take_type() {
         m_part.type = m_array->GetDataType().GetNumericDataType();
         const bool is_hdf5 = beginning_of_file(m_file.path(), 8) == "\x89HDF\r\n\x1a\n";
-        m_marked = equal_names(attribute_text(m_array, "_Unsigned"), "true");
+        const std::string sign = attribute_text(m_array, "_Unsigned");
+        m_marked = equal_names(sign, "true");
+        m_signed = equal_names(sign, "false") && is_unsigned(m_part.type);
         const bool bytes_or_shorts = m_part.type == GDT_Int16;
         m_has_fill = has("_FillValue");
         if (is_hdf5 && (!m_has_fill || (m_marked && bytes_or_shorts)))
             m_storage = find_hdf5_storage(m_file.path(), m_part.array);
+        if (m_signed) {
+            m_part.stored = m_part.type;
+            m_part.type = signed_type(m_part.type);
+            return;
+        }
         const GDALDataType meant = as_unsigned(m_part.type);
         if (!m_marked || meant == m_part.type) return;
         const bool narrow = bytes_or_shorts && (m_storage.known ? m_storage.sample_bytes == 1
@@ -142,24 +199,70 @@ class Values {
         return m_array->GetAttribute(name) != nullptr;
     }
 
-    std::vector<double> numbers(const char* name) {
-        const Numbers told = attribute_numbers(m_array, name);
-        if (!told.no_numbers.empty())
-            note(std::string(name) + " is '" + told.no_numbers + "', which is no number, and is left out");
+    std::vector<double> numbers(const char* name) { return numbers_of(m_array, name); }
+
+    template <class Holder>
+    std::vector<double> numbers_of(const std::shared_ptr<Holder>& holder, const char* name) {
+        const Numbers told = attribute_numbers(holder, name);
         std::vector<double> values = told.values;
-        // Attributes have the type of the samples as they are stored.
-        const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
+        if (!told.no_numbers.empty()) {
+            const auto packed = m_file.driver() == "Zarr" ? packed_double(told.no_numbers) : std::nullopt;
+            if (packed)
+                values = {*packed};
+            else
+                note(std::string(name) + " is '" + told.no_numbers +
+                     "', which is no number, and is left out");
+        }
         for (double& value : values)
-            if (m_marked && value < 0) value += all;
+            value = in_sign(value);
+        // A signed attribute of unsigned samples has all bits set.
+        if (is_unsigned(m_part.type) && !m_marked) {
+            const GdalErrors quiet;
+            const auto type = type_in(holder->GetAttribute(name));
+            const bool same_bits = !is_floating(type) && // JSON has no types of integers
+                                   (signed_type(m_part.type) == type || m_file.driver() == "Zarr");
+            for (double& value : values)
+                if (same_bits && value == -1) value = ends_of(m_part.type).second;
+        }
         return values;
+    }
+
+    /// Attributes have the type of the samples as they are stored.
+    double in_sign(double value) const {
+        const GDALDataType stored = m_signed ? m_part.stored : m_part.type;
+        const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(stored));
+        if (m_marked && value < 0) return value + all;
+        return m_signed && value >= all / 2 && value < all ? value - all : value;
     }
 
     void note(const std::string& text) {
         m_product.notes.push_back("'" + m_product.path + "' (" + m_product.name + "): " + text);
     }
 
+    void take_attribute(const char* name) {
+        for (const double value : numbers(name))
+            add_told(of_number(value), name);
+    }
+
+    /// Without an attribute of the array, those of its group or of the groups above. Other arrays may have
+    /// types that cannot hold the value.
+    void take_of_groups() {
+        bool found = false;
+        for (std::string group = m_part.array; group.size() > 1 && !found;) {
+            group.erase(std::max<size_t>(group.rfind('/'), 1));
+            const auto holder = m_file.group(group);
+            if (!holder) continue;
+            for (const std::string& name : nodata_attributes(*holder))
+                for (const double value : numbers_of(holder, name.c_str())) {
+                    add(of_number(value));
+                    found = true;
+                }
+        }
+    }
+
     /// An attribute's value; NaN beside integers is what programs write for none.
     void add_told(const NodataValue& value, const char* attribute) {
+        m_told = true;
         if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
             note(std::string(attribute) + " " + number_text(value.as_double()) +
                  " is ignored: " + GDALGetDataTypeName(m_part.type) + " cannot hold it");
@@ -184,27 +287,7 @@ class Values {
         if (fill.kind == SampleType::int64 && !text) fill.whole = m_array->GetNoDataValueAsInt64(&told);
         if (fill.kind == SampleType::uint64 && !text) fill.natural = m_array->GetNoDataValueAsUInt64(&told);
         if (told) return add(fill);
-        for (const double value : numbers("_FillValue"))
-            add_told(of_number(value), "_FillValue");
-    }
-
-    /// FillValue, NoDataValue, Data_Ignore_Value and their like, which no convention has.
-    void take_other_names() {
-        std::vector<std::string> names;
-        {
-            const GdalErrors quiet;
-            for (const auto& attribute : m_array->GetAttributes())
-                names.push_back(attribute->GetName());
-        }
-        for (const std::string& name : names) {
-            std::string letters = lower(name);
-            std::erase_if(letters, [](char c) { return c == '_' || c == ' ' || c == '-'; });
-            if (name == "_FillValue" || (letters != "fillvalue" && letters != "nodata" &&
-                                         letters != "nodatavalue" && letters != "dataignorevalue"))
-                continue;
-            for (const double value : numbers(name.c_str()))
-                add_told(of_number(value), name.c_str());
-        }
+        take_attribute("_FillValue");
     }
 
     /// That of the format, where no attribute states one.
@@ -213,8 +296,10 @@ class Values {
         if (m_storage.known ? m_storage.fill.has_value() : m_file.driver() != "netCDF") {
             if (m_storage.fill) take_property(*m_storage.fill);
         } else if (!m_storage.known) {
-            if (const auto fill = default_fill(m_marked ? as_signed(m_part.type) : m_part.type))
-                add(unsigned_of(*fill));
+            if (const auto fill = default_fill(m_signed   ? m_part.stored
+                                               : m_marked ? as_signed(m_part.type)
+                                                          : m_part.type))
+                add(turned(*fill));
         }
     }
 
@@ -223,9 +308,8 @@ class Values {
         return told ? told->GetDataType().GetClass() : GEDTC_NUMERIC;
     }
 
-    NodataValue unsigned_of(NodataValue value) const {
-        if (m_marked && value.kind == SampleType::float64 && value.real < 0)
-            value.real += std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(m_part.type));
+    NodataValue turned(NodataValue value) const {
+        if (value.kind == SampleType::float64) value.real = in_sign(value.real);
         return value;
     }
 
@@ -240,14 +324,14 @@ class Values {
             (m_file.driver() == "netCDF" ||
              beginning_of_file(m_file.path(), enough).find("_NCProperties") != std::string::npos))
             return;
-        add(unsigned_of(fill));
+        add(turned(fill));
     }
 
     void take_fill_of_zarr() {
         bool has = false;
         const GdalErrors quiet;
         const double fill = m_array->GetNoDataValueAsDouble(&has);
-        if (has && fill != 0) add(unsigned_of(of_number(fill)));
+        if (has && fill != 0) add(turned(of_number(fill)));
     }
 
     /// Bounds are in units of the samples. Beside packed integers, bounds that are floats may be of unpacked
@@ -294,7 +378,10 @@ class Values {
 
     GDALDataType type_of(const char* name) const {
         const GdalErrors quiet;
-        const auto told = m_array->GetAttribute(name);
+        return type_in(m_array->GetAttribute(name));
+    }
+
+    static GDALDataType type_in(const std::shared_ptr<GDALAttribute>& told) {
         const bool number = told && told->GetDataType().GetClass() == GEDTC_NUMERIC;
         return number ? told->GetDataType().GetNumericDataType() : GDT_Float64;
     }
@@ -328,7 +415,9 @@ class Values {
     CubePart& m_part;
     Hdf5Storage m_storage;
     std::vector<NodataValue> m_values;
-    bool m_has_fill = false, m_marked = false; ///< m_marked: signed samples stand for unsigned ones
+    bool m_has_fill = false;
+    bool m_told = false;                     ///< an attribute of the array states a value
+    bool m_marked = false, m_signed = false; ///< signed samples mean unsigned ones; unsigned mean signed
 };
 
 } // namespace
