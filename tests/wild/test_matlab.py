@@ -653,6 +653,28 @@ def test_sets_for_unmixing(tmp_path, writer, names):
             expect_scene(f"{path}:A", variables["A"])
 
 
+@pytest.mark.parametrize("writer", ["scipy", "7.3"])
+@pytest.mark.parametrize("told", [
+    {"imSize": [LINES, SAMPLES]}, {"dims": [[LINES], [SAMPLES]]}, {"sz": [LINES, SAMPLES, BANDS]}, {"cube_shape": [BANDS, LINES, SAMPLES]},
+    {"m": LINES, "n": SAMPLES}, {"L": LINES, "C": SAMPLES}, {"imgH": LINES, "imgW": SAMPLES},
+    {"nRow": LINES, "nCol": SAMPLES, "m": SAMPLES, "n": LINES}], ids=lambda told: "-".join(told))
+def test_sizes_of_lists_of_pixels(tmp_path, writer, told):
+    data, variables = unmixing_set()
+    path = tmp_path / "s.mat"
+    WRITERS[writer](path, {"Y": variables["Y"], **{name: np.atleast_2d(np.array(value, "f8")) for name, value in told.items()}})
+    expect_scene(path, data)
+
+
+def test_what_may_be_the_size_of_a_list_of_pixels(tmp_path):
+    _, variables = unmixing_set()
+    for told, listed in (({"p": LINES, "q": SAMPLES}, "p (1x1 double) and q (1x1 double)"), ({"spam": [LINES, SAMPLES]}, "spam (1x2 double)"),
+                         ({"p": LINES, "q": 3}, None)):
+        scipy.io.savemat(tmp_path / "s.mat", {"Y": variables["Y"], **{k: np.atleast_2d(np.array(v, "f8")) for k, v in told.items()}})
+        said = succeed(run("gdal_hsi_info", tmp_path / "s.mat"))
+        assert ("may be the size of a list of pixels" in said.err) == (listed is not None), said.err
+        assert listed is None or f"{listed} may be the size of a list of pixels ({LINES} lines x {SAMPLES} samples)" in said.err, said.err
+
+
 @pytest.mark.parametrize("case", ["cube", "list of abundances", "wavelengths", "wavelengths of the list", "spectra of each pixel"])
 def test_which_array_is_the_scene(tmp_path, case):
     nm = {"wl": np.linspace(400, 2400, BANDS)[None]}

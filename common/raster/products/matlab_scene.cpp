@@ -51,19 +51,25 @@ std::string plain_name(const MatlabVariable& one) {
     return name;
 }
 
-/// Whole numbers of these names, which may begin with "n" or "num".
+/// The number that a count may be; nullopt where it is not whole, or out of range.
+std::optional<int64_t> whole_count(double value) {
+    if (!(value >= 1 && value <= INT32_MAX) || value != std::floor(value)) return std::nullopt;
+    return static_cast<int64_t>(value);
+}
+
+/// Whole numbers of these names, which may begin with "n", "num", "im" or "img".
 std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list<const char*> names) {
     std::vector<int64_t> found;
     for (const MatlabVariable& one : file.variables()) {
         const std::string name = plain_name(one);
         const auto is = [&](const std::string& base) {
-            return name == base || name == "n" + base || name == "num" + base;
+            for (const char* prefix : {"", "n", "num", "im", "img", "image"})
+                if (name == prefix + base) return true;
+            return false;
         };
         if (one.type == GDT_Unknown || one.count() != 1 || std::none_of(names.begin(), names.end(), is))
             continue;
-        const double value = file.numbers(one).front();
-        if (value >= 1 && value <= INT32_MAX && value == static_cast<double>(static_cast<int64_t>(value)))
-            found.push_back(static_cast<int64_t>(value));
+        if (const auto count = whole_count(file.numbers(one).front())) found.push_back(*count);
     }
     return found;
 }
@@ -71,16 +77,46 @@ std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list
 /// Lines and samples of a scene whose pixels stand in one list.
 using Size = std::pair<int64_t, int64_t>;
 
-/// The sizes that the file tells, as the sets for unmixing have them: in numbers, then in its arrays with
-/// three subscripts, which may be abundances.
+/// The sizes in a vector of two or three counts: [lines samples], [lines samples bands] or
+/// [bands lines samples].
+std::vector<Size> sizes_in(const MatlabFile& file, const MatlabVariable& one) {
+    if (one.type == GDT_Unknown || !is_vector(one) || one.count() < 2 || one.count() > 3) return {};
+    std::vector<int64_t> counts;
+    for (const double value : file.numbers(one))
+        if (const auto count = whole_count(value)) counts.push_back(*count);
+    if (counts.size() != static_cast<size_t>(one.count())) return {};
+    std::vector<Size> sizes;
+    for (size_t k = 1; k < counts.size(); ++k)
+        sizes.emplace_back(counts[k - 1], counts[k]);
+    return sizes;
+}
+
+/// Whether a vector is called as sizes are: imSize, dims, sz, cube_shape.
+bool says_size(const MatlabVariable& one) {
+    const std::string name = plain_name(one);
+    const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
+    return name.ends_with("sz") || has("size") || has("dim") || has("shape");
+}
+
+/// The sizes that the file tells, as the sets for unmixing have them: in numbers, in vectors, then in its
+/// arrays with three subscripts, which may be abundances.
 std::vector<Size> sizes_beside(const MatlabFile& file) {
     std::vector<Size> sizes;
-    const auto samples = whole_numbers(
-        file, {"col", "cols", "column", "columns", "sample", "samples", "width", "w", "nc", "ns", "nx"});
-    for (const int64_t l :
-         whole_numbers(file, {"row", "rows", "line", "lines", "height", "h", "nl", "nr", "ny"}))
-        for (const int64_t s : samples)
-            sizes.emplace_back(l, s);
+    const auto take_pairs = [&](std::initializer_list<const char*> of_lines,
+                                std::initializer_list<const char*> of_samples) {
+        const auto samples = whole_numbers(file, of_samples);
+        for (const int64_t l : whole_numbers(file, of_lines))
+            for (const int64_t s : samples)
+                sizes.emplace_back(l, s);
+    };
+    take_pairs({"row", "rows", "line", "lines", "height", "h", "nl", "nr", "ny"},
+               {"col", "cols", "column", "columns", "sample", "samples", "width", "w", "nc", "ns", "nx"});
+    for (const MatlabVariable& one : file.variables())
+        if (says_size(one))
+            for (const Size& size : sizes_in(file, one))
+                sizes.push_back(size);
+    take_pairs({"m"}, {"n"});
+    take_pairs({"l"}, {"c"});
     for (const MatlabVariable& one : file.variables())
         if (one.type != GDT_Unknown && one.rank() == 3) sizes.emplace_back(one.dims[0], one.dims[1]);
     return sizes;
@@ -94,6 +130,30 @@ std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Si
         if (pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels)) return size;
     }
     return std::nullopt;
+}
+
+/// Numbers in the file that may be the size of which the array is a list of pixels, as a note; empty: none.
+std::string perhaps_size(const MatlabFile& file, const MatlabVariable& array) {
+    const auto note = [&](const std::string& from, const Size& size) {
+        return "'" + file.path() + "': " + array.text() + " is read as an image of one band; " + from +
+               " may be the size of a list of pixels (" + std::to_string(size.first) + " lines x " +
+               std::to_string(size.second) +
+               " samples): if so, save it as 'nRow' and 'nCol', or reshape() the array";
+    };
+    std::vector<std::pair<const MatlabVariable*, int64_t>> counts;
+    for (const MatlabVariable& one : file.variables()) {
+        if (one.type == GDT_Unknown) continue;
+        for (const Size& size : sizes_in(file, one))
+            if (size_of_list(array, {size})) return note(one.text(), size);
+        if (one.count() != 1) continue;
+        const auto count = whole_count(file.numbers(one).front());
+        if (!count || *count == 1) continue;
+        for (const auto& before : counts)
+            if (const Size size{before.second, *count}; size_of_list(array, {size}))
+                return note(before.first->text() + " and " + one.text(), size);
+        counts.emplace_back(&one, *count);
+    }
+    return {};
 }
 
 MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
@@ -460,6 +520,9 @@ std::shared_ptr<const Product> matlab_product(const std::string& name) {
     product->files = {cube->file->path()};
     const std::string others = list_of(all_of(*cube->file), cube->file->find(cube->variable.name));
     if (!others.empty()) product->name += "; beside it " + others;
+    if (cube->shape.bands == 1 && is_image(cube->variable))
+        if (std::string note = perhaps_size(*cube->file, cube->variable); !note.empty())
+            product->notes.push_back(std::move(note));
     describe_bands(*cube, *product);
     add_chunks(*cube, *product);
     return product;
