@@ -142,6 +142,24 @@ def test_isis_cubes(tmp_path, center, nm):
     assert facts(path)["wavelengths_nm"] == [v if v is None else pytest.approx(v) for v in nm]
 
 
+@pytest.mark.parametrize("fields, nm", [
+    ('Center = (20000, 10000, 5000)\nUnits = "cm-1"', [500, 1000, 2000]), ("FilterCenter = (500, 600, 700)\nUnits = nanometers", [500, 600, 700]),
+    ("Wavelength = (0.5, 0.6, 0.7)\nUnits = (um, um, um)", [500, 600, 700]),
+    ('FilterCenter = ("a", "b", "c")\nWavelength = (500, 600, 700)\nUnit = nm', [500, 600, 700])])
+def test_names_of_isis_cubes(tmp_path, fields, nm):
+    path = tmp_path / "c.cub"
+    made = gdal.GetDriverByName("ISIS3").Create(str(path), 5, 4, 3, gdal.GDT_Float32)
+    made.SetMetadata([json.dumps({"IsisCube": {"BandBin": {"_type": "group", "Room": "x" * 200}}})], "json:ISIS3")
+    made.WriteArray(cube(5, 4, 3).astype("f4"))
+    made = None
+    label = path.read_bytes()
+    begin = label.index(b"    Room")
+    end = label.index(b"  End_Group", begin)
+    path.write_bytes(label[:begin] + f"    {fields}".encode().ljust(end - begin - 1) + b"\n" + label[end:])
+    said = succeed(run("gdal_hsi_info", "-json", path))
+    assert json.loads(said.out)["wavelengths_nm"] == pytest.approx(nm) and "no unit" not in said.err, said.err
+
+
 @pytest.mark.parametrize("name", ["s.hdr", "s.img"])
 @pytest.mark.parametrize("begin", [b"II*\0", b"MM\0*", b"\x89HDF\r\n\x1a\n", b"\x89PNG\r\n\x1a\n", b"<VRTDataset>"])
 def test_a_vrt_of_data_that_begin_like_another_format(tmp_path, begin, name):

@@ -102,6 +102,26 @@ def test_spectral_axes_of_fits(tmp_path, kind, unit, first, step):
     np.testing.assert_allclose(told, want.get(kind, []))
 
 
+@pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
+@pytest.mark.parametrize("cards, want", [
+    ([("CD1_1", -1e-4), ("CD2_2", 1e-4), ("CD3_3", 100.)], [400, 500, 600]),
+    ([("CD3_3", 100.), ("CDELT3", 7.)], [400, 500, 600]), ([("PC3_3", 10.), ("CDELT3", 10.)], [400, 500, 600]),
+    ([("CTYPE3", "'LAMBDA  '"), ("CDELT3", 100.)], [400, 500, 600]), ([("CTYPE3", "'        '"), ("CDELT3", 100.)], [400, 500, 600]),
+    ([("CTYPE3", "'WAVE-LOG'"), ("CDELT3", 100.)], 400 * np.exp(np.arange(3) / 4)),
+    ([("CTYPE3", "'STOKES  '"), ("CUNIT3", "'        '"), ("CDELT3", 1.)], None),
+    ([("CD3_3", 100.), ("CD3_1", 5.)], "the wavelengths are unknown: CD3_1 = 5"),
+    ([("CTYPE3", "'WAVE-F2W'"), ("CDELT3", 100.)], "CTYPE3 = 'WAVE-F2W' is not a linear axis of wavelengths"),
+    ([("CTYPE3", "'VOPT    '"), ("CDELT3", 100.)], "CTYPE3 = 'VOPT' is not a linear axis of wavelengths")])
+def test_steps_of_spectral_axes_of_fits(tmp_path, cards, want):
+    axis = {"CTYPE3": "'AWAV    '", "CRVAL3": 400.0, "CRPIX3": 1.0, "CUNIT3": "'nm      '", **dict(cards)}
+    said = succeed(run("gdal_hsi_info", "-json", fits(tmp_path / "a.fits", list(axis.items()), np.ones((3, 4, 5)), -32)))
+    told = json.loads(said.out)["wavelengths_nm"]
+    if isinstance(want, str) or want is None:
+        assert told == [] and (want or "") in said.err and ("unknown" in said.err) == (want is not None), said.err
+    else:
+        np.testing.assert_allclose(told, want)
+
+
 def test_raw_files_that_hold_one_value_stay_raw(tmp_path):
     """ENVI's order is known; much of a flight line is filler, and reading it must not become slow."""
     path = write_scene(tmp_path / "a.img", np.full((3, 6, 5), 7.0))

@@ -82,7 +82,12 @@ struct BandLists {
 std::vector<std::string> list_of(const std::string& text, int bands) {
     const bool braced = is_envi_list(text);
     const size_t begin = braced ? text.find('{') + 1 : 0;
-    const std::string inside = braced ? text.substr(begin, text.rfind('}') - begin) : text;
+    std::string inside = braced ? text.substr(begin, text.rfind('}') - begin) : text;
+    constexpr size_t around = 2;
+    if (!braced && inside.size() > around)
+        for (const char* brackets : {"<>", "[]", "()"})
+            if (inside.front() == brackets[0] && inside.back() == brackets[1])
+                inside = inside.substr(1, inside.size() - around);
     for (const std::string& each : {"{" + inside + "}", "{" + comma_list(inside) + "}"})
         if (auto list = envi_list(each); static_cast<int>(list.size()) == bands) return list;
     return braced ? envi_list(text) : std::vector<std::string>();
@@ -95,7 +100,8 @@ std::string without_break(const std::string& text) {
     return broken && end != std::string::npos ? text.substr(end) : text;
 }
 
-/// "Center" and "Width" of the group BandBin of an ISIS3 label; a unit stands beside the values or nowhere.
+/// Wavelengths and widths of the group BandBin of an ISIS3 label, under the names that cameras have. The unit
+/// is next to the values, or in a field of its own.
 void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto at = scene.domains.find("json:ISIS3");
     if (at == scene.domains.end() || at->second.empty()) return;
@@ -118,33 +124,88 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
         if (static_cast<int>(out.size()) != scene.file_bands) out.clear();
         return out;
     };
-    lists.wavelength = values("Center");
-    if (!lists.wavelength.empty()) lists.fwhm = values("Width");
+    const auto first_of = [&](std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            auto found = values(name);
+            if (std::any_of(found.begin(), found.end(), [](const std::string& text) { // "0.5 <um>"
+                    return !text.empty() && text.find_first_of("0123456789") <= text.find_first_not_of("+-.");
+                }))
+                return found;
+        }
+        return std::vector<std::string>();
+    };
+    lists.wavelength = first_of({"Center", "FilterCenter", "Wavelength", "Wavelengths", "CenterWavelength"});
+    if (lists.wavelength.empty()) return;
+    lists.fwhm = first_of({"Width", "FilterWidth", "Bandwidth", "FWHM"});
+    for (const char* name : {"Units", "Unit", "WavelengthUnits", "CenterUnits"}) {
+        Json unit = child(bins, name);
+        if (unit.is_array() && !unit.empty()) unit = unit.front();
+        if (unit.is_string() && is_blank_unit(lists.units)) lists.units = unit.get<std::string>();
+    }
 }
 
-/// A linear spectral axis of a FITS image (Greisen et al. 2006, A&A 446, 747), its third one: the coordinate
-/// of band b is CRVAL3 + (b - CRPIX3) CDELT3, in SI units where CUNIT3 states none.
-void read_fits_axis(const SceneMetadata& scene, BandLists& lists) {
+/// The unit of the coordinates of a FITS axis by its kind (CTYPEi); empty where CUNITi alone states it, null
+/// for an axis that is not spectral.
+const char* unit_of_fits_axis(const std::string& kind) {
+    if (kind == "WAVE" || kind == "AWAV") return "m";
+    if (kind == "FREQ") return "Hz";
+    if (kind == "WAVN") return "1/m";
+    if (kind == "ENER" || starts_with(kind, "LAMBDA") || starts_with(kind, "WAVEL")) return "";
+    return nullptr;
+}
+
+/// The spectral axis of a FITS image, its third one (Greisen et al. 2006, A&A 446, 747): the coordinate of
+/// band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) of a logarithmic axis (-LOG),
+/// in SI units where CUNIT3 states none. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta 2002,
+/// A&A 395, 1061).
+void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
+    if (scene.driver != "FITS") return;
     const auto item = [&](const char* key) {
         std::string text = value_of(scene.domains, "", key);
         std::erase_if(text, [](char c) { return c == ' ' || c == '\''; });
         return text;
     };
-    const std::string kind = upper(item("CTYPE3"));
-    const char* const unit = kind == "WAVE" || kind == "AWAV" ? "m"
-                             : kind == "FREQ"                 ? "Hz"
-                             : kind == "WAVN"                 ? "1/m"
-                                                              : nullptr;
-    const auto value = envi_number(item("CRVAL3")), step = envi_number(item("CDELT3"));
-    if (scene.driver != "FITS" || unit == nullptr || !value || !step) return;
-    const double pixel = envi_number(item("CRPIX3")).value_or(0);
-    for (int b = 1; b <= scene.file_bands; ++b)
-        lists.wavelength.push_back(number_text(*value + (b - pixel) * *step));
-    lists.units = item("CUNIT3").empty() ? unit : item("CUNIT3");
+    const auto number = [&](const char* key, double otherwise) {
+        return envi_number(item(key)).value_or(otherwise);
+    };
+    const std::string stated = item("CTYPE3"), units = item("CUNIT3");
+    std::string kind = upper(stated);
+    const bool logarithmic = kind.ends_with("-LOG");
+    if (logarithmic) kind.erase(kind.find('-'));
+    const char* unit = unit_of_fits_axis(kind);
+    const WavelengthUnit* const of_wavelengths = units.empty() ? nullptr : field_unit(units);
+    if (unit == nullptr && (kind.empty() || kind == "LINEAR") && of_wavelengths != nullptr &&
+        of_wavelengths->symbol != std::string("m"))
+        unit = ""; // metres are of other lengths, too
+    const auto start = envi_number(item("CRVAL3"));
+    const auto unknown = [&](const std::string& what) {
+        scene.notes.push_back("the wavelengths are unknown: " + what);
+    };
+    if (unit == nullptr) {
+        const std::string code = kind.substr(0, 4);
+        for (const char* spectral :
+             {"FREQ", "ENER", "WAVN", "VRAD", "WAVE", "VOPT", "ZOPT", "AWAV", "VELO", "BETA"})
+            if (code == spectral && start)
+                unknown("CTYPE3 = '" + stated + "' is not a linear axis of wavelengths");
+        return;
+    }
+    const bool matrix = !item("CD3_3").empty(), scaled = matrix || !item("CDELT3").empty();
+    if (!start || !scaled) return;
+    for (const char* key : {"CD3_1", "CD3_2", "PC3_1", "PC3_2"})
+        if (number(key, 0) != 0)
+            return unknown(std::string(key) + " = " + item(key) + " makes them change from pixel to pixel");
+    const double step = matrix ? number("CD3_3", 0) : number("PC3_3", 1) * number("CDELT3", 0);
+    const double pixel = number("CRPIX3", 0);
+    for (int b = 1; b <= scene.file_bands; ++b) {
+        const double along = (b - pixel) * step;
+        lists.wavelength.push_back(
+            number_text(logarithmic ? *start * std::exp(along / *start) : *start + along));
+    }
+    lists.units = units.empty() ? unit : units;
 }
 
 /// Of the ENVI header; what it lacks, of the dataset's items.
-BandLists band_lists(const SceneMetadata& scene) {
+BandLists band_lists(SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
         const std::string* value = scene.envi.find(key);
         return value ? list_of(*value, scene.file_bands) : std::vector<std::string>();
