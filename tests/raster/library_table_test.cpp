@@ -383,6 +383,58 @@ TEST(LibraryTable, RelabCountsItsLines) {
     EXPECT_EQ(read("24\nWavelength_nm oak\n" + lines, "relab.tab").names, std::vector<std::string>{"oak"});
 }
 
+TEST(LibraryTable, RelabHasDeviations) {
+    std::string lines, alike;
+    for (int b = 0; b < bands; ++b) {
+        lines += text_of(nm(b)) + " " + value(0, b) + " 0.00" + std::to_string(b % 7) + "\n";
+        alike += text_of(nm(b)) + " " + value(0, b) + " " + value(1, b) + "\n";
+    }
+    const auto library = read("24\n" + lines, "relab.asc");
+    EXPECT_EQ(library.names, std::vector<std::string>{"Spectrum 1"});
+    EXPECT_EQ(library.wavelengths_nm.front(), 450);
+    EXPECT_EQ(read("24\n" + alike, "relab.asc").spectra.size(), 2U);
+    EXPECT_EQ(read(lines, "plain.asc").spectra.size(), 2U);
+}
+
+TEST(LibraryTable, LinesOfSpectraWithoutALineOfNames) {
+    const auto bands_of = [](const std::string& corner, const std::vector<double>& first) {
+        std::string text = corner;
+        for (const double v : first)
+            text += "," + text_of(v);
+        return text + "\n";
+    };
+    const std::vector<double> a = {0.1685, 0.741, 0.35, 0.52}, b = {0.4, 0.21, 0.66, 0.05};
+    const std::vector<double> stored = {1685, 7410, 3500, 5200}, more = {4000, 2100, 6600, 500};
+    struct Row {
+        std::string text;
+        std::vector<std::string> names;
+        size_t bands;
+        double first;
+        bool wavelengths;
+    };
+    const Row table[] = {
+        {bands_of("oak", a) + bands_of("soil", b), {"oak", "soil"}, 4, 0.1685, false},
+        {bands_of("oak,tree", a) + bands_of("soil,ground", b), {"oak", "soil"}, 4, 0.1685, false},
+        {bands_of("oak", stored) + bands_of("soil", more), {"oak", "soil"}, 4, 1685, false},
+        {bands_of("oak", {0.01, 0.02, 0.3}) + bands_of("soil", {0.2, 0.1, 0.4}),
+         {"oak", "soil"},
+         3,
+         0.01,
+         false},
+        {bands_of("name", {0.65, 0.45, 0.85}) + bands_of("oak", {0.2, 0.1, 0.4}), {"oak"}, 3, 0.2, true},
+        {bands_of("Material", {650, 450, 850}) + bands_of("oak", {0.2, 0.1, 0.4}), {"oak"}, 3, 0.2, true},
+        {bands_of("Material", {0.45, 0.65, 0.85}) + bands_of("oak", {0.2, 0.1, 0.4}), {"oak"}, 3, 0.2, true},
+        {bands_of("Material", {1, 2, 3}) + bands_of("oak", {0.2, 0.1, 0.4}), {"oak"}, 3, 0.2, false},
+    };
+    for (const Row& row : table) {
+        const auto library = read(row.text);
+        EXPECT_EQ(library.names, row.names) << row.text;
+        ASSERT_EQ(library.spectra.front().size(), row.bands) << row.text;
+        EXPECT_DOUBLE_EQ(library.spectra.front().front(), row.first) << row.text;
+        EXPECT_EQ(!library.wavelengths_nm.empty(), row.wavelengths) << row.text;
+    }
+}
+
 TEST(LibraryTable, JcampIsRefusedByName) {
     EXPECT_NE(
         refusal("##TITLE=x\n##JCAMP-DX=4.24\n##XYDATA=(X++(Y..Y))\n4000 0.1 0.2\n3900 0.2 0.3\n##END=\n",

@@ -485,6 +485,46 @@ bool find_head_of_numbers(TextTable& table) {
     return true;
 }
 
+/// Whether numbers in the line above spectra may be the wavelengths or numbers of bands, not a spectrum.
+bool may_be_bands(Column across, const Column& spectra) {
+    constexpr double least_um = 0.1, least_nm = 100;
+    const double low = *std::min_element(across.begin(), across.end());
+    if (are_possible_wavelengths(across) || counts_lines(across) || (never_turns(across) && low >= least_um))
+        return true;
+    std::sort(across.begin(), across.end()); // wavelengths may have any order
+    return low >= least_nm && are_likely_wavelengths(across, spectra);
+}
+
+/// A table with a spectrum per line may have no line of names: then what was taken for it, texts in front of
+/// numbers like all other lines, is the first spectrum, and bands are numbered.
+bool find_spectrum_in_head(TextTable& table) {
+    size_t texts = 0;
+    while (texts < table.head.size() && !std::isfinite(cell_number(table.head[texts])))
+        ++texts;
+    if (texts == 0 || table.head.size() < texts + 2 || table.rows.empty()) return false;
+    const std::string& corner = table.head.front();
+    if (is_empty_cell(corner) || says_wavelengths(corner) != Said::nothing || says_sample(corner) ||
+        says_number(corner) || table_column(corner) != TableColumn::spectrum)
+        return false;
+    Column across, spectra;
+    for (size_t c = texts; c < table.head.size(); ++c)
+        across.push_back(cell_number(table.head[c]));
+    for (const auto& row : table.rows)
+        for (size_t c = 0; c < row.size(); ++c) {
+            const bool number = std::isfinite(cell_number(row[c]));
+            if (c < texts ? number : !number && !is_empty_cell(row[c])) return false;
+            if (number) spectra.push_back(cell_number(row[c]));
+        }
+    const auto is_number = [](double v) { return std::isfinite(v); };
+    if (!std::all_of(across.begin(), across.end(), is_number) || may_be_bands(across, spectra)) return false;
+    table.rows.insert(table.rows.begin(), table.head);
+    table.head.assign(table.head.size(), {});
+    table.head.front() = "name";
+    for (size_t c = texts; c < table.head.size(); ++c)
+        table.head[c] = "b" + std::to_string(c - texts + 1);
+    return true;
+}
+
 } // namespace
 
 TableColumn table_column(const std::string& name) {
@@ -510,10 +550,14 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
     // OPUS writes data point tables in wavenumbers.
     if (table.unit.empty() && table.head.empty() && EQUAL(CPLGetExtension(path.c_str()), "dpt"))
         table.unit = "cm-1";
+    const bool headless = find_spectrum_in_head(table);
     std::vector<bool> percent = take_line_of_units(table);
     take_percent_of_names(table, percent);
     const bool known = find_head_of_numbers(table);
-    if (auto library = library_of_rows(path, table, known)) return std::move(*library);
+    if (auto library = library_of_rows(path, table, known || headless)) {
+        if (headless) note(*library, path, "has no line of names: its first line is a spectrum");
+        return std::move(*library);
+    }
     SpectralLibrary library = library_of_columns(path, table, percent, bands_alone);
     if (std::find(percent.begin(), percent.end(), true) != percent.end())
         note(library, path,

@@ -226,9 +226,10 @@ void split_pairs(TextTable& table) {
     }
 }
 
-/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files.
-void drop_count(const std::string& path, std::vector<Line>& lines) {
-    if (lines.size() < 3) return;
+/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files; false
+/// where there is none.
+bool drop_count(const std::string& path, std::vector<Line>& lines) {
+    if (lines.size() < 3) return false;
     const Cells first = cells_of(lines.front().text, ' ');
     const double count = first.size() == 1 ? cell_number(first.front()) : no_library_value;
     const auto is_row = [](const std::string& line) { // of several numbers
@@ -237,13 +238,27 @@ void drop_count(const std::string& path, std::vector<Line>& lines) {
                 return true;
         return false;
     };
-    if (!(count >= 1) || count != std::floor(count) || !is_row(lines.back().text)) return;
+    if (!(count >= 1) || count != std::floor(count) || !is_row(lines.back().text)) return false;
     const size_t heads = is_row(lines[1].text) ? 1 : 2; // with the names of the columns
-    if (heads > 1 && count != static_cast<double>(lines.size() - heads)) return;
+    if (heads > 1 && count != static_cast<double>(lines.size() - heads)) return false;
     if (count != static_cast<double>(lines.size() - heads))
         refuse_library(path, "its first line counts " + first.front() + " lines, and " +
                                  std::to_string(lines.size() - 1) + " follow");
     lines.erase(lines.begin());
+    return true;
+}
+
+/// RELAB's files have no names of columns; a third column, small against the second, is the deviation.
+void name_deviations(TextTable& table) {
+    constexpr size_t columns = 3;
+    constexpr double most = 0.1; // of the reflectance
+    if (!table.head.empty() || table.columns() != columns) return;
+    double values = 0, deviations = 0;
+    for (const auto& row : table.rows) {
+        values += std::fabs(cell_number(row[1]));
+        deviations += std::fabs(cell_number(row[2]));
+    }
+    if (deviations < most * values) table.head = {"wavelength", "Spectrum 1", "Std"};
 }
 
 /// The unit that a line above the table states for the wavelengths: "# Wavelength unit: um", "wavelengths in
@@ -376,7 +391,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         lines.erase(lines.begin());
     }
     if (lines.empty()) refuse_library(path, "holds no table");
-    drop_count(path, lines);
+    const bool counted_lines = drop_count(path, lines);
     const size_t title = lines_of_title(lines);
     for (size_t i = 0; i < title && unit.empty(); ++i)
         unit = unit_stated_above(lines[i].text);
@@ -401,6 +416,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
     find_head(comment, table);
     if (table.rows.empty()) refuse_library(path, "holds no table");
     drop_empty_columns(table);
+    if (counted_lines) name_deviations(table);
     return table;
 }
 
