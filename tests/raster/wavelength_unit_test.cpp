@@ -63,6 +63,23 @@ TEST(WavelengthUnit, FieldsStateOneUnit) {
         {"W m-2 sr-1 nm-1", ""},
         {"Wavelength (um)", "um"},
         {"%", ""},
+        {"1e-9 m", "nm"},
+        {"1.e-6 m", "um"},
+        {"10^-9 m", "nm"},
+        {"10**-6 m", "um"},
+        {"1e-4 cm", "um"},
+        {"1e-10 m", "angstrom"},
+        {"100 m-1", "cm-1"},
+        {"1e12 Hz", "THz"},
+        {"10 nm", "10 nm"},
+        {"100 nm", "100 nm"},
+        {"1e-8 m", "10 nm"},
+        {"0.1 um", "100 nm"},
+        {"100 m", ""},
+        {"3 nm", ""},
+        {"0 nm", ""},
+        {"10^ m", ""},
+        {"1e-9", ""},
     };
     for (const auto& [text, unit] : cases)
         EXPECT_EQ(symbol(field_unit(text)), unit) << text;

@@ -4,8 +4,11 @@
 #include "core/counted.h"
 #include "raster/metadata/scene_metadata.h"
 
+#include <cpl_conv.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -23,6 +26,9 @@ constexpr std::array known_units = {
     WavelengthUnit{"cm", "Centimeters", 1e7, false},
     WavelengthUnit{"m", "Meters", 1e9, false},
     WavelengthUnit{"angstrom", "Angstroms", 0.1, false},
+    WavelengthUnit{"10 nm", "10 nm", 10, false},
+    WavelengthUnit{"100 nm", "100 nm", 100, false},
+    WavelengthUnit{"10 um", "10 um", 1e4, false},
     WavelengthUnit{"cm-1", "Wavenumber", 1e7, true},
     WavelengthUnit{"nm-1", "1/nm", 1, true},
     WavelengthUnit{"um-1", "1/um", 1e3, true},
@@ -109,6 +115,33 @@ const WavelengthUnit* inverse_length(std::string text) {
     if (length.empty()) return nullptr;
     const char* const symbol = length == "m" ? "m" : length_symbol(length);
     return symbol == nullptr ? nullptr : unit_called(std::string(symbol) + "-1");
+}
+
+/// The length, wavenumber or frequency that is a number of another: "1e-9 m" and "10^-9 m" are nanometres.
+/// Null where none of the known units is so long.
+const WavelengthUnit* multiple_unit(const std::string& text) {
+    char* end = nullptr;
+    double factor = CPLStrtod(text.c_str(), &end);
+    if (end == text.c_str()) return nullptr;
+    for (const char* sign : {"^", "**"})
+        if (starts_with(end, sign)) {
+            const char* const power = end + std::string(sign).size();
+            if (*power == '\0' || std::string("+-0123456789").find(*power) == std::string::npos)
+                return nullptr;
+            factor = std::pow(factor, CPLStrtod(power, &end));
+        }
+    while (*end == ' ' || *end == '*')
+        ++end;
+    const bool letter = std::isalpha(static_cast<unsigned char>(*end)) != 0;
+    const WavelengthUnit* const unit = letter ? field_unit(end) : nullptr;
+    if (unit == nullptr || !(factor > 0)) return nullptr;
+    const double one = unit->inverse ? unit->factor / factor : unit->factor * factor;
+    const auto* const at =
+        std::find_if(known_units.begin(), known_units.end(), [&](const WavelengthUnit& known) {
+            constexpr double rounding = 1e-9;
+            return known.inverse == unit->inverse && std::abs(known.factor - one) <= rounding * one;
+        });
+    return at == known_units.end() ? nullptr : at;
 }
 
 /// What the last brackets of a text hold; empty without brackets.
@@ -214,7 +247,9 @@ bool is_other_axis(const std::string& text) {
 const WavelengthUnit* text_unit(const std::string& text) {
     if (is_other_axis(text)) return nullptr;
     if (const std::string inside = in_brackets(text); !inside.empty())
-        if (const auto* const unit = field_unit(inside)) return unit;
+        if (const auto* const unit = field_unit(inside); // "(10 nm)" is a resolution
+            unit != nullptr && std::isdigit(static_cast<unsigned char>(unit->symbol[0])) == 0)
+            return unit;
     return unit_among_words(text);
 }
 
@@ -223,6 +258,7 @@ const WavelengthUnit* field_unit(const std::string& text) {
     if (one_of(field, {"m", "M"})) return unit_called("m");
     if (field == "A" || one_of(lower(field), {"ang", "aa"})) return unit_called("angstrom");
     if (const auto* const unit = inverse_length(lower(field))) return unit;
+    if (const auto* const unit = multiple_unit(field)) return unit;
     // "W/m2/sr/um" is a unit, too, and none of wavelengths.
     const auto words = words_of(field);
     const bool alone = std::all_of(words.begin(), words.end(), [](const std::string& word) {
