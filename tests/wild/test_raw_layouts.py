@@ -248,6 +248,17 @@ def test_detached_labels_of_pds3(tmp_path):
         assert '"CUBE.IMG"' in result.err
 
 
+@pytest.mark.parametrize("unit, factor", [("nm", 1), ("um", 1000), ("Micrometers", 1000), ("angstrom", 0.1)])
+def test_unit_of_an_esri_header(tmp_path, unit, factor):
+    nm = np.array([900, 901.25, 902.5])
+    numbered().transpose(1, 0, 2).astype("<u2").tofile(tmp_path / "e.bil")
+    (tmp_path / "e.hdr").write_text("BYTEORDER I\nLAYOUT BIL\nNROWS 4\nNCOLS 6\nNBANDS 3\nNBITS 16\n"
+                                    f"WAVELENGTH_UNITS {unit}\nWAVELENGTHS\n" + "\n".join(map(str, nm / factor)) + "\nWAVELENGTHS_END\n")
+    said = succeed(run("gdal_hsi_info", "-json", tmp_path / "e.bil"))
+    np.testing.assert_allclose(json.loads(said.out)["wavelengths_nm"], nm)
+    assert "no unit" not in said.err
+
+
 @pytest.mark.parametrize("ending, words", [("bil", "WAVELENGTHS\n{}\nWAVELENGTHS_END\n"), ("bil", "WAVELENGTHS {}"), ("raw", "wavelengths\n{}\nWAVELENGTHS_END\n")])
 def test_wavelengths_of_an_esri_header(tmp_path, ending, words):
     nm = [900, 901.25, 902.5]

@@ -152,7 +152,10 @@ EsriFacts read_esri_header(GDALDataset& dataset) {
     const std::string text = header_text(dataset);
     const Layout layout(dataset, text);
     check_layout(layout, dataset);
-    return {wavelengths_in(text), notes_of(layout)};
+    std::string units;
+    for (const char* key : {"WAVELENGTH_UNITS", "WAVELENGTH_UNIT", "WAVELENGTHUNITS"})
+        if (units.empty()) units = layout.header.text(key);
+    return {wavelengths_in(text), units, notes_of(layout)};
 }
 
 } // namespace hsi::raster

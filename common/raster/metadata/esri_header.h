@@ -12,6 +12,7 @@ namespace hsi::raster {
 
 struct EsriFacts {
     std::vector<std::string> wavelengths; ///< the numbers after WAVELENGTHS, as cameras write them
+    std::string wavelength_units;         ///< WAVELENGTH_UNITS; empty: unknown
     std::vector<std::string> notes; ///< without the file's name: what is assumed for keys that are missing or
                                     ///< contradict the size
 };

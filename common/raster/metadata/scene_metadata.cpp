@@ -226,6 +226,7 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
     scene.domains.erase("ENVI");
     EsriFacts esri = read_esri_header(dataset);
     if (!esri.wavelengths.empty()) scene.envi.set("wavelength", envi_list_text(esri.wavelengths));
+    if (!esri.wavelength_units.empty()) scene.envi.set("wavelength units", esri.wavelength_units);
     scene.notes = std::move(esri.notes);
     scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
