@@ -113,6 +113,14 @@ class RasterLabels final : public NumberedLabels {
             m_nodata = nodata->as_double();
             m_nothing = nodata_range(*nodata, sample_type(m_band->GetRasterDataType()));
         }
+        int has_scale = FALSE, has_offset = FALSE;
+        const double scale = m_band->GetScale(&has_scale), offset = m_band->GetOffset(&has_offset);
+        if ((has_scale != 0 && scale != 1) || (has_offset != 0 && offset != 0))
+            m_notes.push_back("scale and offset of '" + m_path + "' are ignored: " +
+                              (options.values ? "values"
+                               : m_mask       ? "masks"
+                                              : "labels") +
+                              " are read as they are stored");
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
         if (!m_mask && !options.values) read_legend(options.zero);
         place(grid);

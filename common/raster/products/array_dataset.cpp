@@ -41,12 +41,19 @@ class ArrayBand final : public GDALRasterBand {
                                                          : static_cast<uint64_t>(m_part.nodata->real);
     }
 
+    double GetScale(int* has) override { return number_of(described().scale, 1, has); }
+    double GetOffset(int* has) override { return number_of(described().offset, 0, has); }
     char** GetCategoryNames() override { return m_names.List(); }
 
   protected:
     CPLErr IReadBlock(int x, int y, void* values) override;
 
   private:
+    const ProductBand& described() const { return m_product.bands[static_cast<size_t>(nBand - 1)]; }
+    static double number_of(const std::optional<double>& number, double otherwise, int* has) {
+        if (has != nullptr) *has = number ? TRUE : FALSE;
+        return number.value_or(otherwise);
+    }
     /// Puts nodata where a sample stands for no value.
     void blank_samples(char* samples, size_t count) const;
 
