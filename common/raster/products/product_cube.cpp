@@ -445,6 +445,32 @@ void take_attributes(Product& product, const ArrayFile& file) {
     }
 }
 
+/// Attributes that all arrays of a stack share: GDAL's Zarr driver writes a dataset's items to each of its
+/// bands.
+void take_shared_attributes(Product& product, const ArrayFile& file, const std::vector<Choice>& stack) {
+    if (file.driver() == "netCDF") return; // these are the file's
+    constexpr const char* known[] = {"grid_mapping",     "coordinates", "units",         "scale_factor",
+                                     "add_offset",       "long_name",   "standard_name", "missing_value",
+                                     "valid_min",        "valid_max",   "valid_range",   "wavelength",
+                                     "wavelength_units", "fwhm"};
+    const GdalErrors quiet;
+    const auto text_of = [](const Array& array, const std::string& name) {
+        const auto attribute = array->GetAttribute(name);
+        const char* const text = attribute ? attribute->ReadAsString() : nullptr;
+        return std::string(text != nullptr ? text : "");
+    };
+    for (const auto& attribute : stack.front().array->GetAttributes()) {
+        const std::string name = attribute->GetName(), text = text_of(stack.front().array, name);
+        const auto is_same = [&](const char* other) { return name == other; };
+        if (name.empty() || name.front() == '_' || text.empty() ||
+            std::any_of(std::begin(known), std::end(known), is_same))
+            continue;
+        if (std::all_of(stack.begin(), stack.end(),
+                        [&](const Choice& one) { return text_of(one.array, name) == text; }))
+            product.attributes.push_back(name + "=" + text);
+    }
+}
+
 std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
                                   const std::optional<WantedPlane>& plane) {
     const FileContents contents = contents_of_file(file);
@@ -482,6 +508,7 @@ std::optional<Product> read_array(const ArrayFile& file, const std::string& name
     take_grid(product, file, choice->array, layout);
     take_swath(product, file, *choice);
     take_attributes(product, file);
+    if (!stack.empty()) take_shared_attributes(product, file, stack);
     return product;
 }
 
