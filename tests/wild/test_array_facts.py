@@ -307,7 +307,7 @@ INVALID = [  # type of the samples, attributes, sample that stands for no value,
     ("f8", {"missing_value": -1e30, "_FillValue": 1e30}, -1e30, -1e29),
     ("f4", {"missing_value": np.float32(-3.402823e38)}, np.float32(-3.4028235e38), np.float32(-1e30)),
     ("f4", {"missing_value": "-3.4028e+38", "_FillValue": np.float32(-9999)}, np.float32(-3.4028235e38), np.float32(-1e30)),
-    ("f4", {"missing_value": [np.float32(1.2345677e20)], "_FillValue": np.float32(-1)}, np.float32(1.2345678e20), np.float32(1e19)),
+    ("f4", {"missing_value": np.array([1.2345677e20], "f4"), "_FillValue": np.float32(-1)}, np.float32(1.2345678e20), np.float32(1e19)),
     ("i4", {"_FillValue": np.int32(-2**31), "valid_max": np.int32(2**24)}, 2**24 + 1, 2**24),
 ]
 UNSIGNED = [
