@@ -63,6 +63,9 @@ RUNS = [
     ("resample", "-bands bands.csv scene.dat resampled.dat", "resampled.dat"),
     ("destripe", "-method ratio scene.dat destriped.dat", "destriped.dat"),
     ("noise", "-json -method ssdc -block 4 scene.dat", "-"),
+    ("synth", "-size 40 30 60 -seed 6 hills.dat", "hills.dat"),
+    ("normalise", "-topography cosine -brdf none -angle solar_zenith=40 -angle solar_azimuth=150 -angle slope=10 -angle aspect=170 "
+     "hills.dat normal.dat", "normal.dat"),
     ("reflect", "-method log-residual scene.dat residual.dat", "residual.dat"),
     ("reflect", "-method iarr scene.dat iarr.dat", "iarr.dat"),
     ("smooth", "-deriv 1 scene.dat slope.dat", "slope.dat"),

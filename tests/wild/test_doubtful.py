@@ -96,9 +96,11 @@ def test_the_background_mask_is_what_counts(tmp_path):
 
 def test_rings_of_few_pixels(tmp_path):
     err, background, _ = detect(tmp_path, (12, 12, 24), "-window", 1, 5)
-    assert "rings of 24 pixels at most for 24 bands" in err and background == {"ring_pixels": 24, "few_pixels": True}
+    assert "rings of 24 pixels at most for 24 bands" in err and background == {
+        "ring_pixels": 24, "few_pixels": True, "added_share_of_mean_variance": 0.01}
     err, background, _ = detect(tmp_path, (12, 12, 24), "-window", 1, 7)
-    assert "rings of" not in err and background == {"ring_pixels": 48, "few_pixels": False}
+    assert "rings of" not in err and background == {
+        "ring_pixels": 48, "few_pixels": False, "added_share_of_mean_variance": 0.01}
     err, background, _ = detect(tmp_path, (4, 5, 24), "-window", 1, 31)  # no ring is larger than its scene
     assert "rings of 19 pixels" in err
 
@@ -228,7 +230,15 @@ def far_from_zero(bands=12):
     return size * np.random.default_rng(3).normal(3, 1, (bands, 50, 50))
 
 
-@pytest.mark.parametrize("method,many", [("hfc", far_from_zero()), ("nwhfc", mixtures(7, noise=0.005)), ("hysime", mixtures(7))])
+def turned_signals(signals=9, bands=12, noise=0.005):
+    """Signals that are far from zero, each in all bands, with noise."""
+    random = np.random.default_rng(4)
+    axes = np.linalg.qr(random.normal(size=(bands, signals)))[0]
+    size = 2.0 ** np.arange(signals)[:, None]
+    return (axes @ (size * random.normal(3, 1, (signals, 2500))) + random.normal(0, noise, (bands, 2500))).reshape(bands, 50, 50)
+
+
+@pytest.mark.parametrize("method,many", [("hfc", far_from_zero()), ("nwhfc", turned_signals()), ("hysime", mixtures(7))])
 def test_a_dimensionality_of_more_than_half_of_the_bands(tmp_path, method, many):
     for data, warned in (many, True), (mixtures(2), False):
         write_scene(tmp_path / "scene.img", data)

@@ -33,6 +33,22 @@ uint64_t bytes_of_band(int samples, int largest_factor) {
            (block_lines + kernel * static_cast<uint64_t>(largest_factor));
 }
 
+/// What GDAL asks a band when it makes an overview of it.
+void describe_like(GDALRasterBand& from, GDALRasterBand& to) {
+    int known = 0;
+    if (from.GetRasterDataType() == GDT_Int64) {
+        if (const int64_t value = from.GetNoDataValueAsInt64(&known); known != 0)
+            to.SetNoDataValueAsInt64(value);
+    } else if (from.GetRasterDataType() == GDT_UInt64) {
+        if (const uint64_t value = from.GetNoDataValueAsUInt64(&known); known != 0)
+            to.SetNoDataValueAsUInt64(value);
+    } else if (const double value = from.GetNoDataValue(&known); known != 0) {
+        to.SetNoDataValue(value);
+    }
+    to.SetColorInterpretation(from.GetColorInterpretation());
+    if (GDALColorTable* const colours = from.GetColorTable()) to.SetColorTable(colours);
+}
+
 } // namespace
 
 CogOverviews::CogOverviews(const OverviewTask& task) {
@@ -41,8 +57,10 @@ CogOverviews::CogOverviews(const OverviewTask& task) {
     if (!raster) throw Error(errors.text());
     const int bands = raster->GetRasterCount();
     const uint64_t fitting = task.memory / bytes_of_band(raster->GetRasterXSize(), task.factors.back());
+    // A mask that bands share goes with them.
+    const bool shared = (raster->GetRasterBand(1)->GetMaskFlags() & (GMF_PER_DATASET | GMF_ALPHA)) != 0;
     const int parts = static_cast<int>(
-        std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(std::min(task.threads, bands))));
+        std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(shared ? 1 : std::min(task.threads, bands))));
     try {
         for (int k = 0; k < parts; ++k) {
             Part& part = *m_parts.emplace_back(std::make_unique<Part>());
@@ -89,6 +107,10 @@ void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
         part.file.reset(tiff->Create(part.path.c_str(), raster->GetRasterXSize(), raster->GetRasterYSize(),
                                      bands, raster->GetRasterBand(1)->GetRasterDataType(), options.List()));
     if (!part.file || errors.any()) throw Error(errors.text());
+    for (int b = 1; b <= bands;
+         ++b) // GDAL makes one overview of the other, by what this one says of its values
+        describe_like(*raster->GetRasterBand(part.first_band + b), *part.file->GetRasterBand(b));
+    if (errors.any()) throw Error(errors.text());
     part.file.reset();
     part.file = open(part.path, GDAL_OF_UPDATE);
     std::vector<int> factors = task.factors;
