@@ -155,7 +155,7 @@ def test_slurm_arrays(campaign, undisturbed):
     """Two jobs of each array at a time, as many as JOBS, each with the number that Slurm gives it."""
     for name in "lines.sbatch", "components.sbatch":
         (campaign.folder / name).write_text(file_of_page(name))
-    between = re.search(r"^with `(gdal_hsi_statistics .*?)` between", PAGE.read_text(), re.MULTILINE).group(1).replace(" -q ", " ")
+    between = re.search(r"`(gdal_hsi_statistics [^`]*)` between", PAGE.read_text()).group(1).replace(" -q ", " ")
 
     def array(script):
         jobs = [f"SLURM_ARRAY_TASK_COUNT={JOBS} SLURM_ARRAY_TASK_ID={k} sh {script} & p{k}=$!" for k in range(JOBS)]
