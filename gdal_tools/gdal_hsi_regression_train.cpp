@@ -334,7 +334,7 @@ void declare(tool::Builder& args) {
         args.exclusive("table", other);
     tools::add_sample_options(args, s.samples);
     args.option("group", s.samples.labels.group_field, "Field of what stays together in a fold")
-        .shown_as("NAME")
+        .shown_as("FIELD")
         .defaults_to("features that share pixels, pixels that touch, rows");
     args.option("block", s.samples.block, "Keep squares of so many pixels together in a fold")
         .from(1)

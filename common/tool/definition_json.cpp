@@ -64,6 +64,8 @@ constexpr std::array about_files{"if",
 bool is_about_files(const Argument& argument) {
     // -o takes what a tool prints; where it takes a model, that is the tool's result.
     if (argument.name == "o" && argument.content == Content::model) return false;
+    // -group is a field of vector labels, or a name of what a file of rules has.
+    if (argument.name == "group" && argument.value_name != "FIELD") return false;
     return std::find(about_files.begin(), about_files.end(), std::string_view(argument.name)) !=
            about_files.end();
 }

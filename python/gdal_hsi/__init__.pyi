@@ -568,6 +568,7 @@ class _IdentifyOptions(TypedDict, total=False):
     resample: Literal['auto', 'response', 'linear'] | None
     library_scale: float | None
     best: Literal['fit', 'depth', 'fd'] | None
+    group: str | float | Sequence[str | float] | None
     rule: str | float | Sequence[str | float] | None
     materials_value: Literal['fit', 'depth', 'fd'] | None
     materials_where: Literal['won', 'accepted'] | None
