@@ -201,8 +201,8 @@ void Builder::add_mask(const std::string& what, bool outputs) {
               " (clouds, water): where the raster FILE is not 0, or inside the features of the vector FILE")
         .under(input_group);
     option("mask-flags", o.flags,
-           "Pixels in which one of these flags of the product's quality layers holds do not count in " +
-               what + ": cloud,not-land,aot550>0.3; gdal_hsi_info -flags lists them")
+           "Pixels with any of these quality flags do not count in " + what +
+               ": cloud,not-land,aot550>0.3; gdal_hsi_info -flags lists them")
         .shown_as("LIST")
         .under(input_group);
     input("mask-flags-from", o.flags_from, Content::raster, "The file that holds the quality layers")

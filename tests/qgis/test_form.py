@@ -473,9 +473,10 @@ def test_the_tools_take_what_the_form_writes(suite, tmp_path):
             values[p.name] = {"memory": "500MB", "device": "cpu", "device_memory": "1GB", "of": "GTiff", "if": "GTiff",
                               "co": "COMPRESS=LZW",
                               "oo": "NUM_THREADS=2", "size": "20 20 30", "epsg": 32633, "interleave": "bsq",
-                              "nan_pixels": 0, "bad_bands": 0, "computed": False, "exclude_range": "1340-1460nm",
+                              "nan_pixels": 0, "bad_bands": 0, "computed": False, "bbl": "ignore", "exclude_range": "1340-1460nm",
                               "srcwin": "0 0 10 10", "tile": "8 8", "nodata_stripe": "3 2",
-                              "stac_datetime": "2022-08-28", "corner": "", "light": ""}.get(p.name, values[p.name])
+                              "stac_datetime": "2022-08-28", "corner": "", "light": "",
+                              "geometry": "", "flat": "", "sun": ""}.get(p.name, values[p.name])
         code, _, err = cli(name, *command.arguments_of(suite[name], values))
         assert (code, err.count("none.tif") > 0) == ((0, False) if name == "synth" else (1, True)), err
 
