@@ -160,14 +160,6 @@ struct Known {
 
 bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
 
-/// A word of -leave-out, as one that listed_words() takes for this alone.
-std::string quoted(const std::string& word) {
-    std::string text = "\"";
-    for (const char c : word)
-        text += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return text + "\"";
-}
-
 /// What -leave-out says, a word each. A text that is no list stays whole: LabelSource refuses it.
 std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
@@ -226,7 +218,7 @@ void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, K
     for (const auto& word : words) {
         const auto asked = asked_of(word, legend, known);
         for (const auto& one : asked)
-            labels.leave_out.push_back(quoted(one));
+            labels.leave_out.push_back(in_double_quotes(one));
         if (learn) known.asked.emplace_back(word, asked);
     }
 }

@@ -259,14 +259,6 @@ std::string number(double v) {
     return text;
 }
 
-std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string cell = "\"";
-    for (const char c : text)
-        cell += c == '"' ? "\"\"" : std::string(1, c);
-    return cell + '"';
-}
-
 /// What was found, by group: to the user, and the table of -areas.
 std::string report_areas(tool::Run& run, const Plan& plan, const identify::Identification& found,
                          bool areas) {

@@ -384,14 +384,6 @@ void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::Raster
 // A library
 // ----------------------------------------------------------------------------------------------------------
 
-std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string cell = "\"";
-    for (const char c : text)
-        cell += c == '"' ? "\"\"" : std::string(1, c);
-    return cell + '"';
-}
-
 void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrary& library) {
     const auto& o = run.options();
     const auto output = run.text_output("dst", o.destination.path, o.destination.overwrite);

@@ -117,6 +117,25 @@ std::optional<double> to_number(std::string_view text) {
     return text.empty() ? value : std::nullopt;
 }
 
+std::string in_double_quotes(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : text)
+        quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + '"';
+}
+
+std::string csv_cell(std::string_view text) {
+    return text.find_first_of(",\"\r\n") == std::string_view::npos ? std::string(text)
+                                                                   : in_double_quotes(text);
+}
+
+std::string_view trimmed(std::string_view text, std::string_view characters) {
+    const size_t begin = text.find_first_not_of(characters);
+    return begin == std::string_view::npos
+               ? std::string_view()
+               : text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
+}
+
 std::optional<std::vector<std::string>> listed_words(std::string_view text) {
     constexpr const char* blanks = " \t\r\n";
     const auto skip = [&](size_t at) { return std::min(text.find_first_not_of(blanks, at), text.size()); };

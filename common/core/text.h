@@ -25,6 +25,15 @@ std::optional<double> to_number(std::string_view text);
 /// end.
 std::optional<std::vector<std::string>> listed_words(std::string_view text);
 
+/// The text in double quotes, in which a quote is written twice, as listed_words() and CSV have it.
+std::string in_double_quotes(std::string_view text);
+
+/// A cell of a CSV file: the text, in double quotes where it has commas, quotes or line ends.
+std::string csv_cell(std::string_view text);
+
+/// The text without these characters at both of its ends.
+std::string_view trimmed(std::string_view text, std::string_view characters = " \t\r\n");
+
 /// "a, b, c" for between = ", ".
 std::string joined(const std::vector<std::string>& words, const char* between);
 

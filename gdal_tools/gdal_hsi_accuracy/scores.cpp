@@ -373,13 +373,6 @@ std::string text_of(const Found& found) {
     return text;
 }
 
-std::string csv_text(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string cell = "\"";
-    for (const char c : text)
-        cell += c == '"' ? "\"\"" : std::string(1, c);
-    return cell + '"';
-}
 std::string cell(double v) { return std::isnan(v) ? "" : digits(v, "%.17g"); }
 
 std::string csv_of(const std::vector<Found>& all) {
@@ -388,7 +381,7 @@ std::string csv_of(const std::vector<Found>& all) {
         "pfa_reached,precision,objects_found\n";
     for (const Found& found : all)
         for (const Point& p : points_of(found.curve))
-            table += csv_text(found.name) + "," + std::to_string(found.curve.target_pixels) + "," +
+            table += csv_cell(found.name) + "," + std::to_string(found.curve.target_pixels) + "," +
                      std::to_string(found.curve.all_objects) + "," +
                      std::to_string(found.curve.background_pixels) + "," + cell(found.curve.auc()) + "," +
                      cell(found.curve.average_precision()) + "," + cell(p.rate) + "," + cell(p.threshold) +
@@ -407,7 +400,7 @@ std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
             const auto share = [](int64_t part, int64_t whole) {
                 return whole > 0 ? cell(static_cast<double>(part) / static_cast<double>(whole)) : "";
             };
-            table += csv_text(found.name) + "," + cell(threshold) + "," + std::to_string(targets) + "," +
+            table += csv_cell(found.name) + "," + cell(threshold) + "," + std::to_string(targets) + "," +
                      std::to_string(alarms) + "," + share(targets, c.target_pixels) + "," +
                      share(alarms, c.background_pixels) + "," + share(targets, targets + alarms) + "," +
                      std::to_string(objects) + "\n";

@@ -3,6 +3,7 @@
 
 #include "core/cube_view.h"
 #include "core/error.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,16 +93,6 @@ std::string title(const Class& c) {
     std::string text = std::to_string(c.value);
     if (!c.name.empty()) text.append(" ").append(c.name);
     return text;
-}
-
-std::string quoted(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string out = "\"";
-    for (char c : text) {
-        if (c == '"') out += '"';
-        out += c;
-    }
-    return out + '"';
 }
 
 } // namespace
@@ -404,7 +395,7 @@ std::string csv(const Result& r) {
     };
     for (size_t i = 0; i < n; ++i) {
         const auto& c = r.by_class[i];
-        out.append(std::to_string(c.of.value)).append(",").append(quoted(c.of.name));
+        out.append(std::to_string(c.of.value)).append(",").append(csv_cell(c.of.name));
         for (size_t j = 0; j < n; ++j)
             out.append(",").append(std::to_string(r.at(i, j)));
         out.append(",").append(std::to_string(c.reference)).append(",").append(std::to_string(c.mapped));
@@ -548,7 +539,7 @@ std::string csv(const std::vector<Result>& folds, const Summary& summary) {
     std::string out = "fold,pixels,overall_accuracy,average_accuracy,kappa";
     for (const auto& c : summary.by_class)
         for (const char* figure : {"producers_accuracy ", "users_accuracy ", "f1 "})
-            out += "," + quoted(figure + title(c.of));
+            out += "," + csv_cell(figure + title(c.of));
     out += "\r\n";
     const auto cell = [&out](double v) { out.append(",").append(std::isnan(v) ? "" : number("%.6f", v)); };
     for (size_t k = 0; k < folds.size(); ++k) {

@@ -2,6 +2,7 @@
 #include "raster/io/server_answers.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/io/remote_file.h"
 
@@ -28,12 +29,6 @@ constexpr const char* header_in = "CURL_INFO_HEADER_IN";
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
-}
-
-std::string trimmed(const std::string& text) {
-    const size_t begin = text.find_first_not_of(" \t\r\n");
-    return begin == std::string::npos ? std::string()
-                                      : text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
 /// An ETag without the mark of weak ones: the same file may have either, by the server's mood.
@@ -253,7 +248,7 @@ void AnswerWatch::note_request(const std::string& text) {
 }
 
 void AnswerWatch::note_line(std::string line) {
-    line = trimmed(line);
+    line = std::string(trimmed(line));
     if (line.starts_with("HTTP/")) { // behind one that leads elsewhere, or says to go on
         const size_t blank = line.find(' ');
         m_status = blank == std::string::npos ? 0 : std::atoi(line.c_str() + blank);
@@ -261,7 +256,7 @@ void AnswerWatch::note_line(std::string line) {
     } else if (line.empty()) {
         end_of_answer();
     } else if (const size_t colon = line.find(':'); colon != std::string::npos) {
-        const std::string value = trimmed(line.substr(colon + 1));
+        const std::string value(trimmed(std::string_view(line).substr(colon + 1)));
         const auto [at, added] = m_answer.emplace(lower(line.substr(0, colon)), value);
         if (!added && at->second != value) at->second += ", " + value;
     }

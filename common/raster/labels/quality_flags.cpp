@@ -12,14 +12,7 @@ namespace hsi::raster {
 namespace {
 
 constexpr double bare_threshold = 0.5;
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-        text.remove_prefix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-        text.remove_suffix(1);
-    return text;
-}
+constexpr const char* blanks = " \t\n\v\f\r";
 
 [[noreturn]] void refuse_item(std::string_view text) {
     throw UsageError("-mask-flags: '" + std::string(text) + "' is not understood",
@@ -29,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
 
 FlagItem flag_item(std::string_view text) {
     FlagItem item;
-    item.text = trimmed(text);
+    item.text = trimmed(text, blanks);
     std::string_view name = item.text;
     const size_t at = name.find_first_of("<>=");
     if (at != std::string_view::npos) {
@@ -37,13 +30,13 @@ FlagItem flag_item(std::string_view text) {
         const char sign = name[at];
         const bool or_equal = sign != '=' && !rest.empty() && rest.front() == '=';
         if (or_equal) rest.remove_prefix(1);
-        const auto value = to_number(trimmed(rest));
+        const auto value = to_number(trimmed(rest, blanks));
         if (!value) refuse_item(item.text);
         item.value = *value;
         item.test = sign == '='   ? FlagItem::Test::equal
                     : sign == '>' ? (or_equal ? FlagItem::Test::from : FlagItem::Test::above)
                                   : (or_equal ? FlagItem::Test::up_to : FlagItem::Test::below);
-        name = trimmed(name.substr(0, at));
+        name = trimmed(name.substr(0, at), blanks);
     }
     if (begins_like_any(name, {"not-"})) {
         if (item.test != FlagItem::Test::holds) refuse_item(item.text); // turn the sign around instead

@@ -2,6 +2,7 @@
 #include "raster/metadata/planetary_label.h"
 
 #include "core/error.h"
+#include "core/text.h"
 #include "raster/io/raw_file.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/regular_file.h"
@@ -24,11 +25,6 @@ namespace {
 
 constexpr size_t longest_label = size_t{1} << 18;
 
-std::string trimmed(std::string_view text) {
-    const size_t begin = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
-    return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin + 1));
-}
-
 /// The fields of a label, by their object: "IMAGE.LINES"; those outside of all objects by their name alone.
 class Label {
   public:
@@ -42,15 +38,15 @@ class Label {
             return trimmed(line.substr(0, line.find("/*")));
         };
         while (!rest.empty()) {
-            const std::string line = take_line();
+            const std::string_view line = take_line();
             if (line == "END") return;
             const size_t equals = line.find('=');
-            const std::string key = upper(trimmed(std::string_view(line).substr(0, equals)));
+            const std::string key = upper(std::string(trimmed(line.substr(0, equals))));
             if (key == "END_OBJECT" && !objects.empty()) objects.pop_back();
             if (equals == std::string::npos) continue;
-            std::string value = trimmed(std::string_view(line).substr(equals + 1));
+            std::string value(trimmed(line.substr(equals + 1)));
             while (value.rfind('(', 0) == 0 && value.find(')') == std::string::npos && !rest.empty())
-                value += " " + take_line();
+                value.append(" ").append(take_line());
             if (key == "OBJECT")
                 objects.push_back(upper(value));
             else
@@ -68,7 +64,7 @@ class Label {
         std::string one;
         for (const char c : text(key) + ",")
             if (c == ',') {
-                out.push_back(upper(trimmed(one)));
+                out.push_back(upper(std::string(trimmed(one))));
                 one.clear();
             } else if (c != '(' && c != ')' && c != '"') {
                 one += c;
@@ -206,7 +202,8 @@ void check_planetary_label(GDALDataset& dataset) {
             throw Error("cannot read " + name + ": its label names the data file without quotes (^" + object +
                             " = " + pointer + "), which GDAL does not understand",
                         "Write the name in quotes: \"" +
-                            trimmed(pointer.substr(begin, pointer.find_first_of(",)", begin) - begin)) +
+                            std::string(trimmed(std::string_view(pointer).substr(
+                                begin, pointer.find_first_of(",)", begin) - begin))) +
                             "\"");
         const auto told = std::string(object) == "IMAGE" ? image_in(label) : qube_in(label, object);
         if (!told) continue;

@@ -2,6 +2,7 @@
 #include "raster/output/written_raster.h"
 
 #include "core/counted.h"
+#include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
 #include "raster/metadata/envi_header.h"
@@ -203,18 +204,13 @@ bool is_spectral(const std::string& key) {
                        "CENTRAL_WAVELENGTH_UM FWHM_UM");
 }
 
-std::string trimmed(const std::string& text) {
-    const auto begin = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
-    return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
-}
-
 /// The items of `wanted` that are not in `found`, whatever the case of their keys; netCDF's are
 /// "NC_GLOBAL#KEY".
 std::vector<std::string> missing_items(const std::vector<std::string>& wanted,
                                        const std::vector<std::string>& found) {
     std::vector<std::string> out;
     for (const std::string& item : wanted) {
-        const std::string key = item_key(item), value = trimmed(item_value(item));
+        const std::string key = item_key(item), value(trimmed(item_value(item)));
         const auto same = [&](const std::string& other) {
             const std::string other_key = item_key(other);
             return (EQUAL(other_key.c_str(), key.c_str()) ||
@@ -282,7 +278,9 @@ bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
 bool same_classes(const BandMetadata& wanted, const BandMetadata& found, bool envi) {
     if (wanted.categories.size() > found.categories.size()) return false;
     for (size_t k = 0; k < wanted.categories.size(); ++k) {
-        const auto held = [&](const std::string& name) { return trimmed(envi ? envi_name(name) : name); };
+        const auto held = [&](const std::string& name) {
+            return std::string(trimmed(envi ? envi_name(name) : name));
+        };
         if (held(found.categories[k]) != held(wanted.categories[k])) return false;
     }
     return true;

@@ -117,12 +117,6 @@ std::string inside(const std::string& top, int levels) {
     return {};
 }
 
-std::string_view trimmed(std::string_view text, const char* what) {
-    const size_t begin = text.find_first_not_of(what);
-    return begin == std::string_view::npos ? std::string_view()
-                                           : text.substr(begin, text.find_last_not_of(what) + 1 - begin);
-}
-
 /// Each word of a raw file's pixels would be looked for as a file.
 bool is_text(std::string_view begin) {
     return std::all_of(begin.begin(), begin.end(), [](char c) {
