@@ -31,7 +31,7 @@ std::string library_of(const std::string& path) {
     const char* const library = begin == "\x89HDF\r\n\x1a\n"            ? "HDF5"
                                 : begin.starts_with("\x0e\x03\x13\x01") ? "HDF4"
                                                                         : "";
-    return all_samples(path) ? "" : library;
+    return *library != '\0' && all_samples(path) ? "" : library;
 }
 
 /// All that a run asks of a file before it reads values.
