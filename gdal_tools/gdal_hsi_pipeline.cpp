@@ -493,16 +493,21 @@ class Pipeline {
     /// The scene that stands in brackets in the place of a file.
     void make(Nested& nested) { work(nested.steps, {}, nested.path); }
 
+    /// A file of the run's own. A rank may come to it when the first one has made it.
+    static raster::OutputOptions temporary(const std::string& path, const char* format) {
+        raster::OutputOptions to;
+        to.path = path;
+        to.format = format;
+        to.at_once = to.overwrite = true;
+        return to;
+    }
+
     /// It is there for all ranks.
     void share_file(const std::string& path) { m_run.ranks().broadcast("file " + path, ""); }
 
     /// Bands, a window or the like that `read` has chosen: no name says them.
     void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
-        raster::OutputOptions to;
-        to.path = path;
-        to.format = "ENVI";
-        to.at_once = true;
-        if (!copy(step, scene, to)) return end_plan(step);
+        if (!copy(step, scene, temporary(path, "ENVI"))) return end_plan(step);
         share_file(path);
         m_run.note(step.title + ": what it has chosen of the scene is copied to a temporary file");
     }
@@ -519,9 +524,8 @@ class Pipeline {
         raster::OutputOptions to;
         raster::OpenOptions result;
         if (step.call->declaration().computes() && extension_of(into) == computed_name) {
-            to.path = result.path = into;
-            to.format = "HSI";
-            to.at_once = true;
+            to = temporary(into, "HSI");
+            result.path = into;
             run_tool(step, scene, &to);
             share_file(into);
             return result;
@@ -535,9 +539,8 @@ class Pipeline {
             result.document = to.document;
             return result;
         }
-        to.path = result.path = into.empty() ? m_scratch.name(file_name) : into;
-        to.format = "ENVI";
-        to.at_once = true;
+        to = temporary(into.empty() ? m_scratch.name(file_name) : into, "ENVI");
+        result.path = to.path;
         if (!run_tool(step, scene, &to)) {
             end_plan(step);
             return {};
