@@ -88,8 +88,6 @@ constexpr std::pair<const char*, double Row::*> numbers[] = {
     {"residual", &Row::residual},     {"snr", &Row::snr},
     {"stripe", &Row::stripe},         {"stripe_columns", &Row::stripe_columns}};
 
-std::string cell(double v) { return std::isfinite(v) ? tools::short_number(v) : std::string(); }
-
 std::string csv_of(const std::vector<Row>& rows) {
     std::string text = "band";
     for (const auto& [name, member] : numbers)
@@ -98,7 +96,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         text += std::to_string(row.band);
         for (const auto& [name, member] : numbers)
-            text += "," + cell(row.*member);
+            text += "," + tools::number_cell(row.*member);
         text += (row.reason.empty() ? ",1," : ",0,") + row.reason + "\n";
     }
     return text;
@@ -128,17 +126,18 @@ OrderedJson json_of(const std::vector<Row>& rows) {
 std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     std::vector<std::pair<int, std::string>> lines;
     for (const Row& row : rows)
-        lines.emplace_back(row.band,
-                           cell(row.wavelength) + (row.reason.empty() ? ",1," : ",0,") + row.reason);
+        lines.emplace_back(row.band, tools::number_cell(row.wavelength) +
+                                         (row.reason.empty() ? ",1," : ",0,") + row.reason);
     const auto& facts = opened.facts().bands;
     for (const int band : facts.bad)
         lines.emplace_back(band, ",0,bbl");
     for (size_t b = 0; b < facts.numbers.size(); ++b)
         if (std::none_of(rows.begin(), rows.end(),
                          [&](const Row& row) { return row.band == facts.numbers[b]; }))
-            lines.emplace_back(facts.numbers[b],
-                               (facts.wavelengths_nm.empty() ? "" : cell(facts.wavelengths_nm[b])) +
-                                   ",0,empty");
+            lines.emplace_back(
+                facts.numbers[b],
+                (facts.wavelengths_nm.empty() ? "" : tools::number_cell(facts.wavelengths_nm[b])) +
+                    ",0,empty");
     std::sort(lines.begin(), lines.end());
     std::string text = "band,wavelength,good,reason\n";
     for (const auto& [band, rest] : lines)
@@ -295,7 +294,8 @@ std::string columns_csv(const std::vector<SmileRange>& ranges, int64_t first) {
     for (size_t j = 0; j < ranges.front().found.depth.size(); ++j) {
         text += std::to_string(first + static_cast<int64_t>(j));
         for (const auto& range : ranges)
-            text += "," + cell(range.found.shift_nm[j]) + "," + cell(range.found.depth[j]);
+            text += "," + tools::number_cell(range.found.shift_nm[j]) + "," +
+                    tools::number_cell(range.found.depth[j]);
         text += "\n";
     }
     return text;

@@ -61,8 +61,6 @@ std::string band_text(const raster::RasterSource& scene, size_t b) {
     return std::to_string(scene.bands()[b]) + (nm.empty() ? "" : " (" + tools::nm_text(nm[b]) + ")");
 }
 
-std::string cell(double v) { return std::isfinite(v) ? tools::short_number(v) : std::string(); }
-
 // Lines from the scene's own means
 // ----------------------------------------------------------------------------------------------------------
 
@@ -251,9 +249,10 @@ std::string csv_of(const Lines& lines, const raster::RasterSource& scene) {
         const auto at = lines.of_band.find(scene.bands()[b]);
         if (at == lines.of_band.end()) continue;
         const Line& one = at->second;
-        text += std::to_string(at->first) + "," + (nm.empty() ? "" : cell(nm[b])) + "," +
+        text += std::to_string(at->first) + "," + (nm.empty() ? "" : tools::number_cell(nm[b])) + "," +
                 tools::number_list({one.gain}) + "," + tools::number_list({one.offset}) + "," +
-                cell(one.rmse) + "," + cell(one.r2) + "," + std::to_string(one.targets) + "\n";
+                tools::number_cell(one.rmse) + "," + tools::number_cell(one.r2) + "," +
+                std::to_string(one.targets) + "\n";
     }
     return text;
 }

@@ -22,6 +22,8 @@ std::string short_number(double value) {
     return text;
 }
 
+std::string number_cell(double value) { return std::isfinite(value) ? short_number(value) : std::string(); }
+
 std::string nm_text(double wavelength) {
     if (!std::isfinite(wavelength)) return "no wavelength";
     char text[32];

@@ -18,6 +18,7 @@ namespace hsi::tools {
 /// "response" or "linear"
 const char* resampling_name(math::Resampling method);
 std::string short_number(double value); ///< ten digits, without zeros at the end
+std::string number_cell(double value);  ///< short_number(); empty unless the value is finite
 std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
 /// "`what` between 400 and 2500 nm", or that there is none.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
