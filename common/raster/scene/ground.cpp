@@ -4,6 +4,7 @@
 #include "math/elementary.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal_errors.h"
+#include "raster/pixel_size.h"
 #include "raster/view_geometry.h"
 
 #include <gdal_priv.h>
@@ -98,6 +99,12 @@ const Affine& georeference(const std::optional<Affine>& geotransform, const std:
     return *geotransform;
 }
 
+/// Where the centre of pixel i of line y of the window is in the SRS of the scene.
+std::array<double, 2> centre(const Affine& scene, const Rect& window, size_t i, int64_t y) {
+    return apply(scene, static_cast<double>(window.x) + static_cast<double>(i) + 0.5,
+                 static_cast<double>(window.y + y) + 0.5);
+}
+
 // Nearest pixels
 // ----------------------------------------------------------------------------------------------------------
 
@@ -130,9 +137,7 @@ class Nearest final : public Planes {
             m_x.resize(n);
             m_y.resize(n);
             for (size_t i = 0; i < n; ++i) {
-                const auto at =
-                    apply(m_all.m_from, static_cast<double>(window.x) + static_cast<double>(i) + 0.5,
-                          static_cast<double>(window.y + y) + 0.5);
+                const auto at = centre(m_all.m_from, window, i, y);
                 m_x[i] = at[0];
                 m_y[i] = at[1];
             }
@@ -181,13 +186,8 @@ class Nearest final : public Planes {
 // Slopes
 // ----------------------------------------------------------------------------------------------------------
 
-/// What a geographic grid has per degree, in metres: WGS 84.
-std::array<double, 2> metres_per_degree(double latitude) {
-    constexpr double major = 6378137, e2 = 0.00669437999014;
-    const double s = std::sin(latitude * degree), w = 1 - e2 * s * s;
-    return {major / std::sqrt(w) * std::cos(latitude * degree) * degree,
-            major * (1 - e2) / (w * std::sqrt(w)) * degree};
-}
+/// Metres per degree of longitude and of latitude on the ellipsoid of WGS 84.
+constexpr GroundScale per_degree{degree, 6378137, 0.00669437999014};
 
 class Dem {
   public:
@@ -260,8 +260,7 @@ double convergence_of(const Placement& scene) {
     const Reprojection way(scene.srs_wkt, geographic_wkt(scene.srs_wkt));
     way.transform(x, y);
     const double angle =
-        std::atan2((x[1] - x[0]) * metres_per_degree(y[0])[0], (y[1] - y[0]) * metres_per_degree(y[0])[1]) /
-        degree;
+        std::atan2((x[1] - x[0]) * per_degree.at(y[0])[0], (y[1] - y[0]) * per_degree.at(y[0])[1]) / degree;
     return std::isfinite(angle) ? angle : 0;
 }
 
@@ -297,9 +296,7 @@ class Slopes final : public Planes {
             Rect box{m_dem.samples(), m_dem.lines(), 0, 0};
             int64_t right = -1, bottom = -1;
             for (size_t i = 0; i < n; ++i) {
-                const auto ground =
-                    apply(m_all.m_from, static_cast<double>(window.x) + static_cast<double>(i) + 0.5,
-                          static_cast<double>(window.y + y) + 0.5);
+                const auto ground = centre(m_all.m_from, window, i, y);
                 m_at[i] = apply(m_to, ground[0], ground[1]);
                 m_at[i][0] = snapped(m_at[i][0] - 0.5);
                 m_at[i][1] = snapped(m_at[i][1] - 0.5);
@@ -363,8 +360,8 @@ class Slopes final : public Planes {
             down /= 8;
             Affine g = m_dem.geotransform();
             if (m_dem.geographic()) {
-                const auto m = metres_per_degree(
-                    apply(g, static_cast<double>(c) + 0.5, static_cast<double>(r) + 0.5)[1]);
+                const auto m =
+                    per_degree.at(apply(g, static_cast<double>(c) + 0.5, static_cast<double>(r) + 0.5)[1]);
                 g[1] *= m[0];
                 g[2] *= m[0];
                 g[4] *= m[1];
