@@ -109,11 +109,28 @@ void take_bins(Settings& s) {
     }
 }
 
-constexpr const char* fit_options[] = {"topography", "brdf",      "volume",    "geometric",
-                                       "b-r",        "h-b",       "ndvi",      "bins",
-                                       "min-pixels", "min-slope", "min-cos-i", "solar-zenith"};
-/// What all parts of a model share; the others decide what is made of the sums.
-constexpr size_t method_options[] = {0, 1, 2, 3, 4, 5, 6, 9, 10};
+struct FitOption {
+    const char* name;
+    /// Copies its value. Null: it decides what is made of the sums, so parts of a model may differ in it.
+    void (*copy)(normalise::Method& to, const normalise::Method& from) = nullptr;
+};
+constexpr FitOption fit_options[] = {
+    {"topography", [](auto& to, const auto& from) { to.topography = from.topography; }},
+    {"brdf", [](auto& to, const auto& from) { to.brdf = from.brdf; }},
+    {"volume", [](auto& to, const auto& from) { to.volume = from.volume; }},
+    {"geometric", [](auto& to, const auto& from) { to.geometric = from.geometric; }},
+    {"b-r", [](auto& to, const auto& from) { to.b_r = from.b_r; }},
+    {"h-b", [](auto& to, const auto& from) { to.h_b = from.h_b; }},
+    {"ndvi",
+     [](auto& to, const auto& from) {
+         to.ndvi_min = from.ndvi_min;
+         to.ndvi_max = from.ndvi_max;
+     }},
+    {"bins"},
+    {"min-pixels"},
+    {"min-slope", [](auto& to, const auto& from) { to.min_slope = from.min_slope; }},
+    {"min-cos-i", [](auto& to, const auto& from) { to.min_cos_i = from.min_cos_i; }},
+    {"solar-zenith"}};
 
 void take_method(Settings& s, const tool::Call& call) {
     s.method.ndvi_min = hundredths("-ndvi", s.ndvi[0]);
@@ -140,8 +157,8 @@ void take_method(Settings& s, const tool::Call& call) {
 void settle(Settings& s, const tool::Call& call) {
     const auto& dst = call.options().destination.path;
     s.has_source = !call.options().source.path.empty();
-    for (const char* const name : fit_options)
-        if (call.given(name)) s.given.emplace_back(name);
+    for (const FitOption& option : fit_options)
+        if (call.given(option.name)) s.given.emplace_back(option.name);
     if (!s.applied.empty()) {
         for (const auto& name : s.given)
             throw UsageError("-" + name + " cannot be used with -apply",
@@ -325,41 +342,12 @@ Model read_model(const std::string& path) {
 
 /// The options of `given` that have another value in the model.
 void refuse_other_options(const Settings& s, const Model& model, const std::string& path) {
-    for (const size_t k : method_options) {
-        const std::string name = fit_options[k];
-        if (std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
+    for (const auto& [name, copy] : fit_options) {
+        if (copy == nullptr || std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
         auto method = model.method;
-        switch (k) {
-        case 0:
-            method.topography = s.method.topography;
-            break;
-        case 1:
-            method.brdf = s.method.brdf;
-            break;
-        case 2:
-            method.volume = s.method.volume;
-            break;
-        case 3:
-            method.geometric = s.method.geometric;
-            break;
-        case 4:
-            method.b_r = s.method.b_r;
-            break;
-        case 5:
-            method.h_b = s.method.h_b;
-            break;
-        case 6:
-            method.ndvi_min = s.method.ndvi_min;
-            method.ndvi_max = s.method.ndvi_max;
-            break;
-        case 9:
-            method.min_slope = s.method.min_slope;
-            break;
-        default:
-            method.min_cos_i = s.method.min_cos_i;
-        }
+        copy(method, s.method);
         if (!(method == model.method))
-            throw Error("-" + name + ": '" + path + "' was made with another value",
+            throw Error("-" + std::string(name) + ": '" + path + "' was made with another value",
                         "Leave the option out, or fit all scenes anew.");
     }
 }
