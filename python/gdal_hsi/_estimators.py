@@ -248,13 +248,22 @@ def _numbers(document, name):
     return np.array(values, dtype=float)
 
 
-class _Estimator(_Base):
-    """What all of them have: a model that is saved as and loaded from the tools' JSON."""
+class _Fitted(_Base):
+    """What all estimators have: an attribute that is there once fit() has been called."""
+    _fitted = "n_features_in_"
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, self._fitted)
 
     def _check_fitted(self):
-        if not hasattr(self, "model_"):
+        if not self.__sklearn_is_fitted__():
             raise _NotFitted(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
                              "using this estimator.")
+
+
+class _Estimator(_Fitted):
+    """An estimator with a model that is saved as and loaded from the tools' JSON."""
+    _fitted = "model_"
 
     def _compute(self):
         return {"threads": self.threads, "device": self.device}
@@ -286,9 +295,6 @@ class _Estimator(_Base):
     def _check_parameters(self):
         """Raises where a parameter is nothing that an option may be."""
         _options_for(self._maker, {**self._options(), "threads": self.threads})
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
 
 
 class _Components(_Transformer, _Estimator):

@@ -8,7 +8,7 @@ import numpy as np
 from . import _estimators, _library
 from ._arrays import Model, is_data_array
 from ._errors import UsageError
-from ._estimators import _Base, _call, _options_for, _pixels, _rows, _scene, _Transformer
+from ._estimators import _call, _Fitted, _options_for, _pixels, _rows, _scene, _Transformer
 from ._spectra import Spectra
 from ._statistics import Statistics
 
@@ -25,17 +25,13 @@ except ImportError:
 BLOCK = 1 << 22  # values of a block of distances
 
 
-class _OfPixels(_Base):
-    """What these estimators share: options by name, a check that fit() has been called."""
-    _fitted = "n_features_in_"
+def _cube_of(spectra, names=None):
+    """Spectra, one per row, as the library that the tools take."""
+    return _library.Cube(np.asarray(spectra, dtype=float).T[:, np.newaxis, :], names=names)
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, self._fitted)
 
-    def _check_fitted(self):
-        if not self.__sklearn_is_fitted__():
-            raise _estimators._NotFitted(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
-                                         "using this estimator.")
+class _OfPixels(_Fitted):
+    """Estimators without a model of the tools."""
 
     def _refit(self):
         """Forgets the last fit, so that one that fails leaves nothing."""
@@ -67,7 +63,7 @@ class KMeans(_Cluster, _Transformer, _OfPixels):
         inputs = {"src": _scene(X, self)}
         if self.init is not None:
             options["k"] = options["seed"] = None
-            inputs["start"] = _library.Cube(np.asarray(Spectra(self.init).spectra, dtype=float).T[:, np.newaxis, :])
+            inputs["start"] = _cube_of(Spectra(self.init).spectra)
         elif _options_for("cluster", {"k": self.n_clusters})["k"] > X.shape[0]:
             raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}.")
         elif self.n_clusters == 1:
@@ -166,7 +162,7 @@ class Unmixer(_Transformer, _OfPixels):
         """The abundances of the endmembers, pixels x endmembers."""
         self._check_fitted()
         X = _pixels(X, self)
-        library = _library.Cube(np.asarray(self.endmembers_, dtype=float).T[:, np.newaxis, :], names=self.names_)
+        library = _cube_of(self.endmembers_, self.names_)
         options = {"method": self.method, "any-scale": True, "threads": self.threads, "device": self.device}
         return _rows(_call("unmix", options, {"src": _scene(X), "library": library}, ["dst"]).arrays["dst"])
 
@@ -232,7 +228,7 @@ class Detector(_OfPixels):
             spectra = Spectra(target)
             if spectra.spectra.shape[1] != X.shape[1]:
                 raise UsageError(f"target has {spectra.spectra.shape[1]} bands, X has {X.shape[1]}", "Give both the same bands: resample() does it.")
-            inputs["target"] = _library.Cube(np.asarray(spectra.spectra, dtype=float).T[:, np.newaxis, :], names=spectra.names)
+            inputs["target"] = _cube_of(spectra.spectra, spectra.names)
         if hasattr(self, "statistics_"):
             inputs["statistics"] = self.statistics_
         options = {"method": self.method, "shrinkage": self.shrinkage, "any-scale": True if self.target is not None else None, "threads": self.threads,
