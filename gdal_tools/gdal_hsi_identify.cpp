@@ -209,7 +209,7 @@ raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
     return spec;
 }
 
-/// The maps of the groups: files, each with a colour table of its own, or bands of an array.
+/// The maps of the groups: files with a colour table each, or bands of an array.
 std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>>
 maps_of(const tool::Run& run, const Plan& plan, const raster::RasterSource& scene, bool stacked) {
     const auto shown = plan.shown();

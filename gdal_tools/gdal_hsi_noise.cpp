@@ -145,8 +145,8 @@ std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<R
     return text;
 }
 
-/// Of every band of the file whether it is good: those that are not judged are not, but bands that the user
-/// has left out stay as the file has them.
+/// Whether each band of the file is good. Bands that the user has left out stay as the file has them; other
+/// bands without a result are bad.
 std::vector<char> good_bands(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     const auto& facts = opened.facts().bands;
     std::vector<char> good(static_cast<size_t>(facts.in_file), 1);
@@ -344,7 +344,7 @@ Curve curve_of(const Settings& s, const std::vector<Row>& rows) {
     return curve;
 }
 
-// What the run writes, checked before anything is computed.
+/// The outputs of the run, checked before anything is computed.
 class Outputs {
   public:
     Outputs(tool::Run& run, const Settings& s, const raster::RasterSource& source)

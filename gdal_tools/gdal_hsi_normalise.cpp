@@ -352,7 +352,7 @@ void refuse_other_options(const Settings& s, const Model& model, const std::stri
     }
 }
 
-/// What was there before the first scene is read.
+/// The model as it was before the first scene is read.
 struct Before {
     std::optional<Model> model;
     std::string name; ///< of the first file

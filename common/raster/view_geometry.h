@@ -15,7 +15,7 @@
 
 namespace hsi::raster {
 
-/// Of a scene, which may be a window (-srcwin) of a file.
+/// Where a scene lies, which may be a window (-srcwin) of a file.
 struct Placement {
     stream::CubeShape shape; ///< of the window
     int64_t first_sample = 0, first_line = 0, all_samples = 0, all_lines = 0;

@@ -56,7 +56,7 @@ Scores open_scores(tool::Run& run, const ScoreOptions& s) {
     options.path = s.path;
     options.cancel = &run.cancel();
     scores.source = raster::open_raster(options);
-    // mtmf writes two bands for each target, and the second one is no score.
+    // mtmf writes two bands for each target, and the second one is not a score.
     const auto& all = scores.source->facts().bands.names;
     std::vector<int> infeasible;
     for (size_t b = 0; b < all.size(); ++b)
@@ -222,7 +222,7 @@ Target& target_of(Targets& targets, int value, const Scores& scores, const raste
         .first->second;
 }
 
-/// What was found of a target, or of all.
+/// The measures of a target, or of all targets.
 struct Found {
     std::string name;
     accuracy::DetectionCurve curve;
@@ -313,7 +313,7 @@ class Assessment {
     std::vector<char> m_use;
 };
 
-// What is told
+// The report
 // ----------------------------------------------------------------------------------------------------------
 
 std::string digits(double v, const char* format = "%.9g") {

@@ -72,8 +72,8 @@ class Collected {
 // Rasters
 // ----------------------------------------------------------------------------------------------------------
 
-/// Has the scene's size, or is read where it lies on the ground. With -srcwin, a file of the size of the
-/// whole scene is read at the same window.
+/// A file of the scene's size, or one that is read by its place on the ground. With -srcwin, a file of the
+/// size of the whole scene is read at the same window.
 std::shared_ptr<raster::RasterSource> open_plane_file(tool::Run& run, const std::string& path,
                                                       const raster::Placement& place) {
     raster::OpenOptions options;

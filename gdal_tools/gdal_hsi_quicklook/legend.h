@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The legend beside the panels of a picture.
+// The legend next to the panels of a picture.
 #pragma once
 
 #include "shared/canvas.h"

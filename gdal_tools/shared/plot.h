@@ -18,7 +18,7 @@ struct Axis {
     bool logarithmic = false;  ///< of y alone, whose limits are above 0
 };
 
-/// 1, 2 or 5 times a power of ten, of which about five make `range`; a range of 0 counts as 1.
+/// Returns 1, 2 or 5 times a power of ten, about a fifth of `range`; a range of 0 counts as 1.
 double tick_distance(double range);
 
 /// Positions are in pixels from the upper left corner.

@@ -61,7 +61,7 @@ class DetectionCounts {
 class Objects {
   public:
     Objects(size_t samples, bool small_is_best) : m_samples(samples), m_sign(small_is_best ? -1 : 1) {}
-    /// classes: `none` where there is no target. scores: NaN where there is none.
+    /// classes: `none` where there is no target. scores: NaN for missing values.
     void add_line(const uint16_t* classes, uint16_t none, const double* scores);
     struct Object {
         uint16_t of = 0;

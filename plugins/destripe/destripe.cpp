@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t enough = 20; ///< valid pixels of a usable column, and pairs of neighbours
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-/// Of the values in [first, last), `below` of which are left out as smaller ones.
+/// Returns the median of all values: those in [first, last) and `below` smaller ones, which are left out.
 double median_of(double* first, double* last, size_t half, bool odd, size_t below) {
     double* const middle = first + (half - below);
     std::nth_element(first, middle, last);
@@ -103,7 +103,7 @@ std::vector<double> low_pass(const std::vector<size_t>& places, const std::vecto
 
 namespace {
 
-/// What the method looks at in columns, whose values are one after another.
+/// The statistics of columns that the method uses. The values of a column are contiguous.
 class Levels {
   public:
     explicit Levels(Method method) : m_method(method) {}

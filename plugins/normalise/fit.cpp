@@ -14,7 +14,7 @@ namespace {
 constexpr int widest = 20; ///< cells of a bin
 constexpr double apart = 1e-6, varies = 1e-12;
 
-/// Of some cells, or of the cells of some scenes.
+/// The sums of some cells, or of the cells of some scenes.
 struct Total {
     int64_t pixels = 0;
     std::vector<double> sums;

@@ -29,8 +29,8 @@ struct FitTask {
 
     size_t bands() const { return static_cast<size_t>(scene.shape.bands); }
     size_t cells() const { return static_cast<size_t>(method.cells()); }
-    /// Of terrain: c, c^2, then r and rc of each band. Of BRDF: the shared sums of each cell, then of each
-    /// band and cell its four.
+    /// Terrain has c, c^2, then r and rc of each band. BRDF has the shared sums of each cell, then four sums
+    /// of each band and cell.
     size_t sums() const {
         return what == Sums::terrain ? 2 + 2 * bands() : cells() * CellSums::width(bands());
     }

@@ -161,7 +161,8 @@ class Fitted {
     /// where there is none), `outside` (0 to 3) and `defined` (the transformed values are finite), one a
     /// pixel.
     void evaluate(Buffers& buffers) const;
-    /// Of transformed pixels in buffers.x: `t2` and `q`, distances in the model's domain, and `defined`.
+    /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
+    /// buffers.x.
     void distances(Buffers& buffers) const;
     uint64_t buffer_bytes() const;
 
@@ -202,11 +203,11 @@ class Estimation : public stream::Operation {
     /// Pixels with an estimate of the first model, and others. Complete after the pass, as those below.
     int64_t valid() const { return m_counts[0]; }
     int64_t invalid() const { return m_counts[1]; }
-    /// Of each model: pixels with an estimate, and valid ones without.
+    /// Counts of a model: pixels with an estimate, and valid pixels without one.
     int64_t estimated(size_t model) const { return m_counts[2 + 4 * model]; }
     int64_t undefined(size_t model) const { return m_counts[3 + 4 * model]; }
-    /// Of the pixels with an estimate: those outside, and of these the ones whose spectrum is outside and
-    /// whose values are over twenty times as large or as small as those of the training.
+    /// Counts of pixels with an estimate: those outside, and those whose spectrum is outside and whose values
+    /// are more than twenty times as large or as small as those of the training.
     int64_t outside(size_t model) const { return m_counts[4 + 4 * model]; }
     int64_t of_another_scale(size_t model) const { return m_counts[5 + 4 * model]; }
 

@@ -94,7 +94,7 @@ class Relief {
                                           (made.sensor_azimuth - m_line.sun_azimuth) * degree);
         return made;
     }
-    /// What the values of a pixel are multiplied by.
+    /// The factor of the values of a pixel.
     double light(const Pixel& pixel, double red, double near_infrared) const {
         const double sum = near_infrared + red, ndvi = sum > 0 ? (near_infrared - red) / sum : 0;
         const double plants = 0.3 + 0.7 * std::clamp(ndvi, 0.0, 1.0);

@@ -131,7 +131,7 @@ struct FlightLine {
     double sun_zenith = 40, sun_azimuth = 150;
 };
 
-/// What is made of a line beside its pixels, each an output in this order.
+/// Further outputs of a flight line, in this order.
 struct LineOutputs {
     bool labels = false;
     bool geometry = false; ///< of `hills`: the 10 bands of an OBS file, see geometry_names

@@ -31,8 +31,8 @@ std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands
     return inverse;
 }
 
-/// R^-1 by way of R with a unit diagonal, whose bands are of like size. resolved: false where eigenvalues are
-/// rounding, and the least that is none takes their place.
+/// Returns R^-1, computed from R with a unit diagonal, so that bands have like sizes. resolved: false where
+/// eigenvalues are rounding errors, which the least larger one replaces.
 std::vector<double> inverse_of(const std::vector<double>& products, int bands, bool& resolved) {
     const auto n = static_cast<size_t>(bands);
     std::vector<double> length, scaled(n * n);

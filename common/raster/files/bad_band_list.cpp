@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint64_t longest_header = uint64_t{64} << 20;
 
-/// The field `bbl` in the text: from its key to the end of its value; where it ends, line ends excluded.
-/// Empty at the end of the text when there is none.
+/// The field `bbl` in the text, from its key to the end of its value without the line end. Without the
+/// field: the end of the text, twice.
 std::pair<size_t, size_t> place_of_list(const std::string& text) {
     for (size_t line = 0; line < text.size();) {
         const size_t end = std::min(text.find_first_of("\r\n", line), text.size());

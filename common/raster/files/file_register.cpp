@@ -382,7 +382,7 @@ void FileRegister::check_targets(const Pending& pending,
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
-            // What is added to holds all that was read, and more.
+            // The successor of a file that is added to has all that was read.
             const bool added = std::any_of(additions.begin(), additions.end(), [&](const auto* addition) {
                 return same_file(addition->path, target);
             });

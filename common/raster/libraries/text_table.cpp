@@ -226,8 +226,8 @@ void split_pairs(TextTable& table) {
     }
 }
 
-/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files; false
-/// where there is none.
+/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files; false if
+/// the text has no such line.
 bool drop_count(const std::string& path, std::vector<Line>& lines) {
     if (lines.size() < 3) return false;
     const Cells first = cells_of(lines.front().text, ' ');

@@ -101,7 +101,7 @@ std::string without_break(const std::string& text) {
 }
 
 /// Wavelengths and widths of the group BandBin of an ISIS3 label, under the names that cameras have. The unit
-/// is next to the values, or in a field of its own.
+/// is next to the values, or in a separate field.
 void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto at = scene.domains.find("json:ISIS3");
     if (at == scene.domains.end() || at->second.empty()) return;

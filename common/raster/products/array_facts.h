@@ -35,9 +35,9 @@ struct ArrayLayout {
 
 /// By attributes and names of coordinates, by names of axes, then by `lists`: lengths of lists of wavelengths
 /// in the file; bands are the first axis where nothing says otherwise. Axes of length 1 are left out where
-/// the array has more than three. An unnamed last axis of length 1 is that of the only band (line, sample,
-/// 1); any such axis for a `plane`, which has one band whatever the lists. Nothing for arrays of other than
-/// two to many axes or without numbers, and where bands cannot be told from columns.
+/// the array has more than three. An unnamed last axis of length 1 is the axis of the only band (line,
+/// sample, 1); for a `plane`, which always has one band, any axis of length 1 is. Nothing for arrays with
+/// fewer than two axes or without numbers, and where nothing distinguishes bands from columns.
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
                                      const std::vector<int64_t>& lists, bool plane = false);
 

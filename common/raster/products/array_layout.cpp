@@ -126,7 +126,7 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                     "]' '" + file.path() + "' one.nc";
 }
 
-/// The place of the bands among three axes; nothing when it cannot be told. `doubtful` becomes true where
+/// The place of the bands among three axes; nothing if it is unknown. `doubtful` becomes true where
 /// another axis has as many elements, and only the order of the axes decides.
 std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                      bool plane, bool& doubtful) {

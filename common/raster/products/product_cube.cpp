@@ -313,7 +313,7 @@ void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     }
 }
 
-/// Of planes that are one band each: by their own attributes.
+/// Takes the bands of planes that are one band each, by the attributes of each plane.
 void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
     std::string unit;
     for (size_t b = 0; b < stack.size(); ++b) {

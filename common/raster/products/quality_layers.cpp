@@ -76,7 +76,7 @@ bool has_name(const QualityLayers& found, const std::string& name) {
                        [&](const QualityLayer& layer) { return layer.name == name; });
 }
 
-/// The texts of an array of one axis; empty when there is none.
+/// The texts of an array of one axis; empty without such an array.
 std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name) {
     constexpr uint64_t most = 10000;
     const auto array = file.array(name);
@@ -181,7 +181,7 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
-/// Where `part` begins in a file's name, whatever its case; npos: nowhere.
+/// The place of `part` in a file's name, ignoring case; npos if the name lacks it.
 size_t place_of(const std::string& name, const char* part) { return lower(name).find(lower(part)); }
 
 bool is_tiff_name(const std::string& name) {

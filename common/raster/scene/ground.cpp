@@ -323,7 +323,7 @@ class Slopes final : public Planes {
                 dst.row(1, y)[i] = static_cast<float>(facing);
             }
         }
-        /// Centres of pixels of grids that agree are no fractions.
+        /// Centres of pixels of two grids that agree are whole numbers.
         static double snapped(double v) {
             constexpr double near = 1e-6;
             return std::fabs(v - std::round(v)) < near ? std::round(v) : v;

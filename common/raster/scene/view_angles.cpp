@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which angles products hold, and where.
+// The angles that products hold, and their places.
 #include "raster/view_geometry.h"
 
 #include "core/error.h"
