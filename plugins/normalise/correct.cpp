@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include "core/cube_view.h"
 #include "math/elementary.h"
 #include "normalise/pixels.h"
 #include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::normalise {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// A BRDF model at the centre of a bin, and what it differs by at the centre of the next.
 struct Node {

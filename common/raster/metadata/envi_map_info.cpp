@@ -19,7 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t place = 7; ///< entries: the projection, a pixel, its place and the pixel's size
+constexpr size_t placed = 7; ///< entries: the projection, a pixel, its place and the pixel's size
 
 /// Letters and digits in capitals: "Datum: ETRS-89" -> "DATUMETRS89".
 std::string letters(std::string_view text) {
@@ -136,7 +136,7 @@ std::string number_for_gdal(const std::string& text) {
 /// The entries between commas; where these are too few, between semicolons or blanks.
 std::vector<std::string> entries_of(const std::string& text) {
     auto list = envi_list(is_envi_list(text) ? text : "{" + text + "}");
-    if (list.size() >= place) return list;
+    if (list.size() >= placed) return list;
     std::string inner = text;
     for (char& c : inner)
         if (c == '{' || c == '}') c = ' ';
@@ -144,7 +144,7 @@ std::vector<std::string> entries_of(const std::string& text) {
         const CPLStringList words(CSLTokenizeString2(
             inner.c_str(), separators, CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES | CSLT_HONOURSTRINGS));
         const std::vector<std::string> other(words.List(), words.List() + words.Count());
-        if (other.size() >= place && !number_for_gdal(other[1]).empty()) return other;
+        if (other.size() >= placed && !number_for_gdal(other[1]).empty()) return other;
     }
     return list;
 }
@@ -244,9 +244,9 @@ class Reader {
             m_out.coordinate_system.clear();
             return std::move(m_out);
         }
-        m_out.entries.assign(entries.begin(), entries.begin() + place);
+        m_out.entries.assign(entries.begin(), entries.begin() + placed);
         std::vector<std::string> words; // zone, hemisphere, datum
-        for (size_t k = place; k < entries.size(); ++k)
+        for (size_t k = placed; k < entries.size(); ++k)
             if (!entries[k].empty() && !take_named(entries[k])) words.push_back(entries[k]);
         read_srs(words);
         m_out.entries.insert(m_out.entries.end(), m_named.begin(), m_named.end());
@@ -262,22 +262,22 @@ class Reader {
         while (numbers + 1 < entries.size() && envi_number(entries[numbers + 1]))
             ++numbers;
         const bool geographic = begins_with(letters(entries.front()), {"GEOGRAPHIC", "LAT", "LON"});
-        if (numbers > place - 1 + (geographic ? 0 : 1)) {
+        if (numbers > placed - 1 + (geographic ? 0 : 1)) {
             m_out.notes.push_back(
                 "map info = " + text +
                 ", whose numbers are parted by commas within them: the scene has no position");
             return false;
         }
-        if (numbers < place - 1) {
+        if (numbers < placed - 1) {
             note((numbers + 1 < entries.size()
                       ? "has " + in_quotes(entries[numbers + 1]) + " where a number is needed"
                       : "has " + std::to_string(numbers) + " numbers, not 6") +
                  ": the scene has no position");
             return false;
         }
-        for (size_t k = 1; k < place; ++k)
+        for (size_t k = 1; k < placed; ++k)
             entries[k] = number_for_gdal(entries[k]);
-        if (*envi_number(entries[place - 2]) == 0 || *envi_number(entries[place - 1]) == 0) {
+        if (*envi_number(entries[placed - 2]) == 0 || *envi_number(entries[placed - 1]) == 0) {
             note("has pixels of the size 0: the scene has no position");
             return false;
         }

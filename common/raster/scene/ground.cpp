@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Angles that depend on where pixels are on the ground: rasters of another grid, slopes of a DEM, the sun.
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "math/elementary.h"
 #include "raster/gdal/dataset_handle.h"
@@ -20,7 +21,6 @@ namespace hsi::raster {
 namespace {
 
 constexpr double degree = 3.14159265358979323846 / 180;
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 using Affine = std::array<double, 6>;
 

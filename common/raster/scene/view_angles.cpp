@@ -2,6 +2,7 @@
 // The angles that products hold, and their places.
 #include "raster/view_geometry.h"
 
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::raster {
@@ -22,8 +22,6 @@ namespace {
 
 using view::Angle;
 using view::AngleInput;
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 bool contains(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
