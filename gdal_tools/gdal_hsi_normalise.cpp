@@ -287,11 +287,12 @@ struct Fit {
 };
 
 Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opened,
-                    const normalise::Method& method, const std::shared_ptr<const stream::CubeSource>& pixels,
+                    const normalise::Method& method, const std::shared_ptr<stream::CubeSource>& pixels,
                     double share, PixelCounts& counts) {
     const auto scan = normalise::make_terrain_scan(task_of(opened), method);
     const auto cube = opened.fitted(pixels);
     if (!tool::run_pass(run, *cube, *scan, {}, run.pass("topography", share))) return {};
+    tool::seal(*pixels);
     counts = scan->counts();
     if (counts.valid == 0) return {};
     check_angles(run, name, *scan);
@@ -308,7 +309,7 @@ Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opene
 }
 
 Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& method,
-              const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
+              const std::shared_ptr<stream::CubeSource>& pixels, double share) {
     Fit fit;
     fit.record.name = hsi::name_of(opened.scene->path());
     const bool both = method.fits_topography() && method.brdf != Brdf::none;
@@ -325,6 +326,7 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
     const auto scan = normalise::make_brdf_scan(task_of(opened), method, fit.record.terrain);
     const auto cube = opened.fitted(pixels);
     if (!tool::run_pass(run, *cube, *scan, {}, run.pass("brdf", both ? 0.6 * share : share))) return fit;
+    tool::seal(*pixels);
     fit.counts = scan->counts();
     if (fit.counts.valid > 0 && !both) check_angles(run, fit.record.name, *scan);
     fit.record.sums = scan->cells();
@@ -566,7 +568,6 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     auto fit = fit_scene(run, src, s.method, kept, share);
     const bool dry = run.options().dry_run;
     if (fit.passes && fit.counts.valid == 0 && !dry) return false;
-    if (fit.passes) tool::seal(*kept);
     Model model = before.model ? *before.model : empty_model(run, s, *src.scene);
     model.binning = s.binning;
     const Terrain terrain = fit.record.terrain;
@@ -626,7 +627,6 @@ bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& mo
         terrain =
             fit_terrain(run, hsi::name_of(src.scene->path()), src, model.method, kept, 1 - share, counts);
         if (counts.valid == 0 && !run.options().dry_run) return false;
-        tool::seal(*kept);
         run.note("The model does not include " + hsi::name_of(src.scene->path()) +
                  ": its terrain is fitted to its own pixels");
     }

@@ -352,6 +352,28 @@ def test_same_bits_by_tiles_and_threads(tmp_path):
     assert all(one == outputs[0] for one in outputs)
 
 
+@pytest.mark.parametrize("brdf", ["none", "flex"])
+def test_scene_that_is_kept(tmp_path, brdf):
+    """A compressed scene is decoded once and kept for the other passes: the pixels of the scene that is not compressed."""
+    write_pair(tmp_path)
+    gdal.Translate(str(tmp_path / "line1.tif"), str(tmp_path / "line1.img"), creationOptions=["COMPRESS=DEFLATE", "TILED=YES"])
+    got = {}
+    for name in ("line1.img", "line1.tif"):
+        common = ["-geometry", tmp_path / "line1_obs", "-overwrite"]
+        succeed(normalise(*common, "-brdf", brdf, "-model", tmp_path / "m.json", tmp_path / name))
+        succeed(normalise(*common, "-brdf", brdf, tmp_path / name, tmp_path / "all.tif"))
+        succeed(normalise(*common, "-apply", tmp_path / "m.json", tmp_path / name, tmp_path / "applied.tif"))
+        model = json.loads((tmp_path / "m.json").read_text())
+        model["scenes"][0]["name"] = "another"
+        del model["checksum"]
+        (tmp_path / "m.json").write_text(json.dumps(model))
+        succeed(normalise(*common, "-apply", tmp_path / "m.json", tmp_path / name, tmp_path / "fitted.tif"))
+        got[name] = [read(tmp_path / f"{k}.tif") for k in ("all", "applied", "fitted")]
+    for one, other in zip(*got.values()):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, got["line1.img"][0])
+
+
 def test_campaign_in_any_order(tmp_path):
     """Fitted together, merged, appended in another order, removed: the same bytes, and the reference's coefficients."""
     reference = Reference()
