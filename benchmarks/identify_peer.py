@@ -2,7 +2,8 @@
 """CRAMM for identify_whole_process, as a process of its own, in double precision: single precision decides equal fits at random.
 
   identify_peer.py make FOLDER XSIZE YSIZE     scene.dat: mixtures of three spectra each, of any brightness, with noise; references.sli
-  identify_peer.py classify FOLDER THREADS     labels.npy: the number of the rule, 0 for none; prints seconds
+  identify_peer.py classify FOLDER THREADS     labels.npy: the number of the rule, 0 for none; unused.txt: rules that CRAMM
+                                               does not use, since a window of one of their features has no band; prints seconds
 """
 import pathlib
 import sys
@@ -49,8 +50,10 @@ def classify(folder, threads):
     samples, lines = (int(text.split(f"\n{key} = ")[1].split("\n")[0]) for key in ("samples", "lines"))
     cube = np.fromfile(folder / "scene.dat", "<f4").reshape(lines, len(WL), samples).transpose(0, 2, 1).astype(float, order="C")
     begin = time.perf_counter()
-    result = MicaClassifier.from_paths().classify(cube, WL, WL, FWHM, np.arange(len(WL)), n_workers=threads)
+    notes = []
+    result = MicaClassifier.from_paths().classify(cube, WL, WL, FWHM, np.arange(len(WL)), n_workers=threads, log_callback=notes.append)
     print(f"{time.perf_counter() - begin:.2f}")
+    (folder / "unused.txt").write_text("".join(name + "\n" for name in sorted({note.split(":")[0] for note in notes})))
     np.save(folder / "labels.npy", np.where(result.fit.reshape(lines, samples) > 0, result.num.reshape(lines, samples).astype(int) + 1, 0))
 
 
