@@ -203,6 +203,11 @@ struct Opened {
     Geometry geometry;
     std::shared_ptr<const stream::PixelMask> mask; ///< of fits; null: all pixels
 
+    stream::PassOptions pass(tool::Run& run, const std::string& name, double share) const {
+        auto made = run.pass(name, share);
+        tool::leave_room(made, geometry.held);
+        return made;
+    }
     std::shared_ptr<const stream::CubeSource> cube(std::shared_ptr<const stream::CubeSource> pixels) const {
         if (!geometry.planes) return pixels;
         return std::make_shared<stream::StackedSource>(
@@ -291,7 +296,7 @@ Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opene
                     double share, PixelCounts& counts) {
     const auto scan = normalise::make_terrain_scan(task_of(opened), method);
     const auto cube = opened.fitted(pixels);
-    if (!tool::run_pass(run, *cube, *scan, {}, run.pass("topography", share))) return {};
+    if (!tool::run_pass(run, *cube, *scan, {}, opened.pass(run, "topography", share))) return {};
     tool::seal(*pixels);
     counts = scan->counts();
     if (counts.valid == 0) return {};
@@ -325,7 +330,8 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
     if (method.brdf == Brdf::none) return fit;
     const auto scan = normalise::make_brdf_scan(task_of(opened), method, fit.record.terrain);
     const auto cube = opened.fitted(pixels);
-    if (!tool::run_pass(run, *cube, *scan, {}, run.pass("brdf", both ? 0.6 * share : share))) return fit;
+    if (!tool::run_pass(run, *cube, *scan, {}, opened.pass(run, "brdf", both ? 0.6 * share : share)))
+        return fit;
     tool::seal(*pixels);
     fit.counts = scan->counts();
     if (fit.counts.valid > 0 && !both) check_angles(run, fit.record.name, *scan);
@@ -497,7 +503,7 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
         normalise::make_correction(task_of(opened), model.method, terrain, model.bins, model.solar_zenith);
     const auto cube = opened.cube(pixels);
     tool::write(run, *cube, *operation, outputs, opened.scene.get(),
-                [&] { return run.pass("correction", share); });
+                [&] { return opened.pass(run, "correction", share); });
     const auto& counts = operation->counts();
     if (counts.valid == 0) return false;
     tool::report_invalid(run, counts.valid, counts.invalid);
@@ -538,7 +544,8 @@ void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     const std::shared_ptr<const stream::CubeSource> cube =
         opened.geometry.planes ? opened.geometry.planes
                                : std::static_pointer_cast<const stream::CubeSource>(opened.scene);
-    tool::write(run, *cube, *operation, outputs, opened.scene.get(), [&] { return run.pass("angles", 0); });
+    tool::write(run, *cube, *operation, outputs, opened.scene.get(),
+                [&] { return opened.pass(run, "angles", 0); });
     outputs.commit();
 }
 
@@ -562,6 +569,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
             open_geometry(run, s.angles, *other.scene, angles == "-" ? name : angles, false, needed);
         others.push_back(std::move(other));
     }
+    src.geometry.read(run);
     write_angles(run, s, src);
     const double share = (corrects ? 0.6 : 1.0) / static_cast<double>(1 + others.size());
     const auto kept = run.keep_if_slow(src.scene);
@@ -573,7 +581,9 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     const Terrain terrain = fit.record.terrain;
     std::vector<SceneRecord> added{fit.record};
     model.add(std::move(fit.record));
-    for (const Opened& other : others) {
+    for (Opened& opened : others) {
+        Opened other = std::move(opened); // its angles leave the memory with it
+        other.geometry.read(run);
         auto one = fit_scene(run, other, s.method, other.scene, share);
         report_pixels(run, hsi::name_of(other.scene->path()), one.counts);
         added.push_back(one.record);
@@ -615,6 +625,7 @@ void join_models(tool::Run& run, const Settings& s, Before& before) {
 bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& model) {
     src.geometry = open_geometry(run, s.angles, *src.scene, geometry_of(s, src.scene->path()),
                                  run.options().source.window.has_value(), needed_angles(model.method));
+    src.geometry.read(run);
     write_angles(run, s, src);
     const auto kept = run.keep_if_slow(src.scene);
     Terrain terrain;

@@ -29,11 +29,22 @@ class StackedSource final : public CubeSource {
         }
     }
     CubeShape shape() const override { return m_shape; }
-    /// The largest blocks of all sources: reading part of a block decodes it whole, time and again.
+    /// The largest blocks of all sources: reading part of a block decodes it whole, time and again. Sources
+    /// of few bands do not decide: their blocks cost less than tiles of a shape that the others do not have.
     BlockLayout layout() const override {
-        BlockLayout all = m_sources[0]->layout();
+        int most = 0;
+        for (const auto& s : m_sources)
+            most = std::max(most, s->shape().bands);
+        constexpr int few = 8;
+        BlockLayout all;
+        bool first = true;
         for (const auto& s : m_sources) {
+            if (few * s->shape().bands < most) continue;
             const BlockLayout one = s->layout();
+            if (std::exchange(first, false)) {
+                all = one;
+                continue;
+            }
             all.block_lines = std::max(all.block_lines, one.block_lines);
             all.block_samples = all.block_samples <= 0 || one.block_samples <= 0
                                     ? 0

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "gdal_hsi_normalise/geometry.h"
 
+#include "core/cancel_scope.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/labels.h"
 #include "raster/side_files.h"
 #include "raster/spectral_library.h"
+#include "stream/resident_source.h"
 #include "stream/stacked_source.h"
 
 #include <algorithm>
@@ -216,6 +218,27 @@ double parse_time(const std::string& text) {
     return static_cast<double>(days - of_2000) + (hour - 12 + minute / 60.0 + second / 3600) / 24;
 }
 } // namespace
+
+void Geometry::read(const tool::Run& run) {
+    constexpr uint64_t little = 8;
+    if (!planes || held > 0 || run.options().dry_run ||
+        planes->shape().float_bytes() > run.buffer_memory() / little)
+        return;
+    const auto shape = planes->shape();
+    const auto kept = std::make_shared<stream::ResidentSource>(planes);
+    const auto reader = kept->open_reader();
+    const int64_t lines = std::min(std::max<int64_t>(planes->layout().block_lines, 16), shape.lines);
+    std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
+    for (int64_t y = 0; y < shape.lines; y += lines) {
+        check_cancelled();
+        const int64_t height = std::min(lines, shape.lines - y);
+        reader->read({0, y, shape.samples, height},
+                     CubeView<float>::packed(values.data(), shape.bands, height, shape.samples));
+    }
+    kept->seal();
+    held = shape.float_bytes();
+    planes = kept;
+}
 
 std::array<double, 2> parse_times(const std::string& text) {
     const size_t slash = text.find('/');

@@ -9,6 +9,7 @@
 #include "tool/run.h"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,11 @@ std::array<double, 2> parse_times(const std::string& text);
 struct Geometry {
     view::AngleInputs inputs;
     std::shared_ptr<const stream::CubeSource> planes; ///< of the scene's size; null: all angles are numbers
+    uint64_t held = 0;                                ///< bytes of planes that lie in memory
+
+    /// Reads the planes at once where they take little memory, so that no pass decodes blocks of their file
+    /// for a few lines.
+    void read(const tool::Run& run);
 };
 
 /// A scene's angles, from `file` and the settings. `windowed`: -srcwin holds for the scene. \throws Error

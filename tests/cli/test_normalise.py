@@ -344,9 +344,11 @@ def test_holes_masks_scale(tmp_path):
 
 def test_same_bits_by_tiles_and_threads(tmp_path):
     write_pair(tmp_path)
+    gdal.Translate(str(tmp_path / "tiles.tif"), str(tmp_path / "line1_obs"), creationOptions=["COMPRESS=DEFLATE", "TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=64"])
     outputs = []
-    for k, extra in enumerate([["-threads", "1"], ["-threads", "2"], ["-tile", "128", "16"], ["-memory", "64MB"]]):
-        succeed(normalise(*extra, "-geometry", tmp_path / "line1_obs", "-model", tmp_path / f"m{k}.json", tmp_path / "line1.img",
+    for k, (obs, *extra) in enumerate([["line1_obs", "-threads", "1"], ["line1_obs", "-threads", "2"], ["line1_obs", "-tile", "128", "16"],
+                                       ["line1_obs", "-memory", "64MB"], ["tiles.tif"], ["tiles.tif", "-memory", "64MB"]]):
+        succeed(normalise(*extra, "-geometry", tmp_path / obs, "-model", tmp_path / f"m{k}.json", tmp_path / "line1.img",
                           tmp_path / f"o{k}.img", "-of", "ENVI"))
         outputs.append(((tmp_path / f"m{k}.json").read_text(), (tmp_path / f"o{k}.img").read_bytes()))
     assert all(one == outputs[0] for one in outputs)

@@ -148,6 +148,11 @@ JOBS = [
         {"csv": "noise.csv", "report": "run.json"}, SCENE, devices=False, prints=True),
     Job("reflect", "gdal_hsi_reflect", ("-method", "iarr", ("-coefficients", "{csv}"), REPORT, "s.img", "{dst}"),
         {"csv": "line.csv", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
+    Job("normalise", "gdal_hsi_normalise",
+        ("-geometry", "angles.tif", "-ndvi", "-1", "1", "-bins", "2", "-min-pixels", "10", ("-model", "{model}"), ("-angles", "{angles}"),
+         REPORT, "plants.img", "{dst}"),
+        {"model": "lines.json", "angles": "used.tif", "dst": "o.tif", "report": "run.json"}, ("plants.img", "plants.hdr", "angles.tif"),
+        devices=False),
     Job("smooth", "gdal_hsi_smooth", ("-method", "msc", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("identify", "gdal_hsi_identify", (("-scores", "{scores}"), ("-areas", "{areas}"), "-library", "library.sli", REPORT, "s.img", "rules.json", "{dst}"),
@@ -299,6 +304,11 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     (folder / "s.img.aux.xml").write_text('<PAMDataset>\n  <Metadata>\n    <MDI key="PLACE">somewhere</MDI>\n'
                                           '  </Metadata>\n</PAMDataset>\n')
     write_scene(folder / "line.bil", data, wavelengths=nanometres, options=["INTERLEAVE=BIL"])
+    write_scene(folder / "plants.img", data, wavelengths=[560, 660, 700, 720, 850, 900])
+    line, sample = np.indices((lines, samples)).astype(float)
+    write_scene(folder / "angles.tif", np.stack([
+        40 + 0 * line, 150 + 0 * line, np.abs(sample - samples / 2) + 0.1, np.where(sample < samples / 2, 90.0, 270), 6 + line % 5, 40 * sample % 360]),
+        driver="GTiff", names=["solar zenith", "solar azimuth", "sensor zenith", "sensor azimuth", "slope", "aspect"])
     write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
     line, sample = np.indices(number.shape)
