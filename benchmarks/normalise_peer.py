@@ -2,7 +2,7 @@
 """HyTools for normalise_whole_process, as a process of its own, without Ray: one scene, all of its pixels.
 
   normalise_peer.py SCENE OBS OUT ZENITH EDGE...     OUT: Float32, band by band; ZENITH: solar, degrees; edges of bins of NDVI
-Prints seconds, without the start, and writes OUT.json: the coefficients.
+Prints seconds, without the start, and writes its coefficients, OUT.topo.json and OUT.brdf.json.
 """
 import json
 import sys
@@ -39,5 +39,6 @@ for y in range(image.lines):
     result[:, y] = image.get_line(y, corrections=image.corrections).T
 result.tofile(out)
 print(f"{time.perf_counter() - begin:.2f}")
-with open(out + ".json", "w") as file:
-    json.dump({"c": [image.topo["coeffs"][b] for b in range(image.bands)], "brdf": [image.brdf["coeffs"][b] for b in range(image.bands)]}, file)
+for name, coefficients in (("topo", image.topo), ("brdf", image.brdf)):
+    with open(f"{out}.{name}.json", "w") as file:
+        json.dump(coefficients, file)

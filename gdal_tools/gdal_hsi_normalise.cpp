@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "gdal_hsi_normalise/geometry.h"
+#include "gdal_hsi_normalise/models.h"
 #include "normalise/normalise.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
@@ -53,8 +54,7 @@ using tool::Content;
 
 struct Settings {
     std::string geometry, model, angles_file, time, bins_text = "18", zenith_text = "mean";
-    std::vector<std::string> angle_texts, merged, removed;
-    std::string applied;
+    std::vector<std::string> angle_texts, merged, removed, applied;
     std::vector<std::array<std::string, 2>> with;
     std::array<double, 2> ndvi{0.05, 1};
     double b_r = 0;
@@ -343,11 +343,6 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
 // The model
 // ----------------------------------------------------------------------------------------------------------
 
-Model read_model(const std::string& path) {
-    constexpr uint64_t most = uint64_t{4} << 30; // a campaign of 500 lines and 400 bands
-    return normalise::from_json(raster::read_input(path, most), path);
-}
-
 /// The options of `given` that have another value in the model.
 void refuse_other_options(const Settings& s, const Model& model, const std::string& path) {
     for (const auto& [name, copy] : fit_options) {
@@ -500,7 +495,8 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
     outputs.plan(run.options().destination, spec_of(*opened.scene, model));
     outputs.check(*opened.scene);
     const auto operation =
-        normalise::make_correction(task_of(opened), model.method, terrain, model.bins, model.solar_zenith);
+        normalise::make_correction(task_of(opened), model.method, terrain, model.bins, model.solar_zenith,
+                                   model.hytools ? &*model.hytools : nullptr);
     const auto cube = opened.cube(pixels);
     tool::write(run, *cube, *operation, outputs, opened.scene.get(),
                 [&] { return opened.pass(run, "correction", share); });
@@ -630,7 +626,9 @@ bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& mo
     const auto kept = run.keep_if_slow(src.scene);
     Terrain terrain;
     double share = 1;
-    if (const SceneRecord* known = model.find(hsi::name_of(src.scene->path()))) {
+    if (model.hytools) {
+        terrain = model.hytools->terrain;
+    } else if (const SceneRecord* known = model.find(hsi::name_of(src.scene->path()))) {
         terrain = known->terrain;
     } else if (model.method.fits_topography()) {
         PixelCounts counts;
@@ -651,8 +649,8 @@ void run_normalise(tool::Run& run, Settings s) {
             {"-model", s.model, run.options().destination.overwrite || s.append, run.files()});
     Opened src;
     if (!s.applied.empty()) {
-        const Model model = read_model(s.applied);
-        src.scene = tool::match_source(run, run.open_source(), s.applied, model, false).source;
+        src.scene = run.open_source();
+        const Model model = read_applied(run, s.applied, src.scene);
         src.mask = run.masks_statistics() ? run.mask() : nullptr;
         if (!tool::attempt(run, {}, [&](bool) { return apply_model(run, s, src, model); }))
             throw tool::no_valid_pixel(*src.scene);
@@ -751,14 +749,16 @@ void declare(tool::Builder& args) {
                             "its angles (-: the scene itself)",
                             "SCENE GEOMETRY");
     for (auto* const argument :
-         {&args.option("merge", s.merged, "Also add the scenes of the model in FILE; @FILE: of those listed"),
+         {&args.option("apply", s.applied,
+                       "Correct by the model in FILE, without a fit; or by HyTools' coefficients, topography "
+                       "and BRDF a file each"),
+          &args.option("merge", s.merged, "Also add the scenes of the model in FILE; @FILE: of those listed"),
           &args.option("remove", s.removed,
                        "Remove the scenes of the model in FILE; @FILE: of those listed")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";
     }
-    args.input("apply", s.applied, Content::model, "Correct by the model in FILE, without a fit");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { settle(s, call); });
     args.body([&s](tool::Run& run) { run_normalise(run, s); });

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace hsi::normalise {
@@ -24,13 +25,14 @@ struct CorrectionTask {
     Terrain terrain;
     std::vector<double> centres;          ///< of used bins, rising
     std::vector<std::vector<Node>> nodes; ///< bands x intervals between centres; empty: no BRDF
+    std::optional<OfHyTools> hytools;     ///< whose limits hold
 
     bool brdf() const { return !nodes.empty(); }
 };
 
 CorrectionTask task_of(const SceneTask& scene, const Method& method, const Terrain& terrain,
                        const std::vector<Bin>& bins, double common_zenith) {
-    CorrectionTask task{scene, method, terrain, {}, {}};
+    CorrectionTask task{scene, method, terrain, {}, {}, {}};
     if (method.brdf == Brdf::none) return task;
     std::vector<const Bin*> used;
     for (const Bin& bin : bins)
@@ -85,6 +87,7 @@ class CorrectionWorker final : public stream::Worker {
     struct InRange {
         size_t at;
         int interval; ///< between which centres of bins NDVI lies, beyond the outer ones the last two
+        bool turns;   ///< its BRDF is corrected
         double between, a, cos_i, volume, geometric, factor[2];
     };
 
@@ -99,10 +102,20 @@ class CorrectionWorker final : public stream::Worker {
             const bool usable = p.is(i, is_usable);
             counts.without_angles += p.is(i, is_valid) && !usable;
             m_all_usable = m_all_usable && usable;
-            const bool flat = terrain && p.is(i, is_in_range | is_lit);
-            if (!p.is(i, is_in_range) || !(flat || m_task.brdf())) continue;
-            InRange one{
-                i, 0, 0, 1, 1, static_cast<double>(p.volume[i]), static_cast<double>(p.geometric[i]), {1, 1}};
+            const auto& own = m_task.hytools;
+            const bool flat =
+                terrain && (own ? usable && within(own->topography, i) : p.is(i, is_in_range | is_lit));
+            const bool turns = m_task.brdf() && (own ? usable && within(own->brdf, i) : p.is(i, is_in_range));
+            if (!flat && !turns) continue;
+            InRange one{i,
+                        0,
+                        turns,
+                        0,
+                        1,
+                        1,
+                        static_cast<double>(p.volume[i]),
+                        static_cast<double>(p.geometric[i]),
+                        {1, 1}};
             if (flat) {
                 one.a = p.a[i];
                 one.cos_i = p.cos_i[i];
@@ -112,8 +125,18 @@ class CorrectionWorker final : public stream::Worker {
             place(one, p.ndvi[i]);
             m_in_range.push_back(one);
             counts.terrain += flat;
+            counts.brdf += turns;
         }
-        if (m_task.brdf()) counts.brdf += static_cast<int64_t>(m_in_range.size());
+    }
+    bool within(const std::vector<Limit>& limits, size_t i) const {
+        const auto& p = m_pixels;
+        return std::all_of(limits.begin(), limits.end(), [&](const Limit& limit) {
+            const double v = limit.of == Limit::ndvi    ? p.ndvi[i]
+                             : limit.of == Limit::slope ? p.tilt[i]
+                             : limit.of == Limit::cos_i ? p.cos_i[i]
+                                                        : p.zenith[i];
+            return v >= limit.least && v <= limit.most;
+        });
     }
     void place(InRange& pixel, double ndvi) const {
         const auto& c = m_task.centres;
@@ -134,7 +157,7 @@ class CorrectionWorker final : public stream::Worker {
         for (const InRange& pixel : m_in_range) {
             const float before = scaling.value(in[pixel.at]);
             const float flat = static_cast<float>(static_cast<double>(before) * terrain_factor(b, pixel));
-            const float after = m_task.brdf() ? turned(b, pixel, flat) : flat;
+            const float after = pixel.turns ? turned(b, pixel, flat) : flat;
             if (after != before) out[pixel.at] = scaling.stored(static_cast<double>(after));
         }
     }
@@ -227,8 +250,10 @@ class Angles final : public stream::Operation {
 
 std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
                                             const Terrain& terrain, const std::vector<Bin>& bins,
-                                            double zenith) {
-    return std::make_unique<CpuCorrection>(task_of(task, method, terrain, bins, zenith));
+                                            double zenith, const OfHyTools* hytools) {
+    auto made = task_of(task, method, terrain, bins, zenith);
+    if (hytools != nullptr) made.hytools = *hytools;
+    return std::make_unique<CpuCorrection>(std::move(made));
 }
 
 std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted) {

@@ -100,7 +100,8 @@ struct Bin {
     int64_t pixels = 0;
     bool used = false;
     std::vector<double> volume, geometric, isotropic, rmse; ///< a band each; empty unless used
-    double centre() const { return 0.005 * (from + to); }
+    std::optional<double> middle;                           ///< of HyTools, whose edges are any numbers
+    double centre() const { return middle.value_or(0.005 * (from + to)); }
 };
 
 /// The edges of bins, rising, by counts of the cells. \throws nothing; at least one bin.
@@ -171,9 +172,21 @@ class Correction : public stream::Operation {
   protected:
     PixelCounts m_counts;
 };
+/// Pixels from `least` to `most` are corrected; angles in degrees.
+struct Limit {
+    enum Of { ndvi, slope, cos_i, solar_zenith } of;
+    double least, most;
+};
+/// What only HyTools' files have: C of any scene, and limits of their own. Each limit must hold.
+struct OfHyTools {
+    Terrain terrain;
+    std::vector<Limit> topography, brdf;
+};
+
+/// `hytools`: its limits hold instead of those of `method`; may be null.
 std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
                                             const Terrain& terrain, const std::vector<Bin>& bins,
-                                            double solar_zenith);
+                                            double solar_zenith, const OfHyTools* hytools = nullptr);
 
 /// The angles used, one output with a band for each of `wanted`; the cube has the planes alone.
 std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted);
@@ -194,7 +207,8 @@ struct Model : model::ModelBands {
     Binning binning;
     double solar_zenith = 0; ///< common, degrees
     std::vector<Bin> bins;
-    std::vector<SceneRecord> scenes; ///< in the order of their names
+    std::vector<SceneRecord> scenes;  ///< in the order of their names
+    std::optional<OfHyTools> hytools; ///< the model is one of HyTools'; it has no scenes
 
     const SceneRecord* find(const std::string& name) const;
     /// \throws Error when a scene of this name is there.
@@ -212,5 +226,9 @@ struct Model : model::ModelBands {
 std::string to_json(const Model& model);
 /// \throws Error naming the file.
 Model from_json(const std::string& text, const std::string& name);
+bool is_of_hytools(const std::string& text);
+/// Adds HyTools' coefficients of topography or BRDF, for a scene of so many bands. Bands without coefficients
+/// are not corrected. \throws Error naming the file, also where the model has such coefficients already.
+void add_hytools(const std::string& text, const std::string& name, size_t bands, Model& model);
 
 } // namespace hsi::normalise

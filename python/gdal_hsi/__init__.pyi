@@ -741,9 +741,9 @@ class _NormaliseOptions(TypedDict, total=False):
     mask_flags_from: ArrayLike | PathLike | None
     geometry: ArrayLike | PathLike | None
     dem: ArrayLike | PathLike | None
+    apply: Model | Mapping[str, object] | PathLike | None
     merge: Model | Mapping[str, object] | PathLike | None
     remove: Model | Mapping[str, object] | PathLike | None
-    apply: Model | Mapping[str, object] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None

@@ -354,6 +354,82 @@ def test_same_bits_by_tiles_and_threads(tmp_path):
     assert all(one == outputs[0] for one in outputs)
 
 
+def hytools_files(folder, brdf="flex", **changes):
+    """Coefficients as HyTools writes them, without those of band 3; changes: of members of the file of BRDF."""
+    rng = np.random.default_rng(4)
+    bins = [[0.05, 0.231], [0.231, 0.52], [0.52, 1.0]]
+    topo = {"type": "scs+c", "c_fit_type": "nnls", "coeffs": {str(b): 0.2 + 0.1 * b for b in range(BANDS) if b != 3},
+            "apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0.1, "max": 0.9}],
+                           ["ancillary", {"name": "slope", "min": np.radians(4), "max": np.radians(30)}],
+                           ["ancillary", {"name": "cosine_i", "min": 0.3, "max": 1}]]}
+    sets = len(bins) if brdf == "flex" else 1
+    coefficients = {str(b): [[0.1 * f, 0.02 * f, f] for f in rng.uniform(0.1, 0.6, sets)] for b in range(BANDS) if b != 3}
+    angular = {"type": brdf, "geometric": "li_sparse_r", "volume": "ross_thin", "b/r": 1.2, "h/b": 1.8, "interp_kind": "linear",
+               "bins": {str(k + 1): one for k, one in enumerate(bins)}, "solar_zn_norm_radians": 0.7,
+               "coeffs": coefficients if brdf == "flex" else {b: one[0] for b, one in coefficients.items()},
+               "apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0.2, "max": 1.0}], ["kernel_finite", {}]], **changes}
+    (folder / "topo.json").write_text(json.dumps(topo))
+    (folder / "brdf.json").write_text(json.dumps(angular))
+    return topo, angular
+
+
+@pytest.mark.parametrize("brdf", ["flex", "universal"])
+@pytest.mark.parametrize("files", [["topo"], ["brdf"], ["brdf", "topo"]])
+def test_coefficients_of_hytools(tmp_path, brdf, files):
+    """C and linear interpolation between the centres of bins, each for the pixels of its own masks."""
+    r, a = write_pair(tmp_path)
+    topo, angular = hytools_files(tmp_path, brdf)
+    want = r.astype(float)
+    ndvi = (want[4] - want[2]) / (want[4] + want[2])
+    cos_i, _, plane = light(a)
+    if "topo" in files:
+        use = (ndvi >= 0.1) & (ndvi <= 0.9) & (a["slope"] >= 4) & (a["slope"] <= 30) & (cos_i >= 0.3)
+        for b, c in topo["coeffs"].items():
+            want[int(b)][use] *= ((plane + c) / (cos_i + c))[use]
+    if "brdf" in files:
+        use = (ndvi >= 0.2) & (ndvi <= 1)
+        shape = {"volume": "ross-thin", "geometric": "li-sparse-r", "br": 1.2, "hb": 1.8}
+        kv, kg = kernels(a, **shape)
+        nv, ng = kernels_of(0.7, 0.0, 0.0, **shape)
+        centres = np.mean(list(angular["bins"].values()), 1)
+        for b, f in angular["coeffs"].items():
+            if brdf == "flex":
+                k = np.clip(np.searchsorted(centres, ndvi) - 1, 0, len(centres) - 2)
+                t = ((ndvi - centres[k]) / (centres[k + 1] - centres[k]))[..., None]
+                f = np.moveaxis((1 - t) * np.array(f)[k] + t * np.array(f)[k + 1], 2, 0)
+            want[int(b)][use] *= ((f[0] * nv + f[1] * ng + f[2]) / (f[0] * kv + f[1] * kg + f[2]))[use]
+    succeed(normalise("-geometry", tmp_path / "line1_obs", *[x for name in files for x in ("-apply", tmp_path / f"{name}.json")], tmp_path / "line1.img",
+                      tmp_path / "out.tif"))
+    assert_same(tmp_path / "out.tif", want)
+    assert not np.array_equal(read(tmp_path / "out.tif")[0], r[0]) and np.array_equal(read(tmp_path / "out.tif")[3], r[3])
+
+
+@pytest.mark.parametrize("changes,text", [
+    ({"interp_kind": "cubic"}, "'interp_kind' is 'cubic'"),
+    ({"geometric": "roujean"}, "'geometric' is 'roujean'"),
+    ({"apply_mask": [["water", {}]]}, "the mask \"water\" is not known"),
+    ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "other bands than 850 and 660 nm"),
+    ({"apply_mask": [["ancillary", {"name": "cosine_i", "min": 0, "max": 1}]]}, "chooses pixels by slope or cos i"),
+    ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "the scene has the bands 0 to 7"),
+    ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "the scene has the bands 0 to 7"),
+    ({"coeffs": {"1": [[0, 0, 1]] * 2}}, "'coeffs' has 2 entries instead of 3"),
+    ({"bins": {"1": [0.5, 0.6], "2": [0.1, 0.2], "3": [0.7, 1]}}, "'bins' do not rise"),
+    ({"solar_zn_norm_radians": 40}, "out of range"),
+    ({"b/r": 0}, "b/r")])
+def test_files_of_hytools_that_are_refused(tmp_path, changes, text):
+    write_pair(tmp_path)
+    hytools_files(tmp_path, **changes)
+    base = ["-geometry", tmp_path / "line1_obs", tmp_path / "line1.img", tmp_path / "out.tif"]
+    result = normalise("-apply", tmp_path / "brdf.json", *base)
+    assert result.code == 1 and text in first_error(result) and "brdf.json" in first_error(result), result.err
+    hytools_files(tmp_path)
+    for files, what in ((["brdf", "brdf"], "a second file of BRDF"), (["topo", "own"], "is not a file of HyTools")):
+        succeed(normalise("-overwrite", "-geometry", tmp_path / "line1_obs", "-model", tmp_path / "own.json", tmp_path / "line1.img"))
+        result = normalise(*[x for name in files for x in ("-apply", tmp_path / f"{name}.json")], *base)
+        assert result.code == 1 and what in first_error(result), result.err
+    assert not (tmp_path / "out.tif").exists()
+
+
 @pytest.mark.parametrize("brdf", ["none", "flex"])
 def test_scene_that_is_kept(tmp_path, brdf):
     """A compressed scene is decoded once and kept for the other passes: the pixels of the scene that is not compressed."""

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "gdal_hsi_normalise/models.h"
+
+#include "core/error.h"
+#include "raster/text_input.h"
+#include "tool/model_values.h"
+#include "tool/scene.h"
+
+#include <cstdint>
+
+namespace hsi::normalise_tool {
+namespace {
+
+constexpr uint64_t most_model_bytes = uint64_t{4} << 30; // a campaign of 500 lines and 400 bands
+
+} // namespace
+
+normalise::Model read_model(const std::string& path) {
+    return normalise::from_json(raster::read_input(path, most_model_bytes), path);
+}
+
+normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& files,
+                              std::shared_ptr<raster::RasterSource>& scene) {
+    normalise::Model model;
+    for (const auto& path : files) {
+        run.files()->reads("-apply", path, {});
+        const auto text = raster::read_input(path, most_model_bytes);
+        if (normalise::is_of_hytools(text)) {
+            normalise::add_hytools(text, path, static_cast<size_t>(scene->shape().bands), model);
+            continue;
+        }
+        model = normalise::from_json(text, path);
+        if (files.size() > 1)
+            throw Error("'" + path + "' (-apply) is not a file of HyTools",
+                        "Only HyTools' coefficients of topography and BRDF are given as two files; -merge "
+                        "joins models.");
+        scene = tool::match_source(run, scene, path, model, false).source;
+    }
+    if (!model.hytools || model.method.topography != normalise::Topography::none) return model;
+    for (const auto& limit : model.hytools->brdf)
+        if (limit.of == normalise::Limit::slope || limit.of == normalise::Limit::cos_i)
+            throw Error("'" + files[0] +
+                            "' (-apply) chooses pixels by slope or cos i, which are known "
+                            "with a correction of topography alone",
+                        "Give HyTools' coefficients of topography, too (-apply FILE -apply FILE).");
+    return model;
+}
+
+} // namespace hsi::normalise_tool

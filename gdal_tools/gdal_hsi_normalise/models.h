@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Models of gdal_hsi_normalise, and coefficients of HyTools.
+#pragma once
+
+#include "normalise/normalise.h"
+#include "raster/raster_source.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::normalise_tool {
+
+/// \throws Error naming the file.
+normalise::Model read_model(const std::string& path);
+
+/// The model of -apply, or HyTools' coefficients of topography and BRDF from one or two files; `scene` gets
+/// the model's bands. \throws Error naming the file.
+normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& files,
+                              std::shared_ptr<raster::RasterSource>& scene);
+
+} // namespace hsi::normalise_tool
