@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The blocks of shell in the README and in the tutorials, run as a reader would: in order, each page in one folder that
-looks like a fresh build.
+"""The blocks of shell in the README, in docs/how_do_i.md, docs/troubleshooting.md and in the tutorials, run as a reader would:
+in order, each page in one folder that looks like a fresh build. The messages of docs/troubleshooting.md are those that its
+commands print.
 
 A block is left out where the line above it says so: `<!-- test: skip, WHY -->`, or `<!-- test: needs FOLDER -->` where the
 folder of real scenes (HSI_TEST_DATA) has no such scene.
@@ -14,7 +15,8 @@ import pytest
 
 from conftest import BIN, DATA, ROOT
 
-PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+TROUBLE = ROOT / "docs" / "troubleshooting.md"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "how_do_i.md", TROUBLE, *(page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))
                                if "```python" not in page.read_text(encoding="utf-8"))]  # tests/python runs the others
 BLOCK = re.compile(r"(?:^<!-- test: (\w+),? ?(.*?) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -60,7 +62,7 @@ def test_every_block_is_seen(page):
     assert len(blocks) == page.read_text(encoding="utf-8").count("\n```sh\n")
     assert all(block["mark"] in ("", "skip", "needs") for block in blocks)
     assert all(block["what"] for block in blocks if block["mark"])  # says why, or what
-    assert sum(not block["mark"] for block in blocks) >= 3
+    assert sum(not block["mark"] for block in blocks) >= (1 if page == TROUBLE else 3)
 
 
 @pytest.mark.parametrize("block", [
@@ -83,3 +85,10 @@ def test_block(block, reader):
         assert re.search(rf"^rmse +{re.escape(figure)}", shown, re.MULTILINE), f"rmse {figure} is not in\n{shown}"
     for line in re.findall(r"# (Virtual dimensionality: .*)", code):
         assert line in shown.splitlines(), f"{line} is not in\n{shown}"
+
+
+@pytest.mark.parametrize("command, message", re.findall(r"^```console\n\$ (.*?)\n(.*?)^```$", TROUBLE.read_text(encoding="utf-8"),
+                                                       re.MULTILINE | re.DOTALL))
+def test_messages_are_those_of_the_tools(command, message, reader):
+    shown = reader(TROUBLE, f"{{ {command}; }} 2>&1 || true")
+    assert re.fullmatch("(?:.*\n)*" + re.escape(message).replace(re.escape("..."), ".*"), shown), shown

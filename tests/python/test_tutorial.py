@@ -47,7 +47,17 @@ def test_examples_of_the_manual():
     assert isinstance(names["model"], hsi.Model) and names["scores"].shape == (3, 24, 30)
 
 
-@pytest.mark.parametrize("page", ["python.md", "libhsi.md"])
+def test_example_of_how_do_i(tmp_path, monkeypatch):
+    import gdal_hsi as hsi
+    monkeypatch.chdir(tmp_path)
+    hsi.run("synth", "scene.dat", size=(30, 20, 40))
+    code, = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how_do_i.md").read_text(), re.DOTALL)
+    names = {}
+    exec(code, names)  # noqa: S102
+    assert names["components"].shape == (8, 20, 30) and (tmp_path / "ndvi.tif").exists()
+
+
+@pytest.mark.parametrize("page", ["python.md", "libhsi.md", "how_do_i.md"])
 def test_pages_name_functions_that_there_are(page):
     import gdal_hsi as hsi
     for name in set(re.findall(r"\bhsi\.(\w+)\(", (ROOT / "docs" / page).read_text())):
