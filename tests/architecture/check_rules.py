@@ -24,6 +24,7 @@ accident (STANDARD) a source or its own header includes: the next compiler's hea
 """
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -410,16 +411,54 @@ def check_names(path, lines, known):
     return found
 
 
-def check_documents(root, known):
-    """Links between documents that lead nowhere, sources that do not exist, long lines, and tools without a page or without a line in the README."""
+COUNTED = re.compile(r"^<!-- counted: (\d+) = (.+) -->$")
+
+
+def check_tables(path, lines):
+    """Tables without their second line, with a blank line in them, or with rows of another number of cells than the first."""
+    found, width, before = [], 0, 0
+    for number, line in outside_code(lines):
+        if not line.startswith("|"):
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line)) - 1
+        width, before = (width if before == number - 1 else 0), number
+        if width == 0 and not (number < len(lines) and re.fullmatch(r"\|( *:?-+:? *\|)+", lines[number])):
+            found.append((path, number, "a row of a table that has no head"))
+        elif width not in (0, cells):
+            found.append((path, number, "a row of %d cells in a table of %d" % (cells, width)))
+        width = width or cells
+    return found
+
+
+def check_counts(root, path, lines):
+    """Numbers that a page states and its tree does not have: `<!-- counted: 23 = COMMAND -->` stands above the paragraph that
+    says 23, and the command prints it at the root of the tree."""
     found = []
-    for file in sorted(root.glob("*.md")) + sorted((root / "docs").glob("*.md")):
+    for number, line in enumerate(lines, 1):
+        match = COUNTED.match(line)
+        if not match:
+            continue
+        paragraph = "\n".join(lines[number:]).split("\n\n")[0]
+        counted = subprocess.run(["bash", "-c", match[2]], cwd=root, stdout=subprocess.PIPE, text=True).stdout.strip()
+        if counted != match[1]:
+            found.append((path, number, "the page says %s, and '%s' prints %s" % (match[1], match[2], counted)))
+        elif not re.search(r"\b%s\b" % match[1], paragraph):
+            found.append((path, number, "the paragraph does not say %s" % match[1]))
+    return found
+
+
+def check_documents(root, known):
+    """Links between documents that lead nowhere, tables that are not whole, numbers that are not so, sources that do not exist, long
+    lines, and tools without a page or without a line in the README."""
+    found = []
+    for file in sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md")):
         lines = file.read_text(encoding="utf-8").splitlines()
-        found += check_links(root, file, lines)
+        found += check_links(root, file, lines) + check_tables(file.relative_to(root), lines)
+        found += check_counts(root, file.relative_to(root), lines)
         if file.name != "CHANGELOG.md":
             found += check_names(file.relative_to(root), lines, known)
-        for number, line in enumerate(lines, 1):
-            if len(line) > DOCUMENT_WIDTH and not line.startswith("|"):
+        for number, line in outside_code(lines):
+            if len(line) > DOCUMENT_WIDTH and not line.startswith(("|", "![")):
                 found.append((file.relative_to(root), number, "%d characters, more than %d" % (len(line), DOCUMENT_WIDTH)))
     readme = root / "README.md"
     mentioned = readme.read_text(encoding="utf-8") if readme.exists() else ""
@@ -478,7 +517,8 @@ def self_test():
         "README.md": "[spp](docs/gdal_hsi_spp.md) [pca](docs/gdal_hsi_pca.md)\n",
         "docs/gdal_hsi_spp.md": "see [the rest](../README.md), [below](#a-heading-with-code), [there](b.md#twice-1)\n"
                                 "## A heading, with `code`\n",
-        "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n| %s |\n" % ("wide " * 40),
+        "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n\n| %s | |\n| --- | --- |\n| a \\| b | c |\n\n"
+                     "<!-- counted: 2 = grep -c '^# Twice' docs/b.md -->\nThere are 2 headings.\n" % ("wide " * 40),
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
         "common/parallel/mpi_transport.cpp": "#include <mpi.h>\n",
         "common/parallel/group.h": "#pragma once\n",
@@ -563,6 +603,10 @@ def self_test():
         "a link to no heading": {"docs/a.md": "[b](b.md#no-heading)\n"},
         "a link to no heading of its own page": {"docs/a.md": "[b](#twice)\n"},
         "a long line of a document": {"docs/a.md": "word " * 30 + "\n"},
+        "a row without its table": {"docs/a.md": "| a | b |\n| --- | --- |\n\n| c | d |\n"},
+        "a row of too few cells": {"docs/a.md": "| a | b |\n| --- | --- |\n| c |\n"},
+        "a number that is not so": {"docs/a.md": "<!-- counted: 3 = echo 4 -->\nThere are 3.\n"},
+        "a number that the page does not say": {"docs/a.md": "<!-- counted: 4 = echo 4 -->\nThere are 3.\n"},
         "a tool sees private files": {"gdal_tools/shared/a.cpp": '#include "spp/spp_simd.h"\n'},
         "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
