@@ -24,7 +24,14 @@ _NAMES = ["Cancelled", "Error", "MissingFile", "Model", "Result", "Spectra", "St
 
 
 def algorithms():
-    """The names of the functions that work on arrays."""
+    """The names of the functions that work on arrays.
+
+    Examples
+    --------
+    >>> import gdal_hsi as hsi
+    >>> "pca" in hsi.algorithms()
+    True
+    """
     from . import _library
     return sorted(_library.algorithms())
 

@@ -475,7 +475,20 @@ def same_labels(one, other):
 
 
 class Model(str):
-    """A model as its JSON text, which the tools read and write as files."""
+    """A model of a tool, as the text of its JSON file, which the tools read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> x = np.random.default_rng(0).random((5, 30, 40))
+    >>> components, model = hsi.pca(x, nc=2, model=True)
+    >>> model
+    <Model: gdal_hsi_pca, 5 bands, 2 components>
+    >>> model.save("model.json")
+    >>> np.array_equal(hsi.pca(x, apply="model.json"), components)
+    True
+    """
 
     __slots__ = ()
 

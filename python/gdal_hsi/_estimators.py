@@ -403,14 +403,49 @@ class _Components(_Transformer, _Estimator):
 
 
 class PCA(_Components):
-    """Principal components, gdal_hsi_pca.
+    """Principal components, as gdal_hsi_pca computes them.
 
-    n_components: a number, a share of the variance such as 0.99, or None for all that pixels and bands allow. scale: divide each
-    band by its standard deviation (scale_) first. whiten: divide each component by its standard deviation.
+    Parameters
+    ----------
+    n_components : int, float or None
+        A number of components, a share of the variance such as 0.99, or None for all that pixels and bands allow.
+    scale : bool
+        Divide each band by its standard deviation first.
+    whiten : bool
+        Divide each component by its standard deviation.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
-    After fit: components_ (n_components_ x bands: eigenvectors, of the scaled bands with scale=True), explained_variance_,
-    explained_variance_ratio_, mean_ (bands), scale_ (bands, or None), eigenvalues_ (all that were found), n_components_, model_.
-    Results are Float32; statistics have products in single precision and sums in double.
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, bands)
+        Eigenvectors; with scale=True those of the scaled bands.
+    explained_variance_, explained_variance_ratio_ : arrays of shape (n_components_,)
+        Variance of each component, and its share of the total variance.
+    mean_, scale_ : arrays of shape (bands,)
+        Mean and standard deviation of each band; scale_ is None without scale.
+    eigenvalues_ : array
+        All eigenvalues that were found.
+    n_components_ : int
+        Number of components.
+    model_ : Model
+        The model of gdal_hsi_pca.
+
+    Notes
+    -----
+    Results are Float32. Products of the statistics are in single precision, their sums in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> pixels = rng.random((500, 3)) @ rng.random((3, 20)) + rng.normal(0, 0.001, (500, 20))
+    >>> pca = hsi.PCA(0.99).fit(pixels)
+    >>> pca.transform(pixels).shape, pca.components_.shape
+    ((500, 3), (3, 20))
     """
     _algorithm = _format = _maker = "pca"
     _prefix = "PC"
@@ -427,11 +462,47 @@ class PCA(_Components):
 
 
 class MNF(_Components):
-    """Minimum noise fraction, gdal_hsi_mnf. The noise is that of neighbours: pixels are in the order of a scene's lines.
+    """Minimum noise fraction, as gdal_hsi_mnf computes it.
 
-    n_components: a number, a share of the sum of the eigenvalues, or None for all that pixels and bands allow. After fit:
-    components_ (n_components_ x bands, in units of the noise), explained_variance_ (signal and noise of each component, noise
-    being 1), mean_, eigenvalues_, n_components_, model_. Results are Float32.
+    The noise is estimated from the differences of neighbours: give the pixels in the order of the lines of a scene.
+
+    Parameters
+    ----------
+    n_components : int, float or None
+        A number of components, a share of the sum of the eigenvalues, or None for all that pixels and bands allow.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, bands)
+        Loadings, in units of the noise.
+    explained_variance_ : array of shape (n_components_,)
+        Variance of signal and noise of each component; the variance of the noise is 1.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Its share of the sum of all eigenvalues.
+    mean_ : array of shape (bands,)
+        Mean of each band.
+    eigenvalues_ : array
+        All eigenvalues that were found.
+    n_components_ : int
+        Number of components.
+    model_ : Model
+        The model of gdal_hsi_mnf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> signal = np.cumsum(rng.normal(size=(500, 3)), axis=0)           # neighbours are alike
+    >>> pixels = signal @ rng.random((3, 20)) + rng.normal(0, 0.1, (500, 20))
+    >>> mnf = hsi.MNF(3)
+    >>> components = mnf.fit_transform(pixels)
+    >>> components.shape, mnf.inverse_transform(components).shape
+    ((500, 3), (500, 20))
     """
     _algorithm = _format = _maker = "mnf"
     _prefix = "MNF"
@@ -575,14 +646,44 @@ def _conversion_warning():
 
 
 class SVM(_ClassifierOfPixels):
-    """A support vector machine with a radial kernel, gdal_hsi_svm_train and gdal_hsi_svm_classify.
+    """A support vector machine with a radial kernel, as gdal_hsi_svm_train and gdal_hsi_svm_classify compute it.
 
-    C, gamma: as of scikit-learn's SVC, for bands that the training pixels' minimum and maximum scale to 0 to 1: numbers, gamma also
-    "scale" (1 / (bands x variance of the scaled values)) or "auto" (1 / bands). "search" for C or gamma: a search by cross-validation
-    on the tool's grid. class_weight: None, "balanced", or a dict of factors of C by class. probability: predict_proba() is there,
-    and training takes several times longer. seed: of the folds.
+    Parameters
+    ----------
+    C : float or "search"
+        Penalty of errors, as in scikit-learn's SVC, for bands that are scaled to 0 to 1 by the training pixels' minimum and maximum.
+        "search": a search by cross-validation on the grid of the tool.
+    gamma : float, "scale", "auto" or "search"
+        Gamma of the kernel. "scale": 1 / (bands x variance of the scaled values); "auto": 1 / bands.
+    class_weight : None, "balanced" or dict
+        Factors of C by class.
+    probability : bool
+        Whether predict_proba() is available; training takes several times longer.
+    seed : int
+        Seed of the folds.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
-    After fit: classes_, C_, gamma_ (those of the model), model_.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes.
+    C_, gamma_ : float
+        Parameters of the model.
+    model_ : Model
+        The model of gdal_hsi_svm_train.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> pixels = np.random.default_rng(0).random((300, 10))
+    >>> y = np.where(pixels[:, 0] > 0.5, "soil", "water")
+    >>> svm = hsi.SVM(C=8, gamma=0.5).fit(pixels, y)
+    >>> svm.score(pixels, y) > 0.9
+    True
     """
     _format, _maker = "svm", "svm_train"
 
@@ -679,7 +780,33 @@ class SVM(_ClassifierOfPixels):
 
 
 class SAHIC(_ClassifierOfPixels):
-    """SAHIC's classifier, gdal_hsi_sahic without the random field, which needs a scene: for that, gdal_hsi.sahic()."""
+    """The classifier of SAHIC, a sparse multinomial logistic regression, as gdal_hsi_sahic computes it.
+
+    It has no Markov random field, which needs a scene: gdal_hsi.sahic() applies both.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes.
+    model_ : Model
+        The model of gdal_hsi_sahic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> pixels = np.random.default_rng(0).random((300, 10))
+    >>> y = np.where(pixels[:, 0] > 0.5, "soil", "water")
+    >>> hsi.SAHIC().fit(pixels, y).predict_proba(pixels).shape
+    (300, 2)
+    """
     _format, _maker = "mlr", "sahic"
 
     def __init__(self, *, threads=None, device=None):
@@ -773,8 +900,48 @@ class _RegressorOfPixels(_Regressor, _Predicting):
 
 
 class PLSR(_RegressorOfPixels):
-    """Partial least squares regression. n_components: None for a choice by cross-validation, up to max_components. members: models
-    of a share of the groups each, whose mean is the estimate."""
+    """Partial least squares regression, as gdal_hsi_regression_train computes it.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Number of components; None: chosen by cross-validation.
+    max_components : int
+        Largest number that is tried; default: 20.
+    scale : bool
+        Divide each band by its standard deviation.
+    members : int
+        Number of models, each of a share of the groups; the estimate is their mean. Default: 100.
+    share : float
+        Share of the groups that a member is trained with; default: 0.8.
+    steps : str
+        Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
+    cv : int
+        Folds of the cross-validation; default: 10.
+    seed : int
+        Seed of the folds and members; default: 1.
+    threads : int or "auto"
+        Number of threads; default: all.
+
+    Attributes
+    ----------
+    metrics_ : dict
+        Metrics of the held-out samples: r2, rmse and others.
+    model_ : Model
+        The model of gdal_hsi_regression_train.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> nitrogen = rng.uniform(1, 4, 200)
+    >>> pixels = rng.normal(0.5, 0.01, (200, 20)) - np.outer(nitrogen, np.linspace(0, 0.05, 20))
+    >>> plsr = hsi.PLSR(members=5).fit(pixels[:150], nitrogen[:150])
+    >>> estimate, deviation = plsr.predict(pixels[150:], return_std=True)
+    >>> bool(np.abs(estimate - nitrogen[150:]).mean() < 0.3)
+    True
+    """
     _method, _parameters = "plsr", ("n_components", "max_components", "scale", "members", "share", *_RegressorOfPixels._parameters)
 
     def __init__(self, n_components=None, *, max_components=None, scale=False, members=None, share=None, steps=None, cv=None,
@@ -784,7 +951,44 @@ class PLSR(_RegressorOfPixels):
 
 
 class Ridge(_RegressorOfPixels):
-    """Ridge regression. lambda_: the penalty in mean variances of a band, or several to choose from; None: the tool's grid."""
+    """Ridge regression, as gdal_hsi_regression_train computes it.
+
+    Parameters
+    ----------
+    lambda_ : float, list or None
+        Penalty in mean variances of a band, or candidates to choose from; None: the grid of the tool.
+    scale : bool
+        Divide each band by its standard deviation.
+    members : int
+        Number of models, each of a share of the groups; the estimate is their mean. Default: 100.
+    share : float
+        Share of the groups that a member is trained with; default: 0.8.
+    steps : str
+        Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
+    cv : int
+        Folds of the cross-validation; default: 10.
+    seed : int
+        Seed of the folds and members; default: 1.
+    threads : int or "auto"
+        Number of threads; default: all.
+
+    Attributes
+    ----------
+    metrics_ : dict
+        Metrics of the held-out samples: r2, rmse and others.
+    model_ : Model
+        The model of gdal_hsi_regression_train.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> nitrogen = rng.uniform(1, 4, 200)
+    >>> pixels = rng.normal(0.5, 0.01, (200, 20)) - np.outer(nitrogen, np.linspace(0, 0.05, 20))
+    >>> hsi.Ridge(members=5).fit(pixels, nitrogen).metrics_["r2"] > 0.8
+    True
+    """
     _method, _parameters = "ridge", ("lambda_", "scale", "members", "share", *_RegressorOfPixels._parameters)
 
     def __init__(self, lambda_=None, *, scale=False, members=None, share=None, steps=None, cv=None, seed=None, threads=None):
@@ -793,8 +997,40 @@ class Ridge(_RegressorOfPixels):
 
 
 class GP(_RegressorOfPixels):
-    """A Gaussian process, whose length and noise have the greatest likelihood (select="likelihood") or the least held-out error
-    ("cv"). It is trained with max_samples pixels at most."""
+    """Regression by a Gaussian process, as gdal_hsi_regression_train computes it.
+
+    Parameters
+    ----------
+    select : "likelihood" or "cv"
+        Choose length and noise by the greatest likelihood, or by the least error of held-out samples.
+    max_samples : int
+        Largest number of pixels for training; default: 1000.
+    steps : str
+        Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
+    cv : int
+        Folds of the cross-validation; default: 10.
+    seed : int
+        Seed of the folds and members; default: 1.
+    threads : int or "auto"
+        Number of threads; default: all.
+
+    Attributes
+    ----------
+    metrics_ : dict
+        Metrics of the held-out samples: r2, rmse and others.
+    model_ : Model
+        The model of gdal_hsi_regression_train.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> nitrogen = rng.uniform(1, 4, 200)
+    >>> pixels = rng.normal(0.5, 0.01, (200, 20)) - np.outer(nitrogen, np.linspace(0, 0.05, 20))
+    >>> hsi.GP().fit(pixels, nitrogen).metrics_["r2"] > 0.8
+    True
+    """
     _method, _parameters = "gp", ("select", "max_samples", *_RegressorOfPixels._parameters)
 
     def __init__(self, *, select=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
@@ -803,8 +1039,42 @@ class GP(_RegressorOfPixels):
 
 
 class SVR(_RegressorOfPixels):
-    """Support vector regression. C and gamma: numbers, or several to choose from; None: the tool's grid. It is trained with
-    max_samples pixels at most."""
+    """Support vector regression, as gdal_hsi_regression_train computes it.
+
+    Parameters
+    ----------
+    C, gamma : float, list or None
+        Penalty of errors and gamma of the kernel, or candidates to choose from; None: the grid of the tool.
+    epsilon : float
+        Errors below this, in standard deviations, are free; default: 0.1.
+    max_samples : int
+        Largest number of pixels for training; default: 1000.
+    steps : str
+        Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
+    cv : int
+        Folds of the cross-validation; default: 10.
+    seed : int
+        Seed of the folds and members; default: 1.
+    threads : int or "auto"
+        Number of threads; default: all.
+
+    Attributes
+    ----------
+    metrics_ : dict
+        Metrics of the held-out samples: r2, rmse and others.
+    model_ : Model
+        The model of gdal_hsi_regression_train.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> nitrogen = rng.uniform(1, 4, 200)
+    >>> pixels = rng.normal(0.5, 0.01, (200, 20)) - np.outer(nitrogen, np.linspace(0, 0.05, 20))
+    >>> hsi.SVR(C=8, gamma=0.1).fit(pixels, nitrogen).metrics_["r2"] > 0.8
+    True
+    """
     _method, _parameters = "svr", ("C", "gamma", "epsilon", "max_samples", *_RegressorOfPixels._parameters)
 
     def __init__(self, C=None, gamma=None, *, epsilon=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
@@ -813,9 +1083,28 @@ class SVR(_RegressorOfPixels):
 
 
 class EADP(_Transformer, _Base):
-    """Extended anisotropic diffusion profiles, gdal_hsi_eadp, of whole scenes: X is bands x lines x samples, and so is the result.
-    It learns nothing that outlives a scene: fit() only remembers its bands. Its tags say that it takes three-dimensional arrays and no
-    pixels x bands, which scikit-learn's own checks are made of."""
+    """Extended anisotropic diffusion profiles of whole scenes, as gdal_hsi_eadp computes them.
+
+    X has the shape (bands, lines, samples), and so has the result. fit() only remembers the number of bands. Its tags tell
+    scikit-learn that it takes three-dimensional arrays.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Number of principal components that are diffused; default: 7.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> scene = np.random.default_rng(0).random((10, 30, 40))
+    >>> hsi.EADP(n_components=2).fit_transform(scene).shape             # eight diffused copies of each component
+    (18, 30, 40)
+    """
 
     def _more_tags(self):
         return {"X_types": ["3darray"], "stateless": False, "preserves_dtype": ["float32"], "no_validation": True}

@@ -140,10 +140,35 @@ def child(words, progress=None):
 
 
 def run(tool, *arguments, progress=None, **options):
-    """Runs a tool of the suite on files, as its command line does: run("spp", "a.dat", "b.tif", ws=7).
+    """Runs a tool on files, as its command line does.
 
-    True is a flag; lists are values, or an option several times; underscores are dashes, and a trailing one is dropped. Returns what the tool prints. progress: True
-    for a bar, or a function that is given the share done. Raises Error with the tool's message and advice.
+    Parameters
+    ----------
+    tool : str
+        Name of the tool without gdal_hsi_, such as "spp".
+    arguments : paths
+        Its arguments in their order.
+    progress : bool or function
+        True for a progress bar (tqdm), or a function of the completed share, 0 to 1.
+    options : keywords
+        Its options, with _ in the place of -: True for a flag, a list for an option with several values, or for an option that
+        is given several times. A trailing _ is dropped (lambda_).
+
+    Returns
+    -------
+    str
+        The output of the tool.
+
+    Raises
+    ------
+    Error
+        With the message and the advice of the tool; UsageError (ValueError) and MissingFile (FileNotFoundError) among them.
+
+    Examples
+    --------
+    >>> import gdal_hsi as hsi
+    >>> printed = hsi.run("synth", "scene.tif", size=(60, 50, 20))
+    >>> printed = hsi.run("spp", "scene.tif", "smooth.tif", ws=7)
     """
     quiet = {} if progress else {"q": True}
     printed, warned = child(command(tool, arguments, {**options, **quiet}), progress)
@@ -153,10 +178,34 @@ def run(tool, *arguments, progress=None, **options):
 
 
 def info(path, **options):
-    """What gdal_hsi_info tells of a file, as a dictionary.
+    """The report of gdal_hsi_info on a file.
 
-    path: str or PathLike. options: those of the tool, such as count=True. Raises WrongType for an array, MissingFile where there is no
-    file, and Error with the tool's message and advice.
+    Parameters
+    ----------
+    path : path
+        A scene, a library or a label file.
+    options : keywords
+        Options of gdal_hsi_info, such as count=True.
+
+    Returns
+    -------
+    dict
+        The report.
+
+    Raises
+    ------
+    WrongType (TypeError)
+        The argument is an array.
+    MissingFile (FileNotFoundError)
+        The file does not exist.
+
+    Examples
+    --------
+    >>> import gdal_hsi as hsi
+    >>> printed = hsi.run("synth", "scene.tif", size=(60, 50, 20))
+    >>> facts = hsi.info("scene.tif")
+    >>> facts["size"], len(facts["wavelengths_nm"])
+    ([60, 50, 20], 20)
     """
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType(f"path is of type {type(path).__name__}, and info() reads a file", "Give a path; statistics(x) describes an array.")

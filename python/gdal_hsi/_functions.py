@@ -13,6 +13,7 @@ from . import _blocks, _files
 from ._arrays import Layout, Model, check_same_places, cube_of, in_order_of_scene, in_window, is_data_array, is_path, model_text, of_same_kind, points_of, refuse_no_array, with_mask
 from ._devices import DeviceArray, as_device_array, is_on_device
 from ._errors import Error, UsageError, warn
+from ._examples import example_of
 from ._library import NUMBERS, TYPES, Cube, call
 from ._options import option_value, plain
 from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
@@ -22,9 +23,23 @@ from ._statistics import model_of
 OF_THE_SAME_BANDS = {"other": True, "uncertainty": False}  # scenes with a band for each of the first one's; whether the library goes by wavelength
 
 class Result:
-    """Several results of one call: attributes by name, and in their order when it is unpacked.
+    """The results of a call that has several: attributes with their names, which can also be unpacked.
 
-    report: what the tool says of its run. warnings, notes: texts.
+    Attributes
+    ----------
+    report : dict
+        The report of the tool.
+    warnings, notes : lists of str
+        Texts of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> result = hsi.pca(np.random.default_rng(0).random((5, 30, 40)), nc=2, model=True)
+    >>> result.dst.shape, result["model"]
+    ((2, 30, 40), <Model: gdal_hsi_pca, 5 bands, 2 components>)
+    >>> components, model = result
     """
 
     def __init__(self, outputs, facts, warned):
@@ -363,5 +378,5 @@ def make_function(definition, module):
     function.__name__ = function.__qualname__ = definition["name"]
     function.__module__ = module
     function.__signature__ = signature.shape
-    function.__doc__ = documentation(signature)
+    function.__doc__ = documentation(signature, example_of(signature.name))
     return function

@@ -10,14 +10,14 @@ import textwrap
 
 # What each function takes beside the tool's own arguments: name and meaning.
 FURTHER = {
-    "band_axis": "axis of the bands of arrays without named axes: 0 as rasterio has them, -1 as Spectral Python",
-    "nodata": "value that means none, beside NaN; a DataArray tells its own",
-    "wavelengths": "one a band, in nm (or in micrometres, all below 100); a DataArray tells its own",
-    "fwhm": "full width at half maximum of every band, in nm",
-    "names": "a name for every band",
-    "out": "array of the result's shape and type that takes it; of a path, the file to write",
-    "full": "return a Result with the report of the run even where there is one result",
-    "progress": "True for a bar (tqdm), or a function that is given the share done, 0 to 1",
+    "band_axis": "axis of the bands in arrays without named axes: 0 as in rasterio, -1 as in Spectral Python",
+    "nodata": "value that marks missing pixels, in addition to NaN; default: the attribute of a DataArray",
+    "wavelengths": "wavelength of each band in nm (in micrometres if all are below 100); default: the coordinate of a DataArray",
+    "fwhm": "full width at half maximum of each band, in nm",
+    "names": "name of each band",
+    "out": "array for the result, with its shape and type; for a path, the file to write",
+    "full": "return a Result with the report of the run, also if there is one result",
+    "progress": "True for a progress bar (tqdm), or a function of the completed share, 0 to 1",
 }
 
 
@@ -41,7 +41,7 @@ class Signature:
         self.optional = [a for a in self.inputs if not a["positional"]]
         self.made = [a for a in self.outputs if a["positional"] or a["name"] == "o"]
         self.wanted = [a for a in self.outputs if a not in self.made]
-        self.is_picture = self.name == "quicklook"  # whose result is lines x samples x colours, of a size of its own
+        self.is_picture = self.name == "quicklook"  # whose result is height x width x colours, of a size of its own
         self.has_scene = bool(self.required) and self.required[0].get("content") in ("raster", "labels")
         self.names = {a["name"] for a in definition["arguments"]}
         self.shape = self.signature()
@@ -177,40 +177,53 @@ def in_words_of_python(text, argument=None, names=None):
 SHAPES = {"raster": "bands, lines, samples", "labels": "lines, samples", "spectra": "spectra, bands"}
 EXACT = {"compare", "quicklook", "spectra"}  # functions that take every value of Float64 as it is
 
-IN_SINGLE_PRECISION = """Values are read as Float32: those of Float64, and whole numbers beyond 2**24, are rounded to 24 bits, and a warning
-names bands that hardly tell their values apart then. Results are Float32, but for class maps and what ot says. Sums over the scene are in
-double precision. Subtract an offset that is large compared with the differences before."""
+IN_SINGLE_PRECISION = """Values are read as Float32. Float64 values, and integers beyond 2**24, are rounded to 24 bits; a warning
+lists bands that lose most of their differences by this. Results are Float32, except class maps and where ot sets another type. Sums
+over the scene are in double precision. If an offset is large compared with the differences, subtract it before the call."""
+
+ERRORS = (("UsageError", "ValueError", "an option, a shape, a band, a label or a model is wrong"),
+          ("WrongType", "TypeError", "an argument is not an array"),
+          ("MissingFile", "FileNotFoundError", "a file does not exist"))
 
 
-def documentation(signature):
+def documentation(signature, example):
+    """The docstring of a function. example: a doctest, or nothing."""
     definition = signature.definition
     lines = [definition["title"], "", *textwrap.wrap(definition["description"], 100), "", "Parameters", "----------"]
     for name, argument, _ in signature.parameters():
         if argument is None:
-            lines += [name, *textwrap.wrap(FURTHER[name], 96, initial_indent="    ", subsequent_indent="    ")]
+            lines += [f"{name} : {FURTHER_TYPES[name]}", *textwrap.wrap(FURTHER[name], 96, initial_indent="    ", subsequent_indent="    ")]
             continue
         lines.append(f"{name} : {type_text(argument, argument in signature.wanted)}")
-        shape = SHAPES.get(argument.get("content")) if argument["role"] in ("source", "input") else None
-        text = meaning(argument) + (f"; shape ({shape})" if shape else "")
+        text = meaning(argument) + shape_of_input(argument)
         lines += textwrap.wrap(text, 96, initial_indent="    ", subsequent_indent="    ")
     lines += ["", "Returns", "-------"]
-    if signature.outputs:
-        first = ", ".join(python_name(a["name"]) for a in signature.made) or "the report"
-        lines += textwrap.wrap(f"{first}; with further outputs (True for one) a Result that has all of them by name.", 100)
-        shapes = [f"{python_name(a['name'])} ({shape_of(signature, a)})" for a in signature.outputs if a.get("content") == "raster"]
-        lines += textwrap.wrap("Shapes: " + ", ".join(shapes) + ".", 100) if shapes else []
-    else:
-        lines.append("what the tool reports, a dictionary")
+    for argument in signature.made + signature.wanted:
+        name, kind = python_name(argument["name"]), result_type(signature, argument, "float32 array", "uint8 or uint16 array")
+        kind = {"Points": "structured array with the fields line and sample", "NDArray[np.uint8]": "uint8 array"}.get(kind, kind)
+        shape = f" of shape ({shape_of(signature, argument)})" if argument.get("content") == "raster" else ""
+        lines.append(f"{name} : {kind}{shape}" + (f", with {name}=True" if argument in signature.wanted else ""))
+    lines += ["Result, if there are several results", "    All of them, by name and in this order."] if len(signature.outputs) > 1 else []
+    lines += [] if signature.made else ["dict", "    The report of the tool."]
     if signature.has_scene and signature.name not in EXACT and signature.required[0]["content"] == "raster":
         lines += ["", "Notes", "-----", *textwrap.wrap(IN_SINGLE_PRECISION, 100)]
-    lines += ["", "Raises", "------", "Error, with message and advice"]
+    lines += ["", "Raises", "------"]
+    for kind, base, reason in ERRORS:
+        lines += [f"{kind} ({base})", f"    {reason}"]
+    lines += ["", "Examples", "--------", *example.splitlines()] if example else []
     return "\n".join(lines)
+
+
+def shape_of_input(argument):
+    """The end of an input's description: its shape, if it is an array."""
+    shape = SHAPES.get(argument.get("content")) if argument["role"] in ("source", "input") else None
+    return f"; shape ({shape})" if shape else ""
 
 
 def shape_of(signature, argument):
     """The shape of a raster among the results, of an array with the bands first."""
     if signature.is_picture:
-        return "lines, samples, 3"
+        return "height, width, 3"
     return "lines, samples" if (signature.name, argument["name"]) in CLASS_MAPS or not argument["positional"] and argument["name"] not in (
         "scores", "probabilities", "deviation", "depth") else "bands, lines, samples"
 

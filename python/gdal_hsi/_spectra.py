@@ -149,11 +149,34 @@ def _write_envi(spectra, path):
 
 
 class Spectra:
-    """Spectra with names and wavelengths: a library that came out of an algorithm, or for one.
+    """Spectra with names and wavelengths: the result of an algorithm, or a library for one.
 
-    spectra: array of shape (spectra, bands), NaN where there is no value. names: a text each. wavelengths, fwhm: nm, one a
-    band, or None. band_numbers: of the scene's bands, from 1 on, or None. band_labels: what a DataArray's coordinate of the bands
-    says, or None; a scene that has such labels, too, is met by them where one of both has no wavelengths.
+    Parameters
+    ----------
+    spectra : array of shape (spectra, bands), dict, DataFrame, DataArray, Spectra or path
+        The values, NaN where one is missing. A dict has names and spectra, a DataFrame one spectrum per row. A path is that of a
+        library in a format that the tools read.
+    names : list of str
+        A name per spectrum.
+    wavelengths, fwhm : arrays of shape (bands,)
+        Wavelength and full width at half maximum of each band, in nm.
+    band_numbers : list of int
+        Numbers of the bands of the scene, counted from 1.
+    band_labels : list
+        Labels of the bands in the coordinate of a DataArray. They match the bands of a scene with labels if one of both has no
+        wavelengths.
+
+    Examples
+    --------
+    >>> import gdal_hsi as hsi
+    >>> library = hsi.Spectra({"grass": [0.05, 0.04, 0.45], "soil": [0.12, 0.2, 0.3]}, wavelengths=[550, 670, 800])
+    >>> library
+    <Spectra: 2 of 3 bands, 550 to 800 nm>
+      grass
+      soil
+    >>> float(library["soil"][1])
+    0.2
+    >>> library.save("library.csv")                           # the tools read it, as does hsi.Spectra("library.csv")
     """
 
     def __init__(self, spectra, names=None, wavelengths=None, fwhm=None, band_numbers=None, band_labels=None):

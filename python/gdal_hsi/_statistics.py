@@ -24,10 +24,22 @@ def model_of(text):
 
 
 class Statistics(Model):
-    """Exact statistics of one scene or many, for `statistics=` of pca, mnf, vd, detect and eadp.
+    """Exact statistics of one or more scenes, for the argument statistics of pca, mnf, vd, detect and eadp.
 
-    gdal_hsi.statistics(x) makes one. a + b merges, and a - b takes away, to the last bit. The text is that of the file of
-    gdal_hsi_statistics: save() and load() go to and from the tools.
+    gdal_hsi.statistics(x) returns them. a + b merges and a - b removes, to the last bit. The text is that of the file of
+    gdal_hsi_statistics; save() and load() write and read it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> x = np.random.default_rng(0).random((5, 30, 40))
+    >>> one, other = hsi.statistics(x[:, :10]), hsi.statistics(x[:, 10:])
+    >>> both = one + other
+    >>> both.valid_pixels, both.covariance.shape
+    (1200, (5, 5))
+    >>> np.array_equal((both - other).mean, one.mean)
+    True
     """
 
     __slots__ = ()

@@ -40,13 +40,45 @@ class _OfPixels(_Fitted):
 
 
 class KMeans(_Cluster, _Transformer, _OfPixels):
-    """k-means clustering, gdal_hsi_cluster.
+    """k-means clustering, as gdal_hsi_cluster computes it.
 
-    n_clusters: how many. distance: "euclidean" or "angle". max_iter: assignments of pixels to centres, at most. seed: of the pixels that
-    k-means++ starts from; the same seed gives the same clusters, whatever the number of threads. init: Spectra or an array of
-    n_clusters x bands to start from instead.
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    distance : "euclidean" or "angle"
+        Distance of a pixel from a centre.
+    max_iter : int
+        Largest number of iterations.
+    init : Spectra or array of shape (n_clusters, bands)
+        Centres to start from, instead of those of k-means++.
+    seed : int
+        Seed of k-means++. The same seed gives the same clusters with any number of threads.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
-    After fit: cluster_centers_ (n_clusters x bands), labels_ (pixels; -1 where all values are zero), inertia_, n_iter_.
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, bands)
+        The centres.
+    labels_ : array of shape (pixels,)
+        Cluster of each pixel of fit(), from 0; -1 where all values are zero.
+    inertia_ : float
+        Sum of squared distances from the centres.
+    n_iter_ : int
+        Number of iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> pixels = np.repeat(rng.random((3, 10)), 100, axis=0) + rng.normal(0, 0.01, (300, 10))
+    >>> kmeans = hsi.KMeans(3, seed=1).fit(pixels)
+    >>> sorted(np.bincount(kmeans.labels_).tolist())
+    [100, 100, 100]
     """
     _fitted = "cluster_centers_"
 
@@ -120,13 +152,43 @@ class KMeans(_Cluster, _Transformer, _OfPixels):
 
 
 class Unmixer(_Transformer, _OfPixels):
-    """Abundances of endmembers in each pixel, gdal_hsi_unmix.
+    """Abundances of endmembers in each pixel, as gdal_hsi_unmix computes them.
 
-    endmembers: Spectra, endmembers x bands, a dict or the path of a library; None finds n_endmembers of them in the pixels of fit by
-    `search` ("nfindr", "vca" or "atdca"). method: "fcls" (not negative, sum 1), "scls" (sum 1), "nnls" (not negative) or "ucls".
+    transform() returns pixels x endmembers, NaN for a pixel whose values are all zero; inverse_transform() mixes the endmembers.
 
-    After fit: endmembers_ (endmembers x bands), names_. transform() returns pixels x endmembers, NaN for a pixel of zeros;
-    inverse_transform() mixes the endmembers again.
+    Parameters
+    ----------
+    endmembers : Spectra, array of shape (endmembers, bands), dict, path or None
+        The endmembers; None: n_endmembers of them are searched in the pixels of fit().
+    n_endmembers : int
+        Number of endmembers that are searched.
+    method : "fcls", "scls", "nnls" or "ucls"
+        Abundances that are not negative and sum to 1 (fcls), sum to 1 (scls), are not negative (nnls), or are free (ucls).
+    search : "nfindr", "vca" or "atdca"
+        Method of the search.
+    seed : int
+        Seed of vca.
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
+
+    Attributes
+    ----------
+    endmembers_ : array of shape (endmembers, bands)
+        The endmembers.
+    names_ : list of str
+        Their names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> materials, shares = rng.random((3, 20)), rng.dirichlet([1, 1, 1], 200)
+    >>> abundances = hsi.Unmixer(materials).fit_transform(shares @ materials)
+    >>> np.allclose(abundances, shares, atol=1e-3)
+    True
     """
     _fitted = "endmembers_"
 
@@ -186,14 +248,41 @@ class Unmixer(_Transformer, _OfPixels):
 
 
 class Detector(_OfPixels):
-    """Scores of targets or anomalies against the background of fit, gdal_hsi_detect.
+    """Scores of targets or anomalies against the background of fit(), as gdal_hsi_detect computes them.
 
-    method: "rx" (anomalies), "ace", "mf", "cem" (targets against the background), "sam", "sid" (targets alone). target: a spectrum or
-    several, as hsi.detect takes them. shrinkage: as of hsi.detect, a number. statistics: Statistics of the background, or their path,
-    instead of those of the pixels of fit.
+    decision_function() returns one score per pixel, with several targets pixels x targets. Scores are large at targets and anomalies:
+    with sam and sid they are the negative angle or divergence.
 
-    After fit: statistics_ (but for sam and sid). decision_function() returns a score per pixel (several targets: pixels x targets),
-    large at targets and anomalies: the negative angle or divergence with sam and sid.
+    Parameters
+    ----------
+    method : "rx", "ace", "mf", "cem", "sam" or "sid"
+        Anomalies (rx), targets against the background (ace, mf, cem), or targets without a background (sam, sid).
+    target : Spectra or array of shape (bands,) or (targets, bands)
+        One spectrum or several, as for gdal_hsi.detect(); not with rx.
+    shrinkage : float
+        Shrinkage of the covariance, as for gdal_hsi.detect().
+    statistics : Statistics or path
+        Statistics of the background, instead of those of the pixels of fit().
+    threads : int or "auto"
+        Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
+
+    Attributes
+    ----------
+    statistics_ : Statistics
+        Statistics of the background; not with sam and sid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gdal_hsi as hsi
+    >>> rng = np.random.default_rng(0)
+    >>> background, target = rng.normal(1, 0.1, (500, 10)), np.linspace(1, 2, 10)
+    >>> detector = hsi.Detector("ace", target).fit(background)
+    >>> scores = detector.decision_function(np.vstack([background[:99], target]))
+    >>> int(scores.argmax())
+    99
     """
 
     def __init__(self, method="rx", target=None, *, shrinkage=None, statistics=None, threads=None, device=None):

@@ -56,4 +56,4 @@ def test_the_number_of_signals_in_little_noise(method, number, noise):
 def test_help_tells_of_single_precision():
     text = {name: " ".join(getattr(hsi, name).__doc__.split()) for name in ("pca", "detect", "compare")}
     assert "Float64" in text["pca"] and "rounded to 24 bits" in text["detect"] and "24 bits" not in text["compare"]
-    assert "shape (bands, lines, samples)" in text["pca"] and "dst (bands, lines, samples)" in text["pca"]
+    assert "shape (bands, lines, samples)" in text["pca"] and "dst : float32 array of shape (bands, lines, samples)" in text["pca"]
