@@ -13,6 +13,11 @@ from conftest import ROOT
 PAGE = ROOT / "docs" / "tutorials" / "arrays.md"
 
 
+def block(mark):
+    """The block of docs/python.md that has this mark."""
+    return re.search(f"<!-- test: {mark} -->\\s*```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[1]
+
+
 def test_tutorial(tmp_path):
     subprocess.run([ROOT / "scripts" / "notebook", PAGE, tmp_path / "arrays.ipynb"], check=True)
     notebook = json.loads((tmp_path / "arrays.ipynb").read_text())
@@ -55,6 +60,31 @@ def test_example_of_how_do_i(tmp_path, monkeypatch):
     names = {}
     exec(code, names)  # noqa: S102
     assert names["components"].shape == (8, 20, 30) and (tmp_path / "ndvi.tif").exists()
+
+
+def test_the_figure_of_the_manual(tmp_path, monkeypatch):
+    """From a file to a figure: three panels, none of which is empty."""
+    matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    pytest.importorskip("rasterio", reason="rasterio is not installed")
+    import gdal_hsi as hsi
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    hsi.run("synth", "scene.dat", size=(60, 50, 40), endmembers=4, seed=2)
+    names = {}
+    exec(block("a figure"), names)  # noqa: S102
+    assert (tmp_path / "figure.png").stat().st_size > 5000 and names["abundances"].shape == (4, 50, 60)
+    assert len(names["axes"][1].lines) == 4 and not names["plt"].close(names["figure"])
+
+
+def test_the_search_of_the_manual():
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    import numpy as np
+    from conftest import cube
+    import gdal_hsi as hsi
+    pixels = cube(30, 25, 9).reshape(9, -1).T
+    names = {"hsi": hsi, "pixels": pixels, "classes": pixels[:, 2] > np.median(pixels[:, 2]), "field_of_pixel": np.arange(len(pixels)) // 50}
+    exec(block("a search by groups"), names)  # noqa: S102
+    assert names["search"].best_score_ > 0.8
 
 
 @pytest.mark.parametrize("page", ["python.md", "libhsi.md", "how_do_i.md"])
