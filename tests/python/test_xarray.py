@@ -114,6 +114,22 @@ def test_a_decoded_array_has_nan_alone():
     assert y.attrs["_FillValue"] == 7 and (y.values == 7).sum() == 6
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_nodata_of_rioxarray(masked, tmp_path):
+    """A file that rioxarray writes of a result knows its missing pixels, whether rioxarray has masked those of the input or not."""
+    rasterio, rioxarray = pytest.importorskip("rasterio"), pytest.importorskip("rioxarray")
+    values = np.random.default_rng(0).integers(1, 900, (5, 20, 20)).astype(np.int16)
+    values[:, 0, :5] = -9999
+    profile = {"driver": "GTiff", "width": 20, "height": 20, "count": 5, "dtype": "int16", "crs": "EPSG:32632", "nodata": -9999,
+               "transform": rasterio.transform.from_origin(5e5, 5e6, 30, 30)}
+    with rasterio.open(tmp_path / "in.tif", "w", **profile) as file:
+        file.write(values)
+    rioxarray.open_rasterio(tmp_path / "in.tif", masked=masked).hsi.pca(nc=3).rio.to_raster(tmp_path / "out.tif")
+    with rasterio.open(tmp_path / "out.tif") as file:
+        assert np.isnan(file.nodata) if masked else file.nodata == -9999
+        assert file.read(masked=True).mask.sum() == 15 and file.crs == "EPSG:32632" and file.transform == profile["transform"]
+
+
 def test_nodata_survives():
     array = scene()
     array.values[:, 3, 4] = -9999
