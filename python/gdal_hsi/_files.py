@@ -87,7 +87,7 @@ def command(tool, positional, options):
 
 def _missing(words, message):
     """Whether one of the arguments that the message names is a path where there is nothing."""
-    return any(word in message and not word.startswith("-") and "://" not in word and not re.match(r"/vsi|[A-Za-z0-9_]{2,}:", word)
+    return any(f"'{word}'" in message and not word.startswith("-") and "://" not in word and not re.match(r"/vsi|[A-Za-z0-9_]{2,}:", word)
                and not os.path.lexists(word) for word in words if os.path.basename(word))
 
 

@@ -31,8 +31,8 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """Runs blocks one after the other; the next one begins where the last one of its page has ended: folder and
-    variables."""
+    """Runs blocks one after the other; the next one begins where the last one of its page has ended: folder, PATH
+    and functions."""
 
     def folder(page):
         root = tmp_path_factory.getbasetemp() / page.stem / "gdal-hsi"
@@ -46,7 +46,7 @@ def reader(tmp_path_factory):
         root = folder(page)
         state = root / "state"
         script = f"set -euo pipefail\n[ ! -e '{state}' ] || . '{state}'\n{code}\n" \
-                 f"{{ declare -p PATH; printf 'cd %q\\n' \"$PWD\"; }} > '{state}'\n"
+                 f"{{ declare -p PATH; declare -f; printf 'cd %q\\n' \"$PWD\"; }} > '{state}'\n"
         result = subprocess.run(["bash", "-c", script], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True, timeout=900,
                                 env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HSI_TEST_DATA": str(DATA)})

@@ -55,7 +55,7 @@ def test_examples_of_the_manual():
 def test_example_of_how_do_i(tmp_path, monkeypatch):
     import gdal_hsi as hsi
     monkeypatch.chdir(tmp_path)
-    hsi.run("synth", "scene.dat", size=(30, 20, 40))
+    hsi.run("synth", "scene.dat", size=(30, 20, 200))
     code, = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how_do_i.md").read_text(), re.DOTALL)
     names = {}
     exec(code, names)  # noqa: S102
