@@ -674,41 +674,35 @@ void declare(tool::Builder& args) {
     args.input_argument("map", s.map.path, Content::raster, "The class map: a raster");
     args.input_argument("reference", s.reference.path, Content::labels,
                         "The reference labels: a raster or vector file, in any SRS and on any grid");
-    args.option(
-            "folds", s.folds,
-            "Judge K maps and tell mean and standard deviation: map stands for map_1.tif .. map_K.tif, as "
-            "gdal_hsi_sample -folds names files; reference and -training likewise, or for one file that "
-            "serves all of them")
+    args.option("folds", s.folds,
+                "Assess K maps (map.tif: map_1.tif .. map_K.tif) and print mean and standard deviation")
         .between(2, tools::most_folds)
         .shown_as("K")
         .preset.value.clear();
-    tools::add_pairs_option(
-        args, s.with, "Judge this map against this reference, too, and all pixels together", "MAP REFERENCE");
+    tools::add_pairs_option(args, s.with, "Also assess this map with this reference, and all pixels together",
+                            "MAP REFERENCE");
     args.exclusive("with", "folds");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     args.output(
         "csv", s.csv, Content::text,
-        "Also write the confusion matrix with accuracies to FILE (CSV); with -folds a row a fold, mean and "
-        "standard deviation");
+        "Also write the confusion matrix with accuracies, or with -folds a row per fold, to FILE (CSV)");
     args.input("mask", s.mask.path, Content::labels,
-               "Judge only where the raster FILE is not 0, or inside the features of the vector FILE");
-    args.input(
-        "training", s.training.path, Content::labels,
-        "The labels that the map was made from: a warning says when reference pixels are among them or "
-        "touch them");
-    args.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
-                             {{"ignore", "ignore", "leave them out of the accuracies"},
+               "Assess only these pixels: raster FILE not 0, or inside features of the vector FILE");
+    args.input("training", s.training.path, Content::labels,
+               "Labels that the map was trained with; a warning is printed if reference pixels overlap "
+               "or touch them");
+    args.choice<std::string>("unclassified", s.unclassified, "Labelled pixels without a class in the map",
+                             {{"ignore", "ignore", "exclude them from the accuracies"},
                               {"error", "error", "count them as errors"}});
     args.flag("scores", s.scores,
-              "map holds the scores of a detector, a band per target: print the area under the curve, and "
-              "detections, thresholds and precision by rate of false alarms");
+              "map has scores of a detector, a band per target: print AUC, detections, thresholds and "
+              "precision");
     args.choice("better", s.better, "With -scores: which scores are better",
-                {{"auto", Better::automatic, "as the bands say (HSI_BETTER), else larger ones"},
+                {{"auto", Better::automatic, "as specified by the bands (HSI_BETTER), else larger ones"},
                  {"larger", Better::larger, "larger ones"},
                  {"smaller", Better::smaller, "smaller ones, as angles are"}});
     args.option("guard", s.guard,
-                "With -scores: pixels without a label that are at most N pixels from a target are not "
-                "background")
+                "With -scores: exclude unlabelled pixels within N pixels of a target from the background")
         .between(0, 10000)
         .shown_as("N");
     args.output("curves", s.curves, Content::text,
@@ -716,7 +710,8 @@ void declare(tool::Builder& args) {
     tool::add_label_options(args, s.reference);
     for (const char* const other : {"folds", "with", "unclassified", "training", "leave-out"})
         args.exclusive("scores", other);
-    args.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
+    args.overwrite(s.overwrite,
+                   "Replace the file of -csv if it exists; otherwise an existing file is an error");
     args.add_report();
     args.check([&s](const tool::Call& call) {
         for (const char* const option : {"better", "guard", "curves"})
@@ -739,11 +734,10 @@ namespace tools {
 extern constinit const tool::Definition accuracy{
     "accuracy",
     "Accuracy of a class map",
-    "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy "
-    "and F1 of each class, overall and average accuracy, kappa, with 95 % confidence intervals; of several "
-    "maps "
-    "the mean and the spread. "
-    "Pixels without a label are left out. Classes are matched by name where both files name them.",
+    "Assesses a class map with reference labels: confusion matrix, producer's and user's "
+    "accuracy and F1 of each class, overall and average accuracy, kappa, with 95 % confidence"
+    " intervals; for several maps the mean and the spread. Pixels without a label are "
+    "ignored. Classes are matched by name if both files name them.",
     {{"gdal_hsi_accuracy map.tif test.tif", "A map against the test pixels of gdal_hsi_sample"},
      {"gdal_hsi_accuracy -csv accuracy.csv -field landcover map.tif ground_truth.gpkg",
       "Against polygons, with a table for other programs"},

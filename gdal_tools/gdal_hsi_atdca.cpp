@@ -377,16 +377,13 @@ void declare(tool::Builder& args) {
     args.option("pf", s.false_alarm, "False-alarm probability of -t auto, between 0 and 1").shown_as("P");
     tools::add_with_option(args, s.with);
     args.exclusive("with", "original");
-    args.input(
-        "original", s.original, Content::raster,
-        "Read the targets' spectra in the cube FILE, of which src is a preprocessed copy of the same size; "
-        "-map and -scores classify that cube");
+    args.input("original", s.original, Content::raster,
+               "Scene FILE for spectra, -map and -scores, of which src is a preprocessed copy of the "
+               "same size");
     args.output("spectra", s.spectra, Content::spectra,
                 "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
-    args.output(
-        "map", s.map, Content::raster,
-        "Also write the nearest target of every pixel, by spectral angle, to FILE: 1 to the number of "
-        "targets, 0 unclassified; a .vrt computes them when it is read");
+    args.output("map", s.map, Content::raster,
+                "Also write the number of the nearest target of every pixel (0: unclassified) to FILE");
     args.option("max-angle", s.max_angle,
                 "With -map: pixels farther than this from every target stay unclassified")
         .in_unit("degrees")
@@ -394,19 +391,19 @@ void declare(tool::Builder& args) {
     args.output("scores", s.scores, Content::raster,
                 "Also write detection scores, a band per target, to FILE");
     args.choice<std::string>(
-        "score-kind", s.score_kind, "What -scores are",
+        "score-kind", s.score_kind, "Content of -scores",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},
          {"angle", "angle", "spectral angle in degrees"}});
     args.input("reference", s.reference, Content::spectra,
-               "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, "
-               ".csv, USGS ...)");
+               "Print the angle of the best target to each spectrum of the library FILE (.sli, .csv, "
+               "USGS ...)");
     tools::add_spectrum_option(args, s.reference_spectra, "the library of -reference");
     tools::add_resample_option(args, s.fit);
     tools::add_vector_options(args, s.targets);
     args.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")
         .under("Output");
-    args.overwrite(s.targets.overwrite, "Replace outputs that are there; without this that is an error");
+    args.overwrite(s.targets.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.check([&s](const tool::Call& call) {
         check_settings(s);
         check_dependent_options(call, s);

@@ -295,27 +295,27 @@ void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
     args.add_mask("the clusters", true);
-    args.add_destination("The map: 1 to k in the order of the start, 0 where there is no value; it appears "
-                         "when it is complete");
-    args.option("k", s.count, "Number of clusters; with -start that of its spectra")
+    args.add_destination(
+        "The map: 1 to k in the order of the start, 0 for nodata; it appears when it is complete");
+    args.option("k", s.count, "Number of clusters; with -start the number of its spectra")
         .between(2, cluster::most_clusters)
         .defaults_to("required without -start")
         .also("clusters");
-    args.option("iterations", s.options.iterations, "Assignments of pixels to centres, at most").from(1);
+    args.option("iterations", s.options.iterations, "Maximum number of iterations").from(1);
     args.choice<cluster::Distance>(
-        "distance", s.options.distance, "What is near",
-        {{"euclidean", cluster::Distance::euclidean, "least sum of squared differences"},
-         {"angle", cluster::Distance::angle, "least spectral angle: brightness does not count"}});
+        "distance", s.options.distance, "Distance between spectra",
+        {{"euclidean", cluster::Distance::euclidean, "sum of squared differences"},
+         {"angle", cluster::Distance::angle, "spectral angle, which ignores brightness"}});
     args.input("start", s.start, Content::spectra,
                "Start from the spectra of the library FILE, in their order, instead of k-means++");
     tools::add_spectrum_option(args, s.start_spectra, "the library of -start");
     args.option("library-scale", s.library_scale,
-                "Multiply the library of -start by this: 10000 for reflectance in 0..1 beside a scene in "
+                "Multiply the library of -start by this: 10000 for reflectance 0..1 and a scene in "
                 "0..10000")
         .above(0);
     tools::add_any_scale_option(args, s.any_scale);
     tools::add_resample_option(args, s.fit);
-    args.option("seed", s.options.seed, "Of the pixels that k-means++ starts from");
+    args.option("seed", s.options.seed, "Seed of the random start of k-means++");
     args.output("centres", s.centres, Content::spectra,
                 "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "
                 "per band)");
@@ -333,9 +333,8 @@ namespace tools {
 extern constinit const tool::Definition cluster{
     "cluster",
     "k-means clustering",
-    "k-means: divides the pixels of a scene into clusters of like spectra, without training, and writes a "
-    "map "
-    "of them, on request with their centres as a library.",
+    "k-means: divides the pixels of a scene into clusters of similar spectra, without "
+    "training, and writes a map of the clusters, on request also their centres as a library.",
     {{"gdal_hsi_cluster -k 10 scene.img clusters.tif", "Ten clusters"},
      {"gdal_hsi_cluster -k 8 -distance angle -centres means.sli scene.img clusters.tif",
       "By spectral angle, with the mean spectra"},

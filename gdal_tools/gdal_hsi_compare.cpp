@@ -86,9 +86,9 @@ void declare_thresholds(tool::Builder& args, Settings& s) {
               "Fail when the mean of " + name + " over the pixels is greater")
             .from(0);
     }
-    limit("min-ssim", s.min_ssim, "Fail when ssim of a band is less").between(-1, 1);
+    limit("min-ssim", s.min_ssim, "Fail if ssim of a band is smaller").between(-1, 1);
     limit("max-unmatched", s.max_unmatched,
-          "Fail when more pixels than this are valid in only one of the two")
+          "Fail if more pixels than this are valid in only one of the two scenes")
         .from(0);
 }
 
@@ -104,25 +104,22 @@ void declare(tool::Builder& args) {
         .shown_as("PAIRS")
         .defaults_to("band by band");
     args.option("other-b", s.other_texts,
-                "Bands of the other scene, paired in order with those of src; given as with -b, which then "
-                "applies to src alone")
+                "Bands of the other scene, paired in order with the bands of src (-b then applies to src "
+                "alone)")
         .shown_as("LIST")
         .defaults_to("as -b");
     args.exclusive("band", "other-b");
     args.flag("any-wavelengths", s.any_wavelengths,
               "Compare bands in their order even if both scenes have wavelengths or band numbers");
     args.flag("mosaic", s.mosaic,
-              "Compare scenes where they overlap on the earth, pair by pair, and all pairs together; their "
-              "sizes may "
-              "differ");
+              "Compare scenes where they overlap on the ground, pair by pair; their sizes may differ");
     tools::add_with_option(args, s.with, "With -mosaic: also compare with this scene");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     args.output("o", s.text_file, Content::text,
                 "Also write what is printed to FILE: text, or with -json JSON");
     declare_thresholds(args, s);
-    args.output(
-            "map", s.map, Content::raster,
-            "Also write the metrics of every pixel, a band each, to FILE; ssim is averaged over the bands")
+    args.output("map", s.map, Content::raster,
+                "Also write the metrics of every pixel to FILE, a band each; ssim is averaged over the bands")
         .under("Map");
     args.option("of", s.map_format, "Format of the map")
         .shown_as("FORMAT")
@@ -131,8 +128,7 @@ void declare(tool::Builder& args) {
         .under("Map");
     args.option("co", s.map_creation, "Creation option of the map").shown_as("NAME=VALUE").under("Map");
     args.overwrite(s.overwrite,
-                   "Replace the map and the file of -o when they are there; without this that is "
-                   "an error");
+                   "Replace the map and the file of -o if they exist; otherwise existing files are an error");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) {
         const tool::CommonOptions& common = call.options();
@@ -163,7 +159,7 @@ namespace tools {
 
 extern constinit const tool::Definition compare{
     "compare",
-    "How far two scenes are apart",
+    "Comparison of two scenes",
     "Measures how much two scenes of the same size differ; src is the reference. -b, -bbl, -srcwin and "
     "-srcnodata apply to both scenes (-other-b to the other one), -if and -oo to src. Exit code 0: compared "
     "and within the given thresholds; 1: beyond one of them, or not comparable.",

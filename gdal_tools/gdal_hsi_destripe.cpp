@@ -120,9 +120,9 @@ void declare(tool::Builder& args) {
     args.computes_dst();
     args.add_mask("the levels of columns", true);
     args.add_compute(false);
-    args.choice("method", s.method, "The level of a column",
-                {{"difference", Method::difference, "added up: median difference to the column before"},
-                 {"ratio", Method::ratio, "the same of ratios, for stripes that are factors"},
+    args.choice("method", s.method, "How the level of a column is measured",
+                {{"difference", Method::difference, "accumulated median difference to the previous column"},
+                 {"ratio", Method::ratio, "accumulated median ratio, for multiplicative stripes"},
                  {"moment", Method::moment, "mean and standard deviation"},
                  {"median", Method::median, "median"}});
     args.option("window", s.window, "Columns over which levels are smoothed, odd").between(5, 999);
@@ -141,8 +141,8 @@ namespace tools {
 
 extern constinit const tool::Definition destripe{
     "destripe",
-    "Stripes along columns taken away",
-    "Destriping: takes stripes along the columns of a pushbroom scanner out of a scene, band by band, by "
+    "Removal of stripes along columns",
+    "Destriping: removes stripes along the columns of a pushbroom scanner, band by band, by "
     "comparing each column with its neighbours.",
     {{"gdal_hsi_destripe scene.img clean.img -of ENVI", "By differences of neighbouring columns"},
      {"gdal_hsi_destripe -method ratio -window 31 scene.img clean.tif", "Stripes that are factors"},

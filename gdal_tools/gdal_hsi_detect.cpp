@@ -75,86 +75,79 @@ void declare(tool::Builder& args) {
     args.add_destination("The scores, a band per target; it appears when it is complete");
     args.computes_dst();
     args.input("target", o.target.library, Content::spectra,
-               "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
-               ".mat, GeoJSON ...)");
+               "Library with the targets' spectra (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, .mat, "
+               "GeoJSON ...)");
     tools::add_spectrum_option(args, o.target.spectra, "the library of -target");
     args.option("target-pixel", o.target.pixels,
-                "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
+                "Use the spectrum of this pixel of src as a target; counted from 0, within -srcwin")
         .shown_as("LINE SAMPLE")
         .from(0);
     args.exclusive("target", "target-pixel");
     args.choice<Approach>(
-            "method", o.approach, "What is computed",
+            "method", o.approach, "Method of detection",
             {{"sam", Approach::sam, "spectral angle, in radians"},
              {"sid", Approach::sid, "spectral information divergence"},
              {"mf", Approach::mf, "matched filter"},
              {"cem", Approach::cem, "constrained energy minimisation"},
              {"ace", Approach::ace, "adaptive coherence estimator, with its sign"},
              {"rx", Approach::rx, "anomalies by Reed and Xiaoli, without a target"},
-             {"sff", Approach::sff, "fit of absorption features, continua removed, in ranges of wavelengths"},
+             {"sff", Approach::sff, "fit of continuum-removed absorption features in ranges of wavelengths"},
              {"mtmf", Approach::mtmf,
-              "matched filter among components of the noise's variance, with the infeasibility of "
-              "what it finds"}})
+              "matched filter on MNF components, with the infeasibility of each pixel"}})
         .defaults_to("ace; rx without a target");
     args.input("background", o.background, Content::labels,
-               "The background is the pixels where the raster FILE is not 0, or inside the features of the "
-               "vector FILE");
+               "Background: pixels where the raster FILE is not 0, or inside the features of the vector "
+               "FILE");
     args.input("background-by", o.background_by, Content::labels,
-               "Score every pixel against the pixels of its own group alone: columns, the detectors of a "
-               "pushbroom scanner, or the classes of the map FILE")
+               "Use a separate background for each column (detector of a pushbroom scanner) or class of "
+               "the map FILE")
         .shown_as("columns|FILE")
         .defaults_to("one background for all");
     tools::add_statistics_option(args, o.statistics);
     args.option("columns-per-group", o.columns_per_group,
-                "With -background-by columns: so many neighbouring columns of the file are a group")
+                "With -background-by columns: number of neighbouring columns in a group")
         .from(1);
     args.option("exclude-share", o.exclusion.share,
-                "Make the background's statistics anew without this share of its pixels, those of greatest "
-                "score, from 0 to below 0.5")
+                "Compute the background again without this share of its pixels with the greatest scores, "
+                "0 to below 0.5")
         .shown_as("P");
     args.option("exclude-iterations", o.exclusion.iterations,
-                "With -exclude-share: so many times, each time from all pixels")
+                "With -exclude-share: number of repetitions, each from all pixels")
         .from(1);
     args.flag("target-is-absorption", o.target.absorption,
-              "With mf and ace: the library is what one unit of a gas absorbs of the background, which is "
-              "the target then; mf tells units");
+              "The library has the absorption of one unit of a gas; scores of mf are in these units "
+              "(mf, ace)");
     args.option("window", o.window,
-                "With rx: the background of a pixel is the square of OUTER pixels around it without that of "
+                "Local background (rx): the square of OUTER pixels around a pixel without the square of "
                 "INNER")
         .shown_as("INNER OUTER")
         .in_unit("pixels, odd")
         .defaults_to("the whole scene is the background");
     args.output("map", o.map.path, Content::raster,
-                "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
+                "Also write the number of the best target of every pixel (0: no target) to FILE");
     args.option("threshold", o.map.threshold_text,
-                "With -map: no target where the best score is worse than this (sam and sid: greater, others: "
-                "smaller); 99%: worse for 99 % of the pixels")
+                "With -map: no target if the best score is worse than this; 99%: worse for 99 % of the "
+                "pixels")
         .shown_as("V|P%");
     args.option("false-alarms", o.map.false_alarms,
-                "With -map: use the threshold that this share of the background reaches: of the pixels of "
-                "-background, else of a normally distributed one (rx, ace and mf)")
+                "With -map: threshold that this share of the background reaches (of -background, else of "
+                "a normal one)")
         .shown_as("RATE");
     args.exclusive("threshold", "false-alarms");
-    args.option(
-            "nc", o.components_text,
-            "Compute scores from the first N principal components of the background; auto: one component "
-            "per ten pixels of it. With mtmf: from the first N of MNF (default: those with as much signal "
-            "as noise, 2 at least)")
+    args.option("nc", o.components_text,
+                "Use the first N principal components of the background (mtmf: of MNF); auto: one per ten"
+                " pixels")
         .shown_as("N|auto")
         .defaults_to("all bands");
-    args.option(
-            "shrinkage", o.shrinkage.text,
-            "Shrink the background's matrix by this share, 0 to 1, towards the identity times the mean "
-            "variance (auto: by Ledoit and Wolf), or towards its own diagonal: bands:A, or ledoit-wolf, "
-            "by their estimate on bands of unit variance; with -background-by A is bands:A. With -window: "
-            "add this share of the mean variance to the diagonal of each ring's matrix; 0 is RX by "
-            "definition, for rings that span the bands")
+    args.option("shrinkage", o.shrinkage.text,
+                "Shrink the covariance by the share A (0 to 1), towards the mean variance, or with bands:"
+                " the diagonal")
         .shown_as("none|A|bands:A|auto|ledoit-wolf")
         .defaults_to("none; ledoit-wolf with -background-by; 0.01 with -window");
     declare_features(args, o);
     declare_mixtures(args, o);
     args.option("library-scale", o.target.library_scale,
-                "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
+                "Multiply the library by this: 10000 for reflectance 0..1 and a scene in 0..10000")
         .above(0);
     tools::add_any_scale_option(args, o.target.any_scale);
     tools::add_resample_option(args, o.target.fit);
@@ -173,11 +166,10 @@ namespace tools {
 extern constinit const tool::Definition detect{
     "detect",
     "Targets and anomalies (SAM, SID, MF, CEM, ACE, RX, SFF, MTMF)",
-    "Detection: how much every pixel is like known spectra (spectral angle, information divergence, matched "
-    "filter, "
-    "constrained energy minimisation, adaptive coherence), or unlike a background, of the scene or of the "
-    "pixels "
-    "around (RX).",
+    "Detection: measures how similar every pixel is to known spectra (spectral angle, "
+    "information divergence, matched filter, constrained energy minimisation, adaptive "
+    "coherence), or how different it is from the background or from the pixels around it "
+    "(RX).",
     {{"gdal_hsi_detect -target minerals.sli scene.img ace.tif", "Adaptive coherence of every spectrum"},
      {"gdal_hsi_detect -method sam -target minerals.csv -map minerals.tif -threshold 0.1 scene.img "
       "angles.tif",

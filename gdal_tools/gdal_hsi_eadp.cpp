@@ -364,11 +364,9 @@ void check_settings(const tool::Call& call, Settings& s) {
     if (call.given("times")) {
         s.eadp.times = parse_times(s.times);
     } else {
-        if (s.copies < 1 || s.copies > 1000)
-            throw UsageError("-c: " + std::to_string(s.copies) + " is no number of copies",
-                             "Use a number from 1 to 1000.");
         if (!(s.step > 0))
-            throw UsageError("-ts: " + number_text(s.step) + " is no process time", "Use a positive number.");
+            throw UsageError("-ts: " + number_text(s.step) + " is no diffusion time",
+                             "Use a positive number.");
         s.eadp.times.clear();
         for (int c = 1; c <= s.copies; ++c)
             s.eadp.times.push_back(s.step * c);
@@ -380,15 +378,16 @@ void check_settings(const tool::Call& call, Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_mask("the statistics, of components and of their gradients", true);
+    args.add_mask("the statistics", true);
     args.add_destination();
     args.add_compute();
     args.option("nc", s.components, "Number of principal components, 1 to the number of bands");
     args.flag("no-pca", s.no_pca, "Diffuse the bands themselves instead of components");
-    args.option("c", s.copies, "Number of diffused copies of every component").also("copies");
-    args.option("ts", s.step, "Copy c of a component is diffused for the time c times this")
-        .in_unit("squared pixels");
-    args.option("times", s.times, "The times themselves, in squared pixels: T1,T2,...").shown_as("LIST");
+    args.option("c", s.copies, "Number of diffused copies of every component")
+        .also("copies")
+        .between(1, 1000);
+    args.option("ts", s.step, "Diffusion time of copy c, divided by c").in_unit("squared pixels");
+    args.option("times", s.times, "Diffusion times in squared pixels: T1,T2,...").shown_as("LIST");
     args.option("sigma", s.eadp.sigma, "Standard deviation of the Gaussian before the gradient; 0: none")
         .in_unit("pixels");
     args.choice("g", s.eadp.diffusivity, "Diffusivity",
@@ -397,25 +396,24 @@ void declare(tool::Builder& args) {
                  {"g3", eadp::Diffusivity::g3, "Weickert"}})
         .also("diffusivity");
     args.option("percentile", s.eadp.percentile,
-                "Share of the gradients that is below the contrast k, above 0 and at most 1");
-    args.option("k", s.contrast, "Contrast k itself, of all components, in their unit per pixel")
+                "Contrast k as the quantile of the gradients, above 0 and at most 1");
+    args.option("k", s.contrast, "Contrast k of all components, in their unit per pixel")
         .defaults_to("")
         .also("contrast");
     args.option("cycles", s.eadp.cycles,
-                "With -scheme fed: cycles for one time, 1 to 1000; more are more accurate");
-    args.choice(
-        "evolution", s.eadp.evolution, "What a copy is diffused from",
-        {{"independent", eadp::Evolution::independent, "every copy from the component"},
-         {"cascade", eadp::Evolution::cascade, "copy c from copy c-1, for time T_c, with its own gradients"},
-         {"incremental", eadp::Evolution::incremental,
-          "copy c from copy c-1, for the time between them; times must rise"}});
+                "With -scheme fed: cycles per diffusion time, 1 to 1000; more cycles are more accurate");
+    args.choice("evolution", s.eadp.evolution, "Source of each copy",
+                {{"independent", eadp::Evolution::independent, "the component"},
+                 {"cascade", eadp::Evolution::cascade, "the previous copy, for time T_c, with new gradients"},
+                 {"incremental", eadp::Evolution::incremental,
+                  "the previous copy, for the time between them; times must increase"}});
     args.choice("scheme", s.eadp.scheme, "How the diffusion is solved",
                 {{"fed", eadp::Scheme::fed, "fast explicit diffusion"},
                  {"exact", eadp::Scheme::exact, "the exact solution for gradients frozen at the start"}});
     args.option("tolerance", s.eadp.tolerance,
-                "With -scheme exact: error allowed, 1e-12 to 0.1, as a share of the component's range");
+                "With -scheme exact: allowed error, 1e-12 to 0.1, as a share of the component's range");
     args.choice(
-        "precision", s.eadp.precision, "Arithmetic of the diffusion; all before it is in double precision",
+        "precision", s.eadp.precision, "Precision of the diffusion; earlier steps are in double precision",
         {{"single", eadp::Precision::single_precision}, {"double", eadp::Precision::double_precision}});
     tools::add_statistics_option(args, s.statistics, false);
     args.exclusive("statistics", "no-pca");
@@ -439,9 +437,9 @@ namespace tools {
 extern constinit const tool::Definition eadp{
     "eadp",
     "Extended anisotropic diffusion profile (EADP)",
-    "Extended anisotropic diffusion profile (EADP): principal components and, of each, copies "
-    "smoothed for rising times by diffusion that stops at edges. The bands of the profile are "
-    "features for classification.",
+    "Extended anisotropic diffusion profile (EADP): principal components, and copies of each "
+    "that are smoothed for increasing times by diffusion that stops at edges. The bands of "
+    "the profile are features for classification.",
     {{"gdal_hsi_eadp scene.img profile.tif", "7 components, 8 copies of each: 63 bands"},
      {"gdal_hsi_eadp -nc 4 -c 5 -ts 20 -memory 1GB flightline.dat profile.dat -of ENVI",
       "Fewer and shorter, in bounded memory, as ENVI"},

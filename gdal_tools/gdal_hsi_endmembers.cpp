@@ -605,29 +605,26 @@ void declare(tool::Builder& args) {
                          "The endmembers, a vector layer of points; it appears when it is complete");
     auto& count =
         args.option("t", s.numbers,
-                    "Number of endmembers, at most as many as bands (nfindr: and one); or a range such "
-                    "as 2-20: sets that grow, what each explains, and the set at the knee is written")
+                    "Number of endmembers, or a range such as 2-20, whose set at the knee is written")
             .also("targets")
             .shown_as("N|N-N");
     count.required = true;
     args.choice<std::string>(
-        "method", s.method, "How they are found",
+        "method", s.method, "Method of search",
         {{"nfindr", "nfindr", "the pixels whose simplex has the greatest volume"},
          {"vca", "vca", "vertex component analysis: the outermost pixels in random directions"},
-         {"atdca", "atdca", "gdal_hsi_atdca -method osp: what the others leave of the spectrum"}});
+         {"atdca", "atdca", "orthogonal subspace projection, as gdal_hsi_atdca -method osp"}});
     args.option("seed", s.seed, "With -method vca: seed of the random directions");
     args.output("spectra", s.spectra, Content::spectra,
-                "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (a line a band)");
+                "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
     args.flag("residual", s.residual,
-              "Also tell what unmixing with the endmembers leaves of the scene, and with one less: a warning "
-              "says when that was less");
-    args.output(
-        "plot", s.curve, Content::text,
-        "With a range of -t: also write what each number explains to FILE: .svg or .png (a plot), or .csv "
-        "(the table)");
+              "Also print the residual of unmixing, and with one endmember less; warn if that is smaller");
+    args.output("plot", s.curve, Content::text,
+                "Also write the explained share by number to FILE (range of -t): .svg, .png, or .csv (a "
+                "table)");
     tools::add_with_option(args, s.with);
     tools::add_vector_options(args, s.members);
-    args.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
+    args.overwrite(s.members.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.check([&s](const tool::Call& call) {
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " takes no random numbers",

@@ -269,11 +269,10 @@ void declare(tool::Builder& args) {
     args.computes_dst();
     args.add_mask("the result", true);
     args.add_compute();
-    args.option("range", s.range_texts,
-                "Look between two wavelengths, ends included: -range 2100-2300nm, 2.1-2.3um")
+    args.option("range", s.range_texts, "Range of wavelengths, ends included: 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .defaults_to("all good bands");
-    args.choice("output", s.output, "What is written",
+    args.choice("output", s.output, "Content of dst",
                 {{"features", features::Output::features,
                   "depth, position, width, area and asymmetry of the feature of every range"},
                  {"removed", features::Output::removed, "the spectra divided by their continuum"}});
@@ -292,9 +291,9 @@ namespace tools {
 extern constinit const tool::Definition features{
     "features",
     "Continuum removal and absorption features",
-    "Absorption features: divides every spectrum by its continuum, the upper convex hull, in one or several "
-    "ranges of wavelengths, and measures depth, position, width, area and asymmetry of what is left, or "
-    "writes the continuum-removed spectra.",
+    "Absorption features: divides every spectrum by its continuum, the upper convex hull, in "
+    "one or several ranges of wavelengths, and measures depth, position, width, area and "
+    "asymmetry of the feature, or writes the continuum-removed spectra.",
     {{"gdal_hsi_features -range 2100-2300nm scene.img clay.tif", "The feature of clays at 2.2 um"},
      {"gdal_hsi_features -range 550-770nm -range 2.1-2.3um scene.img f.tif", "Two features, ten bands"},
      {"gdal_hsi_features -output removed scene.img removed.tif",

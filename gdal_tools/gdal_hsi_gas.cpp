@@ -435,7 +435,7 @@ void declare(tool::Builder& args) {
                      {{"mag1c", How::mag1c, "matched filter with albedo and sparsity, iterated"},
                       {"mf", How::mf, "matched filter"},
                       {"lognormal", How::lognormal, "matched filter of the logarithm of radiance"},
-                      {"none", How::none, "band 1 of src is an enhancement already, for -plumes"}});
+                      {"none", How::none, "band 1 of src is already an enhancement, for -plumes"}});
     args.choice<Gas>("gas", s.gas, "The gas",
                      {{"ch4", Gas::ch4, "methane"}, {"co2", Gas::co2, "carbon dioxide"}});
     args.option("range", s.range_texts, "Use the bands between two wavelengths, ends included")
@@ -449,10 +449,9 @@ void declare(tool::Builder& args) {
     args.option("library-scale", s.library_scale,
                 "Multiply -absorption by this: 1e-5 for a spectrum per 1e5 ppm m");
     tools::add_resample_option(args, s.fit);
-    args.input(
-        "lut", s.lut, Content::text,
-        "The unit absorption by a table of simulated radiances: an HDF5 FILE with modtran_data, a raster of "
-        "one line, or a CSV table");
+    args.input("lut", s.lut, Content::text,
+               "Table of simulated radiances for the unit absorption: HDF5 with modtran_data, one-line "
+               "raster, or CSV");
     args.exclusive("absorption", "lut");
     args.option("concentrations", s.conditions.concentrations,
                 "With -lut: the concentration of each sample of a raster, in ppm m")
@@ -472,33 +471,27 @@ void declare(tool::Builder& args) {
     args.output("save-absorption", s.save, Content::spectra,
                 "Also write the unit absorption used to FILE (.csv or .sli)");
     args.option("columns-per-group", s.columns_text,
-                "Each group of so many neighbouring columns of the file is its own background; all: one "
-                "background")
+                "Use a separate background for each group of N neighbouring columns; all: one background")
         .shown_as("N|all");
     args.option("shrinkage", s.shrinkage_text,
-                "Shrink the covariance of each group towards its diagonal by this share, 0 to 1, or by the "
-                "estimate "
-                "of Ledoit and Wolf (mf, lognormal)")
+                "Shrink the covariance towards its diagonal by this share, 0 to 1, or as Ledoit and Wolf "
+                "(mf, lognormal)")
         .shown_as("none|V|ledoit-wolf");
-    args.option("iterations", s.filter.iterations, "With mag1c: iterations").between(0, 10000);
-    args.flag("no-albedo", s.no_albedo, "With mag1c: take all pixels as equally bright");
-    args.flag("no-sparsity", s.no_sparsity,
-              "With mag1c: without the prior that most pixels have no enhancement");
+    args.option("iterations", s.filter.iterations, "Iterations (mag1c)").between(0, 10000);
+    args.flag("no-albedo", s.no_albedo, "Assume that all pixels are equally bright (mag1c)");
+    args.flag("no-sparsity", s.no_sparsity, "Do not assume that most pixels have no enhancement (mag1c)");
     args.option("output", s.output_text,
                 "Bands of dst, in this order: enhancement, uncertainty (ppm m), sensitivity, albedo")
         .shown_as("LIST");
     args.input("noise", s.noise, Content::text,
-               "The sensor's noise, for uncertainty: a text FILE with lines of wavelength (nm), A, B, D, "
-               "whose noise "
-               "at the radiance L is |A sqrt(L + B) + D|");
+               "Noise of the sensor, for uncertainty: lines of wavelength (nm), A, B, D; noise |A sqrt(L"
+               " + B) + D|");
     args.option("radiance-scale", s.filter.radiance_scale,
-                "A value times this is radiance in uW cm-2 sr-1 nm-1, for -noise and -flare-threshold: 0.1 "
-                "for W m-2 "
-                "sr-1 um-1, 100 for W m-2 sr-1 nm-1")
+                "Factor from stored values to uW cm-2 sr-1 nm-1, for -noise and -flare-threshold")
         .above(0);
     args.option("flare-threshold", s.flare,
-                "Pixels over this radiance at 2389.5 nm, with the 5x5 pixels around them, do not count (uW "
-                "cm-2 sr-1 nm-1)")
+                "Exclude 5x5 pixels around a greater radiance at 2389.5 nm from the background (uW cm-2 "
+                "sr-1 nm-1)")
         .above(0)
         .defaults_to("off; 1.5 for EMIT");
     declare_plumes(args, s.plumes);
@@ -515,9 +508,9 @@ namespace tools {
 extern constinit const tool::Definition gas{
     "gas",
     "Methane and carbon dioxide plumes",
-    "Gas plumes: computes the enhancement of methane or carbon dioxide from the radiance of an imaging "
-    "spectrometer (mag1c, matched filter, lognormal matched filter), each detector column against its own "
-    "background.",
+    "Gas plumes: computes the enhancement of methane or carbon dioxide from the radiance of "
+    "an imaging spectrometer (mag1c, matched filter, lognormal matched filter), with a "
+    "separate background for each detector column.",
     {{"gdal_hsi_gas -absorption ch4.csv radiance.img ch4.tif", "Methane by mag1c"},
      {"gdal_hsi_gas -method mf -columns-per-group 5 -absorption ch4.csv radiance.img ch4.tif",
       "Methane by a matched filter, five columns together"},

@@ -456,13 +456,13 @@ void declare(tool::Builder& args) {
     args.input_argument("rules", s.rules, Content::model,
                         "The rules: a JSON file of this tool's format or of CRAMM's");
     args.add_destination(
-            "The map: the number of the rule in its file, 0 where nothing is named; with several groups "
-            "one file each, NAME_GROUP")
+            "The map: the number of the rule, 0 if no rule is met; with several groups one file each,"
+            " NAME_GROUP")
         .required = false; // -explain
     args.computes_dst();
     args.add_compute(false);
     args.input("library", s.references.library, Content::spectra,
-               "Library of the reference spectra, instead of those that the rule file names");
+               "Library of the reference spectra, instead of the library in the rule file");
     tools::add_resample_option(args, s.references.fit);
     args.option(
             "library-scale", s.references.unit,
@@ -472,7 +472,7 @@ void declare(tool::Builder& args) {
         {"fit", Best::fit, "the weighted fit"},
         {"depth", Best::depth, "the weighted depth"},
         {"fd", Best::fd, "the weighted product of fit and depth"}};
-    args.choice("best", s.best, "Value by which a rule wins its group", values);
+    args.choice("best", s.best, "Value that decides which rule wins its group", values);
     args.option("group", s.group_words, "Map only this group: a name or a pattern").shown_as("NAME");
     args.option("rule", s.rule_words, "Use only this rule: a name or a pattern").shown_as("NAME");
     args.input("colours", s.colours, Content::text,
@@ -485,10 +485,10 @@ void declare(tool::Builder& args) {
                 "Also write pixels, shares, areas and means by material to this CSV file");
     args.output("materials", s.materials, Content::raster, "Also write a band per rule");
     args.choice("materials-value", s.value, "Content of -materials", values);
-    args.choice("materials-where", s.accepted, "Where -materials has values; elsewhere 0",
+    args.choice("materials-where", s.accepted, "Pixels with values in -materials; 0 elsewhere",
                 {{"won", false, "where the rule won a group"}, {"accepted", true, "where the rule is met"}});
     args.option("explain", s.explained,
-                "Print what all rules say of this pixel, counted from 0; dst may then be left out")
+                "Print the result of all rules for this pixel, counted from 0; dst is then optional")
         .shown_as("LINE SAMPLE");
     args.check([&s](const tool::Call& call) { check_settings(call, s); });
     args.body([&s](tool::Run& run) { run_identify(run, s); });

@@ -458,35 +458,31 @@ void declare(tool::Builder& args) {
     using indices::Choice;
     auto& s = args.settings<Settings>();
     args.add_source().required = false; // -list
-    args.add_destination("The indices, a band each: a raster, or of a library .csv").required = false;
+    args.add_destination("The indices, a band each: a raster, or .csv for a library").required = false;
     args.computes_dst();
     args.add_mask("the indices", true);
     args.add_compute(false);
-    args.option(
-            "name", s.names,
-            "Indices of the catalogue, or a domain of it (vegetation, pigment ..), or all; of these what the "
-            "scene has the bands for")
+    args.option("name", s.names,
+                "Indices, a domain (vegetation, pigment ..), or all; those that the scene has the bands for")
         .shown_as("NAME[,NAME]");
-    args.option(
-            "expr", s.expressions,
-            "An expression over the spectrum, with a name: -expr 'ratio=r800/r670', mean(r[630:690]), b12")
+    args.option("expr", s.expressions,
+                "An expression, optionally with a name: 'ratio=r800/r670', mean(r[630:690]), b12")
         .shown_as("[NAME=]EXPR");
     args.choice(
-        "choice", s.choosing.choice, "What takes the place of a wavelength",
+        "choice", s.choosing.choice, "How the value at a wavelength is found",
         {{"nearest", Choice::nearest, "the nearest good band within -tolerance"},
          {"linear", Choice::linear, "the line between the bands around it, at most 4 tolerances apart"},
          {"average", Choice::average, "the mean of the good bands within half of -width"},
          {"response", Choice::response, "a band with the FWHM -width, made as gdal_hsi_resample does"}});
-    args.option("tolerance", s.choosing.tolerance, "How far a band may be from the wavelength")
+    args.option("tolerance", s.choosing.tolerance, "Maximum distance of a band from the wavelength")
         .from(0)
         .in_unit("nm");
     args.option("width", s.choosing.width, "Width of -choice average and response").above(0).in_unit("nm");
-    args.option("scale", s.scale,
-                "Factor that makes reflectance of the stored values; 0.0001 for percent times 100")
+    args.option("scale", s.scale, "Factor from stored values to reflectance; 0.0001 for per cent times 100")
         .above(0)
         .shown_as("V")
         .defaults_to("scale and offset of the file");
-    args.flag("list", s.list, "Print the catalogue, with src also what the scene has the bands for");
+    args.flag("list", s.list, "Print the catalogue, with src also which indices the scene has the bands for");
     args.flag("json", s.json, "Print -list as JSON");
     for (const char* const other : {"name", "expr", "scale", "mask", "mask-exclude"})
         args.exclusive("list", other);

@@ -750,14 +750,12 @@ void run_info(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.flag("count", s.count,
-              "Count the valid pixels and name the bands without a single value, which reads the scene once");
-    args.flag("extremes", s.extremes,
-              "As -count, and print the least and the greatest value and the mean of every band");
+    args.flag("count", s.count, "Read the scene, count the valid pixels and list the bands without a value");
+    args.flag("extremes", s.extremes, "As -count, and print minimum, maximum and mean of every band");
     args.flag("flags", s.flags,
               "List the flags of the quality layers that come with the scene, for -mask-flags");
     args.flag("plan", s.plans,
-              "Print the tiles and the memory that each tool would take here, with its defaults");
+              "Print the tiles and the memory of each tool for this scene, with default options");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     args.flag("values", s.values, "Add the values of a library's spectra (with -json)");
     args.add_compute(false);
@@ -774,13 +772,11 @@ namespace tools {
 
 extern constinit const tool::Definition info{
     "info",
-    "What the suite sees in a file",
-    "Shows what the suite reads from a file: bands and which of them are bad, wavelengths, scale, nodata, "
-    "georeference, and "
-    "how the file is read; on request the number of valid pixels, bands without a value, the extremes of "
-    "every "
-    "band, and the tiles and the memory that each tool would take; and which commands may come next. "
-    "A spectral library in place of a scene is listed.",
+    "Contents of a scene or library",
+    "Lists what the tools read from a file: bands, bad bands, wavelengths, scale, nodata, "
+    "georeference, how the file is read, and commands that may come next; on request also the"
+    " number of valid pixels, bands without a value, the extremes of every band, and the "
+    "tiles and the memory of each tool. It also lists spectral libraries.",
     {{"gdal_hsi_info scene.img", "What is in a file"},
      {"gdal_hsi_info -extremes scene.img", "Which bands are empty, and what values the others have"},
      {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},

@@ -143,11 +143,10 @@ namespace tools {
 extern constinit const tool::Definition mnf{
     "mnf",
     "Minimum noise fraction (MNF)",
-    "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a "
-    "noise "
-    "variance of 1. The noise is estimated from the differences of neighbours along the lines. The model can "
-    "be "
-    "saved, applied to other scenes, and turn components back into spectra without the noise of the rest.",
+    "Minimum noise fraction (MNF): components in the order of their signal-to-noise ratio, "
+    "each with a noise variance of 1. The noise is estimated from the differences of "
+    "neighbours along the lines. The model can be saved, applied to other scenes, and used to"
+    " convert components back to spectra without the noise of the other components.",
     {{"gdal_hsi_mnf scene.img mnf.tif", "Seven components"},
      {"gdal_hsi_mnf -nc 15 -model mnf.json scene.img mnf.tif", "Keep the model"},
      {"gdal_hsi_mnf -apply mnf.json -inverse mnf.tif smooth.img -of ENVI",

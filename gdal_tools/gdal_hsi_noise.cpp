@@ -421,31 +421,32 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_mask("the noise");
     args.add_compute(false);
-    args.choice("method", s.method, "How noise is told from signal",
-                {{"regression", Method::regression, "each band from all others"},
-                 {"residual", Method::residual, "in blocks of pixels, each band from its two neighbours"},
-                 {"ssdc", Method::ssdc, "the same, and from the pixel above"},
-                 {"lsd", Method::lsd, "most frequent standard deviation of blocks"},
-                 {"difference", Method::difference, "differences of neighbouring pixels"},
-                 {"area", Method::area, "standard deviation in the mask, which is one material"}});
+    args.choice(
+        "method", s.method, "How noise is separated from signal",
+        {{"regression", Method::regression, "regression of each band on all others"},
+         {"residual", Method::residual, "in blocks of pixels, regression on the two neighbouring bands"},
+         {"ssdc", Method::ssdc, "as residual, and on the pixel above"},
+         {"lsd", Method::lsd, "most frequent standard deviation of blocks"},
+         {"difference", Method::difference, "differences of neighbouring pixels"},
+         {"area", Method::area, "standard deviation in the mask, which must be one material"}});
     args.option("block", s.block, "Size of the blocks of residual, ssdc and lsd, in pixels").between(4, 64);
-    args.option("max-gap", s.max_gap, "Widest step between neighbouring bands of residual and ssdc")
+    args.option("max-gap", s.max_gap, "Maximum step between neighbouring bands of residual and ssdc")
         .above(0)
         .in_unit("nm")
         .defaults_to("2.5 median steps");
     args.option("min-snr", s.min_snr, "Propose bands with a smaller signal-to-noise ratio as bad").from(0);
     args.option("max-noise-share", s.max_noise_share,
-                "Propose bands as bad in which noise has a larger share of the variance")
+                "Propose bands with a larger noise share of the variance as bad")
         .above(0);
     args.output("csv", s.csv, tool::Content::text, "Also write the table to FILE");
     args.output("bad-bands", s.bad_bands, tool::Content::text,
-                "Also write which bands are good: to FILE.csv, with the reason where they are not, or as the "
-                "bad-band list of an ENVI header that is there, FILE.hdr");
+                "Also write the list of good and bad bands: FILE.csv with reasons, or the existing ENVI "
+                "header FILE.hdr");
     args.output("plot", s.plot, tool::Content::text,
                 "Also plot the signal-to-noise ratio over the wavelengths, to FILE.svg or FILE.png");
     args.option("smile", s.smile_texts,
-                "Measure how an absorption in these wavelengths moves from column to column: -smile "
-                "740-785nm (oxygen, in radiances as the scanner has taken them)")
+                "Measure the shift of an absorption from column to column: 740-785nm (oxygen, radiance in"
+                " sensor geometry)")
         .shown_as("RANGE");
     args.output("columns", s.columns, tool::Content::text,
                 "Also write shift and depth of -smile for every column to FILE.csv");

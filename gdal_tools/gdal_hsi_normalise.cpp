@@ -699,22 +699,19 @@ void declare_fit(tool::Builder& args, Settings& s) {
     args.option("h-b", s.method.h_b, "Shape of crowns: height over vertical radius")
         .between(least_crown, most_crown);
     args.option("ndvi", s.ndvi,
-                "Fit and correct pixels whose NDVI is above the first and up to the second of these, in "
-                "hundredths")
+                "Fit and correct pixels with NDVI in this range, in hundredths (first value excluded)")
         .between(-1, 1)
         .shown_as("MIN MAX")
         .defaults_to("0.05 1");
-    args.option(
-            "bins", s.bins_text,
-            "With -brdf flex: about so many bins of NDVI with equal counts (1 to 95), or the edges of bins")
+    args.option("bins", s.bins_text,
+                "With -brdf flex: number of NDVI bins with equal counts (1 to 95), or the edges of the bins")
         .shown_as("N|E0,E1,..");
     args.option("min-pixels", s.binning.min_pixels, "Leave out bins with fewer pixels").from(10);
-    args.option("min-slope", s.method.min_slope, "Fit terrain to pixels with this slope or more")
+    args.option("min-slope", s.method.min_slope, "Minimum slope of the pixels in the topographic fit")
         .between(0, 45)
         .in_unit("degrees");
-    args.option(
-            "min-cos-i", s.method.min_cos_i,
-            "Correct the terrain of pixels whose cosine of the angle between sun and terrain is this or more")
+    args.option("min-cos-i", s.method.min_cos_i,
+                "Minimum cosine of the angle between sun and terrain for the topographic correction")
         .between(0.01, 1);
     args.option("solar-zenith", s.zenith_text,
                 "Normalise BRDF to this solar zenith, 0 to 80 degrees; mean: of all fitted pixels")
@@ -731,30 +728,27 @@ void declare(tool::Builder& args) {
                "XML of EnMAP")
         .defaults_to("src");
     args.option("angle", s.angle_texts,
-                "One angle, a number in degrees or a raster with one band: solar_zenith, solar_azimuth, "
-                "sensor_zenith, sensor_azimuth, slope or aspect")
+                "One angle (solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, aspect): "
+                "degrees or raster")
         .shown_as("NAME=V|FILE");
     args.input("dem", s.angles.dem, Content::raster, "Slope and aspect from this DEM, in metres");
-    args.option(
-            "time", s.time,
-            "Positions of the sun at this time (UTC, 2022-08-28T10:19:16Z), or from the first to the last "
-            "line")
+    args.option("time", s.time,
+                "Compute the sun's position at this time (UTC, 2022-08-28T10:19:16Z), or for the first "
+                "and last line")
         .shown_as("T[/T2]");
     args.output("angles", s.angles_file, Content::raster, "Also write the angles used, a band each");
     declare_fit(args, s);
     args.output("model", s.model, Content::model, "Write the model to FILE (JSON)");
-    args.flag("append", s.append, "Add to what the file of -model includes, when it is there");
-    tools::add_pairs_option(args, s.with,
-                            "Fit this further scene together with src: its file, and the file of "
-                            "its angles (-: the scene itself)",
+    args.flag("append", s.append, "Add to the scenes in the file of -model, if it exists");
+    tools::add_pairs_option(args, s.with, "Also fit this scene and its file of angles (-: the scene itself)",
                             "SCENE GEOMETRY");
     for (auto* const argument :
-         {&args.option("apply", s.applied,
-                       "Correct by the model in FILE, without a fit; or by HyTools' coefficients, topography "
-                       "and BRDF a file each"),
-          &args.option("merge", s.merged, "Also add the scenes of the model in FILE; @FILE: of those listed"),
+         {&args.option(
+              "apply", s.applied,
+              "Correct by the model FILE, or by HyTools' coefficients: topography and BRDF, a file each"),
+          &args.option("merge", s.merged, "Also add the scenes of the model FILE; @FILE: a list of models"),
           &args.option("remove", s.removed,
-                       "Remove the scenes of the model in FILE; @FILE: of those listed")}) {
+                       "Remove the scenes of the model FILE; @FILE: a list of models")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";

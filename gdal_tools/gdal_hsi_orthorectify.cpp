@@ -159,11 +159,9 @@ void declare(tool::Builder& args) {
     args.add_destination();
     args.computes_dst();
     args.add_compute(false);
-    args.input(
-            "glt", s.table, Content::raster,
-            "The geographic lookup table: the product that src was made of (EMIT), or a raster of two bands "
-            "of integers that hold sample and line of the scene for every pixel of the grid, from 1, 0 "
-            "where there is none and negative where a pixel fills a gap (AVIRIS)")
+    args.input("glt", s.table, Content::raster,
+               "Geographic lookup table: the product of src (EMIT), or a raster of two bands, sample and"
+               " line (AVIRIS)")
         .defaults_to("src itself, when it is such a product");
     args.body([&s](tool::Run& run) { run_orthorectify(run, s); });
 }
@@ -175,7 +173,7 @@ namespace tools {
 
 extern constinit const tool::Definition orthorectify{
     "orthorectify",
-    "Results onto the grid of a product's lookup table",
+    "Orthorectification by a lookup table",
     "Resamples a scene in sensor geometry, or a result made from one, onto the orthorectified grid of "
     "its geographic lookup table (GLT): every pixel of the grid gets the values of the one pixel that the "
     "table names, unchanged, or nodata. Compute first, on the sensor's pixels, and orthorectify the result: "

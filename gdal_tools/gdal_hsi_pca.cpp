@@ -131,9 +131,9 @@ namespace tools {
 extern constinit const tool::Definition pca{
     "pca",
     "Principal components (PCA)",
-    "Principal components (PCA): projects every spectrum on the directions of greatest variance of "
-    "the scene's valid pixels, and can save these directions, apply them to other scenes and turn "
-    "components back into spectra.",
+    "Principal components (PCA): projects every spectrum onto the directions of greatest "
+    "variance of the scene's valid pixels. The model can be saved, applied to other scenes, "
+    "and used to convert components back to spectra.",
     {{"gdal_hsi_pca scene.img pcs.tif", "Seven components"},
      {"gdal_hsi_pca -nc 3 -of VRT scene.img pcs.vrt", "Components that are computed when they are displayed"},
      {"gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif", "Keep the model"},

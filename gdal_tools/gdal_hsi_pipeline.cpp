@@ -668,8 +668,8 @@ void run_pipeline(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.words("steps", s.words,
-               "read SCENE ! TOOL [options] ! ... ! write FILE; options of the pipeline stand before it");
-    args.overwrite(s.overwrite, "Replace outputs that are there; without this that is an error");
+               "read SCENE ! TOOL [options] ! ... ! write FILE; options of the pipeline come first");
+    args.overwrite(s.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.tells_output([&s] { return file_of_write(s); });
     args.add_compute();
     args.body([&s](tool::Run& run) { run_pipeline(run, s); });
@@ -682,16 +682,13 @@ namespace tools {
 
 extern constinit const tool::Definition pipeline{
     "pipeline",
-    "Several tools as one run",
-    "Several tools as one run: steps with '!' between them, of which each takes the scene that the one "
-    "before it makes. "
-    "What a tool makes tile by tile is computed in the tiles of the next one and written nowhere; what hangs "
-    "on the whole "
-    "scene is kept in a temporary file. 'read' and 'write' have the options of src and dst, every other step "
-    "those of its "
-    "tool but for src and dst. A step behind 'tee' takes the scene and lets it go on, 'tee [ STEPS ]' "
-    "several steps. All "
-    "outputs appear together.",
+    "Pipelines of several tools",
+    "Runs several tools as one: steps are separated by '!', and each processes the result of "
+    "the step before it. Results that are computed tile by tile are not written; results that"
+    " depend on the whole scene are kept in a temporary file. 'read' and 'write' have the "
+    "options of src and dst, every other step has the options of its tool. A step after 'tee'"
+    " also passes on its scene, 'tee [ STEPS ]' does so with several steps. All outputs "
+    "appear together.",
     {{"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! pca -nc 7 ! write pca.tif",
       "No file between the two tools"},
      {"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! tee atdca -t 12 targets.gpkg ! pca ! svm_classify "

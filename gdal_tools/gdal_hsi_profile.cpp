@@ -425,30 +425,29 @@ class Profiling {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_mask("the statistics of the components", true);
+    args.add_mask("the statistics", true);
     args.add_destination();
     args.choice<Kind>("kind", s.kind, "Kind of profile",
                       {{"emp", Kind::emp, "openings and closings by reconstruction"},
                        {"eap", Kind::eap, "thinnings and thickenings by one attribute"},
-                       {"eep", Kind::eep, "the extrema of greatest extinction value, of one attribute"},
+                       {"eep", Kind::eep, "the extrema with the greatest extinction values of one attribute"},
                        {"emap", Kind::emap, "eap of several attributes"},
                        {"emep", Kind::emep, "eep of several attributes"}});
     args.option("nc", s.components, "Number of principal components, 1 to the number of bands");
     args.flag("no-pca", s.no_pca, "Profile the bands themselves instead of components");
     args.exclusive("nc", "no-pca");
     args.option("attribute", s.attributes,
-                "Attributes, separated by commas: area, std, inertia, diagonal (eap, emap), area, volume, "
-                "height, diagonal, std (eep, emep)")
+                "Attributes: area, std, inertia, diagonal (eap, emap); area, volume, height, diagonal, "
+                "std (eep, emep)")
         .shown_as("LIST")
         .defaults_to("area; all of emap and emep");
     args.option("thresholds", s.thresholds,
-                "Thresholds, separated by commas, as A=LIST if there are several attributes: radius and "
-                "diagonal in pixels, area in pixels, std in per cent of the mean, inertia; for eep and emep "
-                "the number of extrema that stay")
+                "Thresholds, separated by commas: 5,10; for several attributes area=50,500 and std=5,10")
         .shown_as("[A=]LIST")
         .defaults_to("those of the kind");
-    args.choice("connectivity", s.eight, "Pixels that are neighbours",
-                {{"4", false, "those beside"}, {"8", true, "those at the corners, too"}});
+    args.choice(
+        "connectivity", s.eight, "Neighbours of a pixel",
+        {{"4", false, "horizontal and vertical neighbours"}, {"8", true, "diagonal neighbours, too"}});
     args.add_compute();
     args.check([&s](const tool::Call& call) {
         tool::check_mask_use(call.options().mask, !s.no_pca, "-no-pca");
@@ -474,11 +473,10 @@ namespace tools {
 extern constinit const tool::Definition profile{
     "profile",
     "Morphological, attribute and extinction profiles (EMP, EAP, EEP)",
-    "Profiles of the principal components of a scene for classification: of each, copies without structures "
-    "that are small by radius (extended morphological profile), area, standard deviation, inertia or "
-    "diagonal "
-    "(extended attribute profile), or without the extrema of small extinction value (extended extinction "
-    "profile).",
+    "Profiles of the principal components of a scene for classification: copies of each "
+    "component without structures that are small in radius (extended morphological profile), "
+    "area, standard deviation, inertia or diagonal (extended attribute profile), or without "
+    "the extrema of small extinction value (extended extinction profile).",
     {{"gdal_hsi_profile scene.img profile.tif", "Area: 7 components, 15 bands of each"},
      {"gdal_hsi_profile -kind emep -nc 4 scene.img profile.tif", "Extinction profiles of five attributes"},
      {"gdal_hsi_profile -kind emap -attribute area,std -thresholds area=50,500 -thresholds std=5,10 "

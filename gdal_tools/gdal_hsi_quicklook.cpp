@@ -588,25 +588,21 @@ void declare(tool::Builder& args) {
     args.add_destination("The picture: .png, .jpg, .webp, or .tif; it appears when it is complete");
     args.add_compute(false);
     args.input("beside", s.beside, Content::raster,
-               "Another raster of src's size, right of it: a scene, stretched as src when it has as many "
-               "bands, or a class map");
-    args.input(
-        "like", s.like, Content::raster,
-        "Show src as FILE is shown: with the stretch of its values, or its classes in the colours that "
-        "FILE has for their names, so that pictures of a campaign agree");
+               "Also show this raster of the same size to the right of src: a scene or a class map");
+    args.input("like", s.like, Content::raster,
+               "Show src with the stretch of the scene FILE, or with the class colours of the map FILE");
     args.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
-    args.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by a whole number")
+    args.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by an integer factor")
         .between(16, 8000)
         .in_unit("pixels");
-    args.option("stretch", s.stretch,
-                "Per cent of the shown values that are black, and below which they are not yet white")
+    args.option("stretch", s.stretch, "Percentiles of the values that are shown as black and white")
         .between(0, 100)
         .shown_as("LOW HIGH");
-    args.option("gamma", s.gamma, "Exponent of the stretched values: below 1 lightens the dark")
+    args.option("gamma", s.gamma, "Exponent of the stretched values: below 1 brightens dark areas")
         .above(0)
         .defaults_to("0.6 for scenes of visible light, else 1");
-    args.flag("each", s.each, "A panel in grey for each band that -b chooses, three in a row");
-    args.flag("no-legend", s.no_legend, "Leave out the legend of class maps");
+    args.flag("each", s.each, "Show each band of -b as a grey panel, three in a row");
+    args.flag("no-legend", s.no_legend, "Do not draw the legend of class maps");
     args.check([&s](const tool::Call& call) {
         const tool::CommonOptions& options = call.options();
         for (const char* name : {"stretch", "gamma"})
@@ -630,9 +626,10 @@ namespace tools {
 extern constinit const tool::Definition quicklook{
     "quicklook",
     "Pictures of scenes and maps",
-    "Makes a picture of a scene in natural colours or of any bands, of a class map with its legend, or of "
-    "several side by side, and draws rings around points. Bands nearest to 650, 550 and 450 nm are shown "
-    "unless -b says which; where there are no wavelengths the first, middle and last one.",
+    "Makes a picture of a scene in natural colours or of any bands, of a class map with its "
+    "legend, or of several side by side, and draws rings around points. By default, the bands"
+    " nearest to 650, 550 and 450 nm are shown; without wavelengths, the first, middle and "
+    "last band.",
     {{"gdal_hsi_quicklook scene.img scene.png", "A scene in natural colours"},
      {"gdal_hsi_quicklook -beside map.tif scene.img both.png", "A scene and its class map, with the legend"},
      {"gdal_hsi_quicklook -beside smooth.tif -points targets.gpkg scene.img both.png",

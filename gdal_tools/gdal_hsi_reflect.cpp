@@ -395,12 +395,11 @@ void declare(tool::Builder& args) {
     args.computes_dst();
     args.add_mask("the means", true);
     args.add_compute(false);
-    args.choice(
-        "method", s.method, "How reflectance is found",
-        {{"flat", Method::flat, "divided by the mean of -area"},
-         {"iarr", Method::iarr, "divided by the mean of the scene"},
-         {"log-residual", Method::log_residual, "logarithms less the means of the pixel and the band"},
-         {"empirical-line", Method::empirical_line, "a line per band through known targets"}});
+    args.choice("method", s.method, "Method",
+                {{"flat", Method::flat, "divided by the mean of -area"},
+                 {"iarr", Method::iarr, "divided by the mean of the scene"},
+                 {"log-residual", Method::log_residual, "logarithms minus the means of pixel and band"},
+                 {"empirical-line", Method::empirical_line, "a line per band through known targets"}});
     args.input("area", s.area, Content::labels, "Mask of the even area of -method flat");
     args.input("reference", s.reference, Content::spectra,
                "Reflectance of -area: the first spectrum of this library");
@@ -422,9 +421,9 @@ namespace tools {
 extern constinit const tool::Definition reflect{
     "reflect",
     "Reflectance from stored values",
-    "Reflectance: turns radiance or stored values into reflectance by an even area, by the mean of the "
-    "scene, "
-    "by logarithmic residuals, or by the empirical line through known targets.",
+    "Reflectance: converts radiance or stored values to reflectance by an even area, by the "
+    "mean of the scene, by logarithmic residuals, or by the empirical line through known "
+    "targets.",
     {{"gdal_hsi_reflect -method iarr scene.img reflectance.tif", "Divided by the mean of the scene"},
      {"gdal_hsi_reflect -method flat -area playa.gpkg scene.img reflectance.tif", "By an even area"},
      {"gdal_hsi_reflect -method empirical-line -targets panels.gpkg -library panels.sli -coefficients "

@@ -256,21 +256,23 @@ void declare(tool::Builder& args) {
     args.input_argument("model", s.model_file, Content::model,
                         "The model, a file of gdal_hsi_regression_train or a trait model of HyTools")
         .required = false; // -apply
-    args.add_destination("The estimates, three bands a model; it appears when it is complete").required =
+    args.add_destination("The estimates, three bands per model; it appears when it is complete").required =
         false; // -reference
     args.computes_dst();
-    args.option("apply", s.apply, "Apply this model, in the place of model; all of them in one read of src")
+    args.option("apply", s.apply,
+                "Apply this model instead of model; several models are applied in one read of src")
         .shown_as("FILE");
     args.exclusive("apply", "model");
     tools::add_resample_option(args, s.fit);
     tool::add_any_wavelengths(args, s.any_wavelengths);
     args.input("reference", s.reference, Content::labels,
-               "Compare the estimates with the values of these labels, samples that the model has not seen");
+               "Compare the estimates with the values of these labels, which the model was not trained "
+               "with");
     tools::add_sample_options(args, s.samples);
     args.output("predictions", s.predictions, Content::text,
                 "Also write values and estimates of -reference to this .csv");
     args.output("scatter", s.scatter, Content::text,
-                "Also plot estimates over values of -reference: an .svg or .png");
+                "Also plot the estimates against the values of -reference, to .svg or .png");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { check(call, s); });
     args.body([&s](tool::Run& run) { run_predict(run, s); });

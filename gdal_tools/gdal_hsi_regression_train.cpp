@@ -328,20 +328,20 @@ void declare(tool::Builder& args) {
                          "The model (JSON); it appears when it is complete")
         .or_option("model");
     args.input("table", s.table, Content::text,
-               "Learn from this table, a spectrum per row in columns named by wavelength, instead of src and "
-               "labels");
+               "Train with this table (a spectrum per row, columns named by wavelength) instead of src "
+               "and labels");
     for (const char* const other : {"src", "labels", "mask", "mask-exclude"})
         args.exclusive("table", other);
     tools::add_sample_options(args, s.samples);
-    args.option("group", s.samples.labels.group_field, "Field of what stays together in a fold")
+    args.option("group", s.samples.labels.group_field, "Field whose equal values stay together in a fold")
         .shown_as("FIELD")
         .defaults_to("features that share pixels, pixels that touch, rows");
-    args.option("block", s.samples.block, "Keep squares of so many pixels together in a fold")
+    args.option("block", s.samples.block, "Keep squares of N x N pixels together in a fold")
         .from(1)
         .shown_as("N")
         .in_unit("pixels")
         .defaults_to("off");
-    args.choice("method", s.train.method, "What is trained",
+    args.choice("method", s.train.method, "Method",
                 {{"plsr", Method::plsr, "partial least squares regression"},
                  {"ridge", Method::ridge, "ridge regression"},
                  {"gp", Method::gp, "a Gaussian process"},
@@ -355,47 +355,48 @@ void declare(tool::Builder& args) {
     args.flag("scale", s.train.scale, "Divide bands by their standard deviation (plsr, ridge)");
     args.option("cv", s.train.folds, "Folds of the cross-validation").between(2, 1000).shown_as("K");
     args.option("seed", s.train.seed, "Seed of folds and members").from(0);
-    args.option("components", s.train.components, "Components (plsr)")
+    args.option("components", s.train.components, "Number of components (plsr)")
         .from(1)
         .shown_as("N")
         .defaults_to("by cross-validation");
-    args.option("max-components", s.train.max_components, "Most components that are tried (plsr)")
+    args.option("max-components", s.train.max_components, "Maximum number of components to try (plsr)")
         .from(1)
         .shown_as("N");
     args.option("lambda", s.train.lambda, "Penalty, in mean variances of a band (ridge)")
         .above(0)
         .shown_as("T")
         .defaults_to("10^-10, 10^-9.5 .. 10^2");
-    args.option("members", s.train.members, "Models whose mean is the estimate (plsr, ridge)")
+    args.option("members", s.train.members, "Number of models whose mean is the estimate (plsr, ridge)")
         .between(0, 10000)
         .shown_as("N");
     args.option("share", s.train.share, "Share of the groups that a member is trained with (plsr, ridge)")
         .between(0, 1)
         .above(0)
         .shown_as("P");
-    args.choice<bool>("select", s.train.select_by_errors, "How length and noise are chosen (gp)",
+    args.choice<bool>("select", s.train.select_by_errors, "How length scale and noise are chosen (gp)",
                       {{"likelihood", false, "by the likelihood"}, {"cv", true, "by held-out errors"}});
-    args.option("C", s.train.c, "Penalty of errors; several are candidates (svr)")
+    args.option("C", s.train.c, "Penalty of errors; several values are candidates (svr)")
         .above(0)
         .shown_as("C")
         .defaults_to("2^-3, 2^-1 .. 2^9");
-    args.option("gamma", s.train.gamma, "Gamma of the kernel; several are candidates (svr)")
+    args.option("gamma", s.train.gamma, "Gamma of the kernel; several values are candidates (svr)")
         .above(0)
         .shown_as("G")
         .defaults_to("2^-13, 2^-11 .. 2^1");
-    args.option("epsilon", s.train.epsilon, "Errors below this, in standard deviations, are free (svr)")
+    args.option("epsilon", s.train.epsilon,
+                "Errors below this, in standard deviations, are not penalised (svr)")
         .from(0)
         .shown_as("V");
-    args.option("max-samples", s.max_samples, "Use at most so many samples, drawn by -seed (gp, svr)")
+    args.option("max-samples", s.max_samples, "Maximum number of samples, drawn by -seed (gp, svr)")
         .between(2, 10000)
         .shown_as("N");
-    tools::add_pairs_option(args, s.with, "Train with the labelled pixels of this scene, too");
+    tools::add_pairs_option(args, s.with, "Also train with the labelled pixels of this scene");
     args.output("predictions", s.predictions, Content::text,
                 "Also write values and held-out estimates to this .csv");
     args.output("scatter", s.scatter, Content::text,
-                "Also plot held-out estimates over values: an .svg or .png");
+                "Also plot held-out estimates against values, to .svg or .png");
     args.output("hytools", s.hytools, Content::text, "Also write the model as a trait model of HyTools");
-    args.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
+    args.overwrite(s.overwrite, "Replace the model if it exists; otherwise an existing model is an error");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) { check(call, s); });
     args.body([&s](tool::Run& run) { run_train(run, s); });

@@ -194,14 +194,12 @@ void declare(tool::Builder& args) {
     args.add_destination("The smoothed probabilities, a band per class; it appears when it is complete");
     tools::add_mrf_options(args, s).from(0);
     args.input("scene", s.scene, Content::raster,
-               "Preserve the edges of the scene FILE, on the same grid: probabilities may change where the "
-               "scene does");
+               "Preserve the edges of the scene FILE, which is on the same grid");
     args.input("labels", s.labels.path, Content::labels,
-               "Raster or vector FILE with the pixels whose class is known and kept, numbered as in -map");
-    args.output(
-        "map", s.map, Content::raster,
-        "Also write the most probable class of every pixel to FILE: the number that its band has as item "
-        "class, else 1 for band 1 and so on");
+               "Raster or vector FILE with known classes, which are kept, numbered as in -map");
+    args.output("map", s.map, Content::raster,
+                "Also write the most probable class of every pixel (item class of its band, else band "
+                "number) to FILE");
     tool::add_label_options(args, s.labels);
     args.add_compute();
     args.check([&s](const tool::Call& call) {
@@ -218,7 +216,7 @@ namespace tools {
 
 extern constinit const tool::Definition regularize{
     "regularize",
-    "Smooth class probabilities by a random field",
+    "Smoothing of class probabilities by a Markov random field",
     "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic, whose "
     "potential is a vector total variation, smooths them and keeps the edges of a scene and pixels whose "
     "class "

@@ -281,16 +281,16 @@ void run_resample(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_destination("The spectra at the other bands: a raster, or of a library .sli or .csv");
+    args.add_destination("The resampled spectra: a raster, or for a library .sli or .csv");
     args.computes_dst();
-    args.input("like", s.like, Content::raster,
-               "Make the bands of this scene that its bad-band list does not mark");
+    args.input("like", s.like, Content::raster, "Resample to the good bands of this scene");
     args.input("bands", s.bands, Content::spectra,
-               "Make the bands of this library, or of a table with columns wavelength and fwhm");
-    args.choice("resample", s.method, "How a band is made",
-                {{"response", math::Resampling::response,
-                  "under its response: what its width lacks beside that of src's bands"},
-                 {"linear", math::Resampling::linear, "the value at its centre, between two bands of src"}});
+               "Resample to the bands of this library, or of a table with the columns wavelength and fwhm");
+    args.choice(
+        "resample", s.method, "How a band is computed",
+        {{"response", math::Resampling::response,
+          "convolved with its response, reduced by the width of the bands of src"},
+         {"linear", math::Resampling::linear, "interpolated at its centre between two bands of src"}});
     args.exclusive("like", "bands");
     args.add_mask("the result", true);
     args.add_compute(false);
@@ -309,10 +309,10 @@ namespace tools {
 
 extern constinit const tool::Definition resample{
     "resample",
-    "Spectra at the bands of another spectrometer",
-    "Resampling: takes the spectra of a scene or of a library to the bands of another spectrometer, with "
-    "centres and widths of their own, as that one would have seen them. What the source's own bands have "
-    "blurred is not blurred again.",
+    "Resampling to the bands of another sensor",
+    "Resampling: converts the spectra of a scene or of a library to the bands of another "
+    "sensor, as that sensor would have measured them. The width of the source's bands is "
+    "taken into account.",
     {{"gdal_hsi_resample -like emit.nc scene.img scene_emit.tif", "A scene at EMIT's bands"},
      {"gdal_hsi_resample -like scene.img usgs.sli usgs_scene.sli", "A library at a scene's bands"},
      {"gdal_hsi_resample -bands sentinel2.csv scene.img s2.tif", "Bands of a table with centres and widths"},

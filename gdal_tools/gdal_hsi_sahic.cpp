@@ -554,14 +554,14 @@ void declare_training(tool::Builder& args, Settings& s) {
                 "Factor of the penalty after each step (1: constant, as in the paper)")
         .between(1, 2)
         .shown_as("G");
-    args.choice("lorsal-solver", s.lorsal.optimum, "How the regression is trained",
+    args.choice("lorsal-solver", s.lorsal.optimum, "How the multinomial logistic regression is trained",
                 {{"paper", false, "200 steps of the paper's splitting"},
-                 {"optimum", true, "to its optimum, with a proven gap of 1e-4"}});
+                 {"optimum", true, "to the optimum, with a proven gap of 1e-4"}});
 }
 
 void declare_random_field(tool::Builder& args, Settings& s) {
     tools::add_mrf_options(args, s).above(0);
-    args.flag("no-spatial", s.no_spatial, "The regression's own map, without the random field");
+    args.flag("no-spatial", s.no_spatial, "Write the map of the regression, without the Markov random field");
 }
 
 /// What options mean together.
@@ -594,8 +594,8 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_mask("the training", true);
     args.input_argument("labels", s.labels.path, Content::labels,
-                        "Training labels: a raster or vector file, in any SRS and on any grid; with -apply, "
-                        "none for no labels");
+                        "Training labels: a raster or vector file, in any SRS and on any grid; with -apply "
+                        "optionally 'none'");
     args.add_destination("The class map, with the labels' names and colours; it appears when it is complete");
     declare_training(args, s);
     declare_random_field(args, s);
@@ -605,12 +605,11 @@ void declare(tool::Builder& args) {
                 "Also write the probability of the mapped class to FILE");
     args.output("model", s.model_file, Content::model, "Also save the trained model to FILE (JSON)");
     args.input("apply", s.apply, Content::model,
-               "Use the model FILE that -model has saved instead of training; labels then only fix pixels of "
-               "the map");
+               "Use the model FILE of -model instead of training; labels then only fix pixels of the map");
     tool::add_any_wavelengths(args, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(args, s.any_scale, "With -apply: ");
-    tools::add_pairs_option(
-        args, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
+    tools::add_pairs_option(args, s.with,
+                            "Also train with the labelled pixels of this scene (classes match by name)");
     tool::add_label_options(args, s.labels);
     args.add_compute();
     args.check([&s](const tool::Call& call) { check_settings(call, s, call.options().mask); });

@@ -361,47 +361,40 @@ void declare(tool::Builder& args) {
     args.input_argument("labels", s.labels.path, Content::labels,
                         "The labels to split: a raster or vector file");
     args.add_destination("The training labels; both outputs appear when they are complete");
-    args.output_argument("dst_test", s.test_file, Content::raster,
-                         "The test labels: the pixels that are not drawn");
-    args.option(
-            "n", s.counts,
-            "Training pixels of each class: 50; of some classes, by number or name: 15:1,7,9 (15 pixels each "
-            "of the classes 1, 7 and 9)")
+    args.output_argument("dst_test", s.test_file, Content::raster, "The test labels: the remaining pixels");
+    args.option("n", s.counts,
+                "Training pixels of each class: 50; of some classes, by number or name: 15:1,7,9")
         .shown_as("N[:CLASSES]")
         .defaults_to("50; with -folds all of the other folds")
         .also("count");
     args.option("fraction", s.fractions,
-                "Share of each class for training: 0.1; of some classes: 0.3:1,9 (of classes 1 and 9)")
+                "Share of each class for training: 0.1; for some classes: 0.3:1,9 (classes 1 and 9)")
         .shown_as("F[:CLASSES]");
-    args.option("seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split").from(0);
+    args.option("seed", s.sample.seed, "Seed of the random draw: equal seeds give equal splits").from(0);
     args.choice<bool>(
-        "by", s.by_patches, "What is drawn",
+        "by", s.by_patches, "Unit that is drawn",
         {{"pixels", false, "single pixels"},
-         {"patches", true,
-          "whole patches: pixels of a class that touch one another, and those of one polygon"}});
-    args.option(
-            "folds", s.folds,
-            "Folds of a cross-validation instead of one split: every pixel is tested in one of them. dst and "
-            "dst_test stand for a file a fold: train_1.tif, test_1.tif, train_2.tif ..")
+         {"patches", true, "whole patches: connected pixels of a class, or the pixels of a polygon"}});
+    args.option("folds", s.folds,
+                "Make K folds of a cross-validation instead of one split: train_1.tif, test_1.tif, "
+                "train_2.tif ..")
         .between(2, tools::most_folds)
         .shown_as("K")
         .preset.value.clear();
-    args.option(
-            "min-distance", s.sample.min_distance,
-            "Spatially disjoint split: test pixels nearer than this to a training pixel are left out, and "
-            "training pixels, unless drawn by patches, form compact patches")
+    args.option("min-distance", s.sample.min_distance,
+                "Exclude test pixels nearer than this to training pixels, and draw training pixels as "
+                "compact patches")
         .between(0, 10000)
         .in_unit("pixels")
         .shown_as("PIXELS");
     args.option("patches", s.sample.patches,
-                "With -min-distance and single pixels: training patches of each class")
+                "With -min-distance and single pixels: number of training patches per class")
         .from(1);
     args.input("like", s.like, Content::raster,
-               "Put the labels on the grid of the raster FILE; vector labels need it");
+               "Put the labels on the grid of the raster FILE; required for vector labels");
     tool::add_label_options(args, s.labels);
-    args.output(
-        "cover", s.cover_file, Content::raster,
-        "Also write to FILE how much of every pixel the polygons of each class cover, a band a class");
+    args.output("cover", s.cover_file, Content::raster,
+                "Also write the fractional cover of each class's polygons to FILE, a band per class");
     args.add_report();
     args.check([&s](const tool::Call& call) {
         for (const auto& text : s.counts)
@@ -444,9 +437,9 @@ namespace tools {
 extern constinit const tool::Definition sample{
     "sample",
     "Training and test labels",
-    "Splits labels into training and test pixels, class by class: so many or such a share of each, "
-    "drawn with a seed, single pixels or whole patches, once or in folds. Labels are a raster, or any vector "
-    "file with -like naming the scene.",
+    "Splits labels into training and test pixels, class by class: a number or a share of each"
+    " class, drawn with a seed, as single pixels or whole patches, once or in folds. Labels "
+    "are a raster, or a vector file together with -like.",
     {{"gdal_hsi_sample -n 50 -n 15:1,7,9 -seed 3 labels.tif train.tif test.tif",
       "50 pixels of each class, 15 of three small ones"},
      {"gdal_hsi_sample -fraction 0.1 -like scene.img -field landcover fields.gpkg train.tif test.tif",

@@ -288,9 +288,9 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_destination("The transformed spectra: a raster, or for a library .sli or .csv");
     args.computes_dst();
-    args.add_mask("the mean spectrum of -method msc", true);
+    args.add_mask("the mean of msc", true);
     args.add_compute(false);
-    args.choice("method", s.transform.method, "The transform",
+    args.choice("method", s.transform.method, "Method",
                 {{"savgol", Method::savgol, "Savitzky-Golay smoothing, or a derivative with -deriv"},
                  {"mean", Method::mean, "mean of the bands in the window"},
                  {"whittaker", Method::whittaker, "Whittaker smoother with penalised differences"},
@@ -307,7 +307,7 @@ void declare(tool::Builder& args) {
     args.option("deriv", s.transform.derivative, "Derivative of savgol, by wavelength in nm").between(0, 254);
     args.option("lambda", s.transform.lambda, "Weight of the roughness in whittaker").above(0);
     args.option("order", s.transform.order, "Order of the differences in whittaker").between(1, 3);
-    args.option("max-gap", s.max_gap, "Widest step between bands that are smoothed together")
+    args.option("max-gap", s.max_gap, "Maximum step between bands that are smoothed together")
         .above(0)
         .in_unit("nm")
         .defaults_to("2.5 median steps");
@@ -318,7 +318,7 @@ void declare(tool::Builder& args) {
                  {"mean", Norm::mean, "mean value"}});
     args.input("reference", s.reference, tool::Content::spectra,
                "Use the first spectrum of this library for msc instead of the scene's mean");
-    args.option("scale", s.scale, "Factor that makes reflectance of the stored values, for absorbance")
+    args.option("scale", s.scale, "Factor from stored values to reflectance, for absorbance")
         .above(0)
         .shown_as("V")
         .defaults_to("scale and offset of the file");

@@ -410,19 +410,19 @@ void declare(tool::Builder& args) {
                         "Classes, polygons or points: a raster or vector file");
     args.output_argument("out", s.out, Content::spectra,
                          "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles)");
-    args.choice(
-        "kind", s.kind, "Which spectra are written",
-        {{"mean", Kind::mean, "the mean of each class"},
-         {"deviation", Kind::deviation, "mean and standard deviation of each class"},
-         {"every", Kind::every,
-          "that of every labelled pixel; of a field of values such as 2.5 a table, a pixel per row"}});
+    args.choice("kind", s.kind, "Spectra to write",
+                {{"mean", Kind::mean, "the mean of each class"},
+                 {"deviation", Kind::deviation, "mean and standard deviation of each class"},
+                 {"every", Kind::every,
+                  "the spectrum of every labelled pixel; for a field of values such as 2.5 a table, a pixel"
+                  " per row"}});
     args.option("spectrum", s.spectra,
-                "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
+                "Write only this spectrum: a name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
     tools::add_pairs_option(args, s.with,
-                            "Also take the labelled pixels of this scene; classes are one by their names");
+                            "Also use the labelled pixels of this scene (classes match by name)");
     tool::add_label_options(args, s.labels);
-    args.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
+    args.overwrite(s.overwrite, "Replace out if it exists; otherwise an existing out is an error");
     args.add_compute(false);
     args.check([&s](const tool::CommonOptions& options) {
         if (!s.with.empty() && options.mask.given())
@@ -440,8 +440,9 @@ namespace tools {
 extern constinit const tool::Definition spectra{
     "spectra",
     "Spectra of classes, polygons and points",
-    "Spectra: takes the spectra of labelled pixels out of a scene, as the mean of each class, with its "
-    "standard deviation, or pixel by pixel, and writes them as a library that the other tools read.",
+    "Spectra: reads the spectra of labelled pixels from a scene, as the mean of each class, "
+    "with its standard deviation, or pixel by pixel, and writes them as a library that the "
+    "other tools read.",
     {{"gdal_hsi_spectra scene.img fields.gpkg crops.sli -field crop", "A mean spectrum of each crop"},
      {"gdal_hsi_spectra -kind deviation scene.img labels.tif classes.csv", "Mean and standard deviation"},
      {"gdal_hsi_spectra -kind every scene.img points.geojson profiles.geojson -field name",

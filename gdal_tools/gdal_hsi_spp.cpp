@@ -212,8 +212,9 @@ namespace tools {
 extern constinit const tool::Definition spp{
     "spp",
     "Spatial preprocessing (SPP)",
-    "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more "
-    "so the less it resembles its neighbours, so that endmembers are found in homogeneous areas.",
+    "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the"
+    " further the less it resembles its neighbours, so that endmembers are found in "
+    "homogeneous areas.",
     {{"gdal_hsi_spp scene.img scene_spp.tif", "A window of 5x5 pixels, the result as tiled GeoTIFF"},
      {"gdal_hsi_spp -of VRT scene.img scene_spp.vrt", "Computed when it is displayed"},
      {"gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI",

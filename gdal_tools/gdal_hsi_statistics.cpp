@@ -476,23 +476,25 @@ void run_statistics(tool::Run& run, Settings s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_sources(s.scenes, "The scenes: anything that GDAL opens; files of statistics, which are merged; "
-                               "@FILE: those that the lines of FILE name");
+    args.add_sources(s.scenes,
+                     "Scenes (any raster that GDAL opens), files of statistics, which are merged; @FILE: a "
+                     "list of both");
     args.add_follow();
     args.add_mask("the statistics");
     args.output("o", s.out, Content::model, "The file of statistics (JSON)");
-    args.flag("append", s.append, "Add to what the file of -o holds, when it is there");
+    args.flag("append", s.append, "Add to the file of -o, if it exists");
     for (auto* const argument :
-         {&args.option("merge", s.merged,
-                       "Also add the statistics in FILE; @FILE: in those that its lines name"),
-          &args.option("remove", s.removed,
-                       "Take away the statistics in FILE, whose scenes must all be among the others; @FILE: "
-                       "those that its lines name")}) {
+         {&args.option("merge", s.merged, "Also add the file of statistics FILE; @FILE: a list of files"),
+          &args.option(
+              "remove", s.removed,
+              "Remove the file of statistics FILE, whose scenes must all be included; @FILE: a list of "
+              "files")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
         argument->value_name = "FILE";
     }
-    args.overwrite(s.overwrite, "Replace the file of -o when it is there; without this that is an error");
+    args.overwrite(s.overwrite,
+                   "Replace the file of -o if it exists; otherwise an existing file is an error");
     args.exclusive("append", "overwrite");
     args.add_compute(false);
     args.check([&s](const tool::Call& call) {
@@ -521,11 +523,10 @@ namespace tools {
 extern constinit const tool::Definition statistics{
     "statistics",
     "Statistics of many scenes",
-    "Statistics of one scene or many as a file, for the tools that otherwise look at a scene first "
-    "(-statistics "
-    "of PCA, MNF, virtual dimensionality, detection and EADP). The sums are exact: files merge, in any "
-    "order, "
-    "and what was added can be taken away, to the last bit.",
+    "Statistics of one or many scenes as a file, which replaces the first pass of other tools"
+    " (-statistics of PCA, MNF, virtual dimensionality, detection and EADP). The sums are "
+    "exact: files can be merged in any order, and scenes can be removed again, to the last "
+    "bit.",
     {{"gdal_hsi_statistics line1.img line2.img line3.img -o lines.stat", "All lines of a campaign"},
      {"gdal_hsi_pca -statistics lines.stat line2.img line2_pcs.tif", "One PCA for all of them"},
      {"gdal_hsi_statistics today.img -append -o lines.stat",

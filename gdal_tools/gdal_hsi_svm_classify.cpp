@@ -140,12 +140,11 @@ void declare(tool::Builder& args) {
     args.add_destination("The class map, with names and colours; it appears when it is complete");
     args.computes_dst();
     args.output("probabilities", s.probabilities, Content::raster,
-                "Also write the probability of each class, a band per class, to FILE; the model must have "
-                "been trained "
-                "with -probability");
+                "Also write class probabilities to FILE, a band per class (requires a model trained with "
+                "-probability)");
     args.output("confidence", s.confidence, Content::raster,
-                "Also write the probability of the mapped class to FILE; the model must have been trained "
-                "with -probability");
+                "Also write the probability of the mapped class to FILE (requires a model trained with "
+                "-probability)");
     tool::add_any_wavelengths(args, s.any_wavelengths);
     tool::add_any_scale(args, s.any_scale);
     args.add_compute();

@@ -286,31 +286,32 @@ void declare(tool::Builder& args) {
     args.output_argument("model", s.model_file, Content::model,
                          "The model (JSON); it appears when it is complete")
         .or_option("model");
-    args.option("C", s.c, "Penalty C; several are candidates for the grid search")
+    args.option("C", s.c, "Penalty C; several values are candidates of the grid search")
         .above(0)
         .shown_as("C")
         .defaults_to("2^-5, 2^-3 .. 2^15")
         .also("cost");
     args.option("gamma", s.gamma,
-                "Gamma of the kernel exp(-gamma |x-y|^2); several are candidates for the grid search")
+                "Gamma of the kernel exp(-gamma |x-y|^2); several values are candidates of the grid search")
         .above(0)
         .shown_as("G")
         .defaults_to("2^-15, 2^-13 .. 2^3");
-    args.option("cv", s.folds, "Folds of the cross-validation; fewer when a class has fewer training pixels")
+    args.option("cv", s.folds, "Folds of the cross-validation; fewer if a class has fewer training pixels")
         .between(2, 1000);
-    args.option("seed", s.seed, "Seed of the draw of the folds").from(0);
+    args.option("seed", s.seed, "Seed of the random folds").from(0);
     args.flag("probability", s.probability,
               "Also estimate class probabilities; training takes several times longer");
     args.choice<std::string>(
-        "class-weights", s.class_weights, "Factors of C",
+        "class-weights", s.class_weights, "Weights of the classes",
         {{"none", "none", "1 for all classes"},
-         {"balanced", "balanced", "each class counts alike, however many pixels it has"}});
+         {"balanced", "balanced", "all classes have equal weight, for any number of pixels"}});
     args.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
-    args.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
-    tools::add_pairs_option(
-        args, s.with, "Train with the labelled pixels of this scene, too; classes are one by their names");
+    args.output("libsvm", s.libsvm_file, Content::text,
+                "Also write the model to FILE in the format of LIBSVM");
+    tools::add_pairs_option(args, s.with,
+                            "Also train with the labelled pixels of this scene (classes match by name)");
     tool::add_label_options(args, s.labels);
-    args.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
+    args.overwrite(s.overwrite, "Replace the model if it exists; otherwise an existing model is an error");
     args.add_compute(false);
     args.check([&s](const tool::CommonOptions& options) {
         if (!s.with.empty() && options.mask.given())

@@ -284,9 +284,9 @@ void declare(tool::Builder& args) {
     args.option("size", s.size, "Size of the scene: samples, lines and bands")
         .shown_as("XSIZE YSIZE BANDS")
         .required = true;
-    args.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
+    args.option("seed", s.scene.seed, "Seed: each number makes another scene").from(0);
     args.choice<synth::Pattern>(
-        "pattern", s.scene.pattern, "What the ground looks like",
+        "pattern", s.scene.pattern, "Landscape",
         {{"land", synth::Pattern::land,
           "strips of crops, woods, a river, roads, settlements, rock; hills and shadows"},
          {"fields", synth::Pattern::fields,
@@ -296,61 +296,54 @@ void declare(tool::Builder& args) {
         .in_unit("decibels")
         .or_infinite();
     args.option("targets", s.scene.targets,
-                "Pure pixels to plant at random places, of one material after the other");
+                "Number of pure pixels at random positions, of all materials in turn");
     args.output("labels", s.labels, Content::raster,
-                "Also write the dominant material of every pixel to FILE, with class names and colours; 0 "
-                "where a pixel has no "
-                "value");
+                "Also write the dominant material of every pixel to FILE, with class names and colours; "
+                "0: nodata");
     args.output("truth", s.truth, Content::text,
-                "Also write the endmembers' spectra, targets, noise, bad bands and holes to FILE")
+                "Also write the endmembers' spectra, targets, noise, bad bands and invalid pixels to FILE")
         .shown_as("FILE.json");
     args.choice<std::string>("interleave", s.interleave,
-                             "Order of the values; it means ENVI unless dst or -of says GTiff",
+                             "Interleave; implies ENVI unless dst or -of specifies GTiff",
                              {{"bsq", "bsq", "band by band"},
                               {"bil", "bil", "line by line, ENVI only"},
                               {"bip", "bip", "pixel by pixel"}})
         .defaults_to("bsq, or what the extension of dst says");
     args.option("epsg", s.epsg,
-                "EPSG code of the coordinate reference system; pixels are 30 m wide, or 0.0003 degrees in a "
-                "geographic one")
+                "EPSG code of the SRS; pixels are 30 m wide, or 0.0003 degrees in a geographic SRS")
         .shown_as("CODE");
-    args.option("rotate", s.rotation, "Turn the georeference counter-clockwise about the upper left corner")
+    args.option("rotate", s.rotation, "Rotate the georeference counter-clockwise about the upper left corner")
         .in_unit("degrees")
         .shown_as("DEGREES");
-    args.option(
-            "corner", s.corner,
-            "The scene is a line over a landscape that goes on in all directions: its upper left corner, in "
-            "pixels east and south of the landscape's, turned by -rotate")
+    args.option("corner", s.corner,
+                "Make a flight line over an unlimited landscape, with its upper left corner at X east and"
+                " Y south")
         .shown_as("X Y")
         .in_unit("pixels")
         .defaults_to("the landscape itself");
     args.option("light", s.light,
-                "With -corner: multiply by FACTOR, and by SLOPE more at the right side of the line and less "
-                "at the "
-                "left")
+                "With -corner: brightness FACTOR, increased by SLOPE at the right side and decreased at "
+                "the left side")
         .shown_as("FACTOR SLOPE")
         .defaults_to("1 0");
-    args.output(
-        "geometry", s.geometry, Content::raster,
-        "With -corner: the landscape has hills, and materials look different from each side; write the "
-        "angles of sensor, sun and terrain to FILE, as OBS files of AVIRIS have them");
-    args.output(
-        "flat", s.flat, Content::raster,
-        "With -geometry: also write the scene without hills and noise, seen from above under a sun at 40 "
-        "degrees, to FILE");
+    args.output("geometry", s.geometry, Content::raster,
+                "Angles over hills with BRDF (with -corner): FILE gets sensor, sun and terrain as an OBS "
+                "file of AVIRIS");
+    args.output("flat", s.flat, Content::raster,
+                "With -geometry: also write the scene without hills and noise, seen from nadir (sun at 40"
+                " degrees), to FILE");
     args.option("sun", s.sun, "With -geometry: zenith and azimuth of the sun")
         .shown_as("ZENITH AZIMUTH")
         .in_unit("degrees");
     args.option("nodata-stripe", s.stripe,
-                "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata: -dstnodata, else -9999 or what the "
-                "type has "
-                "for it")
+                "Nodata in the samples XOFF to XOFF+WIDTH-1 of every line (-dstnodata, else -9999 or "
+                "similar)")
         .shown_as("XOFF WIDTH");
     args.option("nan-pixels", s.scene.nan_pixels,
-                "Number of scattered pixels with NaN: every other one in all bands, the rest in one band");
+                "Number of scattered pixels with NaN: one half in all bands, the other half in one band");
     args.option("bad-bands", s.scene.bad_bands,
-                "Number of bands, those nearest to 1400 and 1900 nm, that hold noise alone and are marked in "
-                "the bad-band list");
+                "Number of bands, nearest to 1400 and 1900 nm, that contain only noise and are marked as "
+                "bad");
     args.add_destination();
     args.add_compute(false);
     args.check([&s](const tool::Call& call) {

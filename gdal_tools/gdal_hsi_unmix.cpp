@@ -501,50 +501,52 @@ void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
     args.add_follow();
-    args.input_argument("library", s.library, Content::spectra,
-                        "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
-                        ".mat, GeoJSON ...)");
+    args.input_argument(
+        "library", s.library, Content::spectra,
+        "Library with the endmembers' spectra (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
+        ".mat, GeoJSON ...)");
     args.add_destination("The abundances, a band per endmember; it appears when it is complete");
     args.computes_dst();
     args.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
-                               {{"ucls", unmix::Method::ucls, "nothing"},
-                                {"nnls", unmix::Method::nnls, "none is negative"},
-                                {"scls", unmix::Method::scls, "their sum is one"},
-                                {"fcls", unmix::Method::fcls, "none is negative, and their sum is one"}});
+                               {{"ucls", unmix::Method::ucls, "no constraint"},
+                                {"nnls", unmix::Method::nnls, "non-negative abundances"},
+                                {"scls", unmix::Method::scls, "sum of one"},
+                                {"fcls", unmix::Method::fcls, "non-negative abundances with a sum of one"}});
     tools::add_spectrum_option(args, s.spectra, "the library");
     args.output("rmse", s.rmse, Content::raster,
-                "Also write the root mean square error of every pixel, in the units of src, to FILE");
+                "Also write the RMSE of every pixel, in the units of src, to FILE");
     args.option("library-scale", s.library_scale,
-                "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
+                "Multiply the library by this: 10000 for reflectance 0..1 and a scene in 0..10000")
         .above(0);
     tools::add_any_scale_option(args, s.any_scale);
     tools::add_resample_option(args, s.fit);
     const char* const draws = "Uncertainty";
-    args.option(
-            "draws", s.draw.draws,
-            "Unmix so many times with spectra that are drawn from each class of the library, and write the "
-            "mean fractions of the classes")
+    args.option("draws", s.draw.draws,
+                "Number of Monte Carlo realisations with random spectra of each class; dst has the mean "
+                "fractions")
         .between(1, 65535)
         .defaults_to("none")
         .under(draws);
-    args.option("per-class", s.draw.per_class, "Spectra of each class in a draw").from(1).under(draws);
-    args.option("seed", s.draw.seed, "Of the random numbers").under(draws);
+    args.option("per-class", s.draw.per_class, "Number of spectra per class in a realisation")
+        .from(1)
+        .under(draws);
+    args.option("seed", s.draw.seed, "Seed of the random numbers").under(draws);
     args.input("classes", s.classes, Content::text,
-               "The classes of the spectra: a table with the columns name and class, a line a spectrum")
+               "Table of the classes of the spectra, with the columns name and class")
         .defaults_to("the library's field class, else the names without numbers at their ends")
         .under(draws);
     args.choice<unmix::Normalise>(
-            "normalise", s.draw.normalise, "Lengths of the spectra",
+            "normalise", s.draw.normalise, "Normalisation of the spectra",
             {{"none", unmix::Normalise::none, "as they are"},
              {"unit", unmix::Normalise::unit, "spectra and pixels of length one"},
              {"brightness", unmix::Normalise::brightness, "spectra of the library's mean brightness"}})
         .under(draws);
     args.input("uncertainty", s.uncertainty, Content::raster,
-               "Add noise of the standard deviations in the raster FILE, in the units of src and of its size "
-               "and bands, new in every draw")
+               "Add noise with the standard deviations in the raster FILE (units, size and bands of src)"
+               " to each realisation")
         .under(draws);
     args.output("deviation", s.deviation, Content::raster,
-                "Also write the standard deviation of the fractions over the draws to FILE")
+                "Also write the standard deviation of the fractions over the realisations to FILE")
         .under(draws);
     args.add_compute();
     args.check([&s](const tool::Call& call) {
@@ -562,9 +564,9 @@ namespace tools {
 extern constinit const tool::Definition unmix{
     "unmix",
     "Linear spectral unmixing (UCLS, NNLS, SCLS, FCLS)",
-    "Linear spectral unmixing: the abundances of a library's spectra in every pixel, the exact minimiser of "
-    "the error, without constraint, without negative abundances, with a sum of one, or with both (fully "
-    "constrained least squares).",
+    "Linear spectral unmixing: computes the abundances of a library's spectra in every pixel "
+    "by exact least squares, without constraints, with non-negative abundances, with a sum of"
+    " one, or with both (fully constrained least squares).",
     {{"gdal_hsi_unmix scene.img endmembers.sli abundances.tif", "Fully constrained"},
      {"gdal_hsi_atdca -t 6 -spectra targets.sli scene.img targets.gpkg && gdal_hsi_unmix scene.img "
       "targets.sli "

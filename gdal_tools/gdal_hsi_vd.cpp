@@ -161,13 +161,13 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_mask("the statistics");
     args.add_compute(false);
-    args.choice<std::string>("method", s.method, "The test",
+    args.choice<std::string>("method", s.method, "Method",
                              {{"hfc", "hfc", "Harsanyi, Farrand and Chang"},
-                              {"nwhfc", "nwhfc", "the same after the noise was whitened"},
+                              {"nwhfc", "nwhfc", "as hfc, after whitening the noise"},
                               {"hysime", "hysime", "the signal subspace by HySime"}});
     args.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
         .shown_as("P");
-    args.flag("table", s.table, "Also print the test of every pair of eigenvalues, after the number");
+    args.flag("table", s.table, "Also print the test of every pair of eigenvalues");
     args.flag("json", s.json, "Print the result as JSON, and nothing else");
     tools::add_statistics_option(args, s.statistics);
     args.exclusive("table", "json");

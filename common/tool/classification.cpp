@@ -17,10 +17,10 @@ std::string class_text(int value, const std::string& name) {
 }
 
 void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* min_cover) {
-    args.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
+    args.option("layer", labels.layer, "Layer of the vector labels").shown_as("NAME");
     args.flag("all-touched", labels.all_touched,
-              "Take every pixel that a polygon touches, not only those whose centre it covers");
-    args.flag("inside-only", labels.inside_only, "Take only pixels that lie in a polygon as a whole");
+              "Label all pixels that a polygon touches, not only those whose centre it covers");
+    args.flag("inside-only", labels.inside_only, "Label only pixels that are completely inside a polygon");
     args.option("min-cover", labels.min_cover, min_cover)
         .between(0, 1)
         .above(0)
@@ -30,26 +30,26 @@ void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* m
     args.exclusive("all-touched", "min-cover");
     args.exclusive("inside-only", "min-cover");
     args.flag("pixel-coordinates", labels.pixel_coordinates,
-              "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+              "Coordinates of vector labels are samples and lines, counted from the upper left corner "
+              "of the scene");
 }
 
 void add_label_options(Builder& args, raster::LabelOptions& labels) {
-    args.option("field", labels.field, "Field of vector labels that holds the classes: numbers or names")
+    args.option("field", labels.field, "Field of vector labels with the classes: numbers or names")
         .shown_as("NAME");
     args.option("name-field", labels.name_field,
-                "Field of vector labels with the classes' names, beside numbers")
+                "Field of vector labels with the names of the classes, if -field has numbers")
         .shown_as("NAME");
     add_label_pixels(
         args, labels,
-        "Take only pixels of which polygons of one class cover this share, such as 0.7; the larger "
-        "share wins");
-    args.choice("zero", labels.zero, "What 0 means in labels",
+        "Label only pixels of which polygons of one class cover at least this share, such as 0.7");
+    args.choice("zero", labels.zero, "Meaning of 0 in labels",
                 {{"auto", raster::ZeroMeans::what_is_plain,
-                  "a class where features have it or the raster gives it a name, else no label"},
+                  "a class if features have it or the raster names it, else no label"},
                  {"class", raster::ZeroMeans::a_class, "a class"},
                  {"none", raster::ZeroMeans::no_label, "no label"}});
     args.option("leave-out", labels.leave_out,
-                "Classes whose pixels count as having no label, by number or name: 5 or 5,Soil")
+                "Classes whose labels are ignored, by number or name: 5 or 5,Soil")
         .shown_as("CLASSES");
 }
 

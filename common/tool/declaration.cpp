@@ -139,7 +139,7 @@ Argument& Builder::add_source() {
     m_made.m_has_source = true;
     auto& o = m_made.m_options->source;
     Argument& src = file("src", o.path, Role::source, Content::raster,
-                         "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
+                         "The scene: any raster that GDAL opens, or a MATLAB file (.mat)", true);
     add_reading();
     return src;
 }
@@ -158,22 +158,21 @@ void Builder::add_sources(std::vector<std::string>& paths, const std::string& su
 void Builder::add_reading() {
     auto& o = m_made.m_options->source;
     option("b", m_made.m_texts->bands,
-           "Bands, counted from 1 (-b 1-30,45) or by wavelength: -b 450-900nm, -b 0.45-0.9um; of one "
-           "wavelength (-b 2100nm) the nearest band")
+           "Bands by number (1-30,45, counted from 1) or wavelength (450-900nm, 0.45-0.9um; 2100nm: "
+           "the nearest)")
         .shown_as("LIST")
         .defaults_to("all that the bad-band list does not mark")
         .under(input_group);
     option("exclude-range", m_made.m_texts->excluded,
-           "Leave out the bands between two wavelengths: -exclude-range 1340-1460nm")
+           "Exclude the bands between two wavelengths: 1340-1460nm")
         .shown_as("RANGE")
         .under(input_group);
-    option(
-        "bbl", m_made.m_texts->bad_bands,
-        "Bands that the file's bad-band list marks. use: leave them out; ignore: take all bands; FILE.csv: "
-        "leave out those that are 0 in its column good (gdal_hsi_noise -bad-bands)")
+    option("bbl", m_made.m_texts->bad_bands,
+           "Bad bands: use (exclude those in the file's list), ignore, or FILE.csv (exclude if "
+           "column good is 0)")
         .shown_as("use|ignore|FILE.csv")
         .under(input_group);
-    option("srcwin", m_made.m_texts->window, "Window of the scene; statistics are those of the window")
+    option("srcwin", m_made.m_texts->window, "Process only this window of the scene")
         .shown_as("XOFF YOFF XSIZE YSIZE")
         .in_unit("pixels")
         .defaults_to("the whole scene")
@@ -182,7 +181,7 @@ void Builder::add_reading() {
         .shown_as("V")
         .defaults_to("the file's")
         .under(input_group);
-    option("if", o.drivers, "Let only this driver open src")
+    option("if", o.drivers, "Open src only with this driver")
         .shown_as("FORMAT")
         .speaks(Vocabulary::raster_drivers)
         .under(input_group);
@@ -193,19 +192,16 @@ void Builder::add_mask(const std::string& what, bool outputs) {
     const SharedArguments shared(m_shared);
     auto& o = m_made.m_options->mask;
     input("mask", o.only, Content::labels,
-          "Only these pixels count in " + what +
-              ": where the raster FILE is not 0, or inside the features of the vector FILE")
+          "Use only these pixels for " + what + ": raster FILE not 0, or inside features of the vector FILE")
         .under(input_group);
     input("mask-exclude", o.without, Content::labels,
-          "These pixels do not count in " + what +
-              " (clouds, water): where the raster FILE is not 0, or inside the features of the vector FILE")
+          "Exclude these pixels from " + what + ": raster FILE not 0, or inside features of the vector FILE")
         .under(input_group);
     option("mask-flags", o.flags,
-           "Pixels with any of these quality flags do not count in " + what +
-               ": cloud,not-land,aot550>0.3; gdal_hsi_info -flags lists them")
+           "Exclude pixels with these quality flags from " + what + ": cloud,not-land,aot550>0.3")
         .shown_as("LIST")
         .under(input_group);
-    input("mask-flags-from", o.flags_from, Content::raster, "The file that holds the quality layers")
+    input("mask-flags-from", o.flags_from, Content::raster, "The file with the quality layers of -mask-flags")
         .defaults_to("what the product has with the scene")
         .under(input_group);
     check([](const Call& call) {
@@ -217,8 +213,7 @@ void Builder::add_mask(const std::string& what, bool outputs) {
     });
     if (!outputs) return;
     flag("mask-output", o.outputs,
-         "Pixels that do not count become nodata in the outputs, too; without this all valid pixels get a "
-         "value")
+         "Write nodata in the pixels that the masks exclude; without this they get values, too")
         .under(input_group);
     check([](const Call& call) {
         const CommonOptions& options = call.options();
@@ -235,10 +230,8 @@ void Builder::add_mask(const std::string& what, bool outputs) {
 }
 
 void Builder::add_follow() {
-    option(
-        "follow", m_made.m_options->source.follow,
-        "src is a raw ENVI file (BIL or BIP) that is still being written: take its lines as they come, until "
-        "nothing has come for so long or all are there that its header tells of")
+    option("follow", m_made.m_options->source.follow,
+           "Process a raw ENVI file (BIL or BIP) while it is written, until no line has arrived for so long")
         .above(0)
         .shown_as("SECONDS")
         .in_unit("seconds")
@@ -282,17 +275,17 @@ Argument& Builder::add_destination(const std::string& summary) {
         .shown_as("V")
         .defaults_to("the source's, else nan")
         .under(output_group);
-    Argument& item = option(
-        "stac", o.stac.path,
-        "Also write a STAC Item of dst: place, time, bands, classes and how it was made, for catalogues");
+    Argument& item =
+        option("stac", o.stac.path,
+               "Also write a STAC Item of dst (place, time, bands, classes, history) for catalogues");
     item.shown_as("FILE.json").under(output_group);
     item.content = Content::text; // an output, but not one of the body's: it is written with dst
     option("stac-datetime", o.stac.datetime,
-           "When the scene of -stac was acquired: 2022-08-28T05:19:16Z, 2022-08-28, or START/END")
+           "Acquisition time for -stac: 2022-08-28T05:19:16Z, 2022-08-28, or START/END")
         .shown_as("TIME")
         .defaults_to("what the metadata of src tell")
         .under(output_group);
-    overwrite(o.overwrite, "Replace dst when it is there; without this that is an error");
+    overwrite(o.overwrite, "Replace dst if it exists; otherwise an existing dst is an error");
     return dst;
 }
 
@@ -301,9 +294,8 @@ Argument& Builder::overwrite(bool& variable, const std::string& summary) {
     {
         const SharedArguments shared(m_shared);
         flag("if-needed", m_made.m_options->if_needed,
-             "Do nothing when the outputs are those that this command has made before, with -if-needed, of "
-             "the "
-             "same inputs; else make them as -overwrite does")
+             "Do nothing if the outputs of an earlier run with -if-needed are up to date; otherwise "
+             "overwrite them")
             .under(output_group);
     }
     return replace;
@@ -314,19 +306,19 @@ void Builder::add_compute(bool device) {
     m_made.m_has_compute = true;
     if (device)
         option("device", m_made.m_texts->device,
-               "Where to compute; auto: on a GPU if there is one and the run is likely to end sooner on it")
+               "Where to compute; auto: on a GPU if it is likely to be faster")
             .shown_as("auto|cpu|cuda[:I[,J..]]")
             .under(compute_group);
     option("memory", m_made.m_texts->memory,
-           "Ceiling on host memory for buffers and GDAL's block cache: 2GB, 500MB, 25% (of the RAM)")
+           "Limit of the memory for buffers and GDAL's block cache: 2GB, 500MB, 25% (of the RAM)")
         .shown_as("SIZE")
         .under(compute_group);
     if (device)
-        option("device-memory", m_made.m_texts->device_memory, "Ceiling on device memory: 8GB")
+        option("device-memory", m_made.m_texts->device_memory, "Limit of the device memory: 8GB")
             .shown_as("SIZE")
             .defaults_to(default_device_memory)
             .under(compute_group);
-    option("threads", m_made.m_texts->threads, "Threads, each of which reads, computes and writes")
+    option("threads", m_made.m_texts->threads, "Number of threads")
         .shown_as("N|ALL_CPUS")
         .defaults_to("GDAL_NUM_THREADS, else ALL_CPUS")
         .under(compute_group);
@@ -336,7 +328,7 @@ void Builder::add_compute(bool device) {
         .defaults_to("chosen from memory, file layout and halo")
         .under(compute_group);
     option("ranks", m_made.m_options->ranks,
-           "With -dry-run: the plan for N processes (mpirun -n N) on a machine like this one")
+           "With -dry-run: print the plan for N processes (mpirun -n N) on a machine like this one")
         .between(1, max_ranks)
         .shown_as("N")
         .defaults_to("the processes of this run")
@@ -355,9 +347,10 @@ void Builder::add_report() {
     report.shown_as("FILE.json").under(group);
     report.content = Content::text;
     flag("report-append", o.report_append,
-         "Add the record to those that FILE.json of -report holds: one report for a chain of tools")
+         "Append the record to the file of -report: one report for several tools")
         .under(group);
-    flag("dry-run", o.dry_run, "Check everything, print the plan, make no output but -report").under(group);
+    flag("dry-run", o.dry_run, "Check everything and print the plan; write no output except -report")
+        .under(group);
     flag("q", o.quiet, "No progress, no notes").also("quiet").under(group);
 }
 

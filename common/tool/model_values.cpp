@@ -62,8 +62,8 @@ model::Origin origin_of(const Run& run) {
 
 void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with) {
     args.flag("any-wavelengths", any_wavelengths,
-              std::string(with) + (*with != 0 ? "do" : "Do") +
-                  " not compare the scene's wavelengths with the model's: take the bands as they come");
+              std::string(with) + (*with != 0 ? "match" : "Match") +
+                  " bands with the model by their order, not by wavelength");
 }
 
 namespace {
@@ -101,8 +101,8 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
 
 void add_any_scale(Builder& args, bool& any_scale, const char* with) {
     args.flag("any-scale", any_scale,
-              std::string(with) + (*with != 0 ? "do" : "Do") +
-                  " not compare the scene's scale and offset with the model's: take the numbers as they are");
+              std::string(with) + (*with != 0 ? "use" : "Use") +
+                  " stored values without comparing scale and offset with the model");
 }
 
 model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched) {

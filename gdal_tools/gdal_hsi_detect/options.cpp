@@ -368,39 +368,34 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
 
 void declare_features(tool::Builder& args, Options& o) {
     const char* const group = "Absorption features";
-    args.option(
-            "range", o.range_texts,
-            "With sff: the features of all targets without lines in -features, between two wavelengths, ends "
-            "included: -range 2100-2300nm, 2.1-2.3um")
+    args.option("range", o.range_texts,
+                "A feature of all targets without lines in -features (sff): 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .under(group);
     args.input("features", o.features.path, Content::text,
-               "With sff: a table with a line a feature: name (of the spectrum), from_nm, to_nm, and as you "
-               "like "
-               "weight, fit_min and depth_min")
+               "Table of features (sff): name, from_nm, to_nm and optionally weight, fit_min and depth_min")
         .under(group);
     args.choice<detect::FitScore>(
-            "score", o.features.score, "With sff: what dst holds",
+            "score", o.features.score, "Content of dst (sff)",
             {{"fit", detect::FitScore::fit,
               "the correlation of pixel and target, averaged over the features"},
              {"depth", detect::FitScore::depth, "the depth of the features in the pixel"},
              {"fd", detect::FitScore::fd, "both, multiplied feature by feature"}})
         .under(group);
     args.output("depth", o.features.depth, Content::raster,
-                "With sff: also write the depth of the targets' features in every pixel to FILE")
+                "Also write the depth of the targets' features in every pixel to FILE (sff)")
         .under(group);
 }
 
 void declare_mixtures(tool::Builder& args, Options& o) {
     const char* const tuned = "Mixture-tuned matched filter";
     args.input("mnf-model", o.mixtures.model, Content::model,
-               "With mtmf: the components of this model of gdal_hsi_mnf instead of the scene's own")
+               "Use the components of this model of gdal_hsi_mnf (mtmf)")
         .under(tuned);
     tool::add_any_wavelengths(args, o.mixtures.any_wavelengths, "With -mnf-model: ");
-    args.option(
-            "max-infeasibility", o.mixtures.most_infeasible,
-            "With mtmf and -map: what is more infeasible is no detection; background and true mixtures have "
-            "about 1")
+    args.option("max-infeasibility", o.mixtures.most_infeasible,
+                "Reject pixels with a greater infeasibility (mtmf with -map; background and true "
+                "mixtures: about 1)")
         .above(0)
         .under(tuned);
 }

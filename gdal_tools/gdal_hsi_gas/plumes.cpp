@@ -333,26 +333,24 @@ void declare_plumes(tool::Builder& args, PlumeSettings& s) {
                 "(origins)")
         .under(group);
     args.output("plume-map", s.map, tool::Content::raster,
-                "Also write the number of each pixel's plume to FILE, 0 where there is none")
+                "Also write the number of each pixel's plume (0: no plume) to FILE")
         .under(group);
     args.option(
             "plume-threshold", s.threshold_text,
-            "A plume has a pixel of this enhancement or more, in ppm m, or of so many deviations above the "
-            "median: 3s")
+            "Minimum peak enhancement of a plume, in ppm m, or in standard deviations above the median: 3s")
         .shown_as("V|Ns")
         .defaults_to("500 for ch4")
         .under(group);
-    args.option("plume-extent", s.extent_text,
-                "A plume consists of connected pixels of this enhancement or more")
+    args.option("plume-extent", s.extent_text, "Minimum enhancement of the connected pixels of a plume")
         .shown_as("V|Ns")
         .defaults_to("-plume-threshold")
         .under(group);
-    args.option("min-pixels", s.min_pixels, "A plume has so many pixels or more").from(1).under(group);
+    args.option("min-pixels", s.min_pixels, "Minimum number of pixels of a plume").from(1).under(group);
     args.choice<std::string>("connectivity", s.connectivity, "Connected pixels",
                              {{"8", "8", "share an edge or a corner"}, {"4", "4", "share an edge"}})
         .under(group);
     args.option("plume-smooth", s.smooth,
-                "Find plumes in the enhancement smoothed by normal weights of this deviation")
+                "Standard deviation of the Gaussian that smooths the enhancement for the plume search")
         .between(0, 100)
         .in_unit("pixels")
         .under(group);
@@ -367,7 +365,7 @@ void declare_plumes(tool::Builder& args, PlumeSettings& s) {
                       {{"area", false, "the square root of its area"},
                        {"fetch", true, "the distance from the origin to the farthest pixel"}})
         .under(group);
-    args.option("pixel-size", s.pixel_size, "Size of a pixel, in place of the grid's")
+    args.option("pixel-size", s.pixel_size, "Size of a pixel, instead of the size in the georeference")
         .shown_as("X Y")
         .above(0)
         .in_unit("metres")

@@ -167,18 +167,14 @@ void print_components(tool::Run& run, const pca::Model& model) {
 
 void add_component_count_option(tool::Builder& args, ProjectionSettings& s) {
     args.option("nc", s.components,
-                "Number of components, 1 to the number of bands; with -apply at most as many as the model "
-                "has, and all of them "
-                "by default");
+                "Number of components, 1 to the number of bands; with -apply by default all of the model");
 }
 
 void add_model_options(tool::Builder& args, ProjectionSettings& s) {
     args.output("model", s.model_file, tool::Content::model, "Also save the model to FILE (JSON)");
-    args.input(
-        "apply", s.apply_file, tool::Content::model,
-        "Use the saved model FILE instead of the scene's own statistics; bands are matched by wavelength");
-    args.flag("inverse", s.inverse,
-              "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
+    args.input("apply", s.apply_file, tool::Content::model,
+               "Use the saved model FILE instead of the scene's statistics; bands are matched by wavelength");
+    args.flag("inverse", s.inverse, "With -apply: convert -nc components in src back to the model's bands");
     tool::add_any_wavelengths(args, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(args, s.any_scale, "With -apply: ");
     args.check([&s](const tool::Call& call) {

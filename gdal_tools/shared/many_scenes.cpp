@@ -140,16 +140,14 @@ std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, c
 } // namespace
 
 void add_with_option(tool::Builder& args, std::vector<std::string>& names, const std::string& what) {
-    auto& argument = args.option("with", names, what + "; @FILE: those that the lines of FILE name");
+    auto& argument = args.option("with", names, what + "; @FILE: a list of scenes");
     argument.content = tool::Content::raster;
     argument.value_name = "SCENE";
 }
 
 void add_pairs_option(tool::Builder& args, std::vector<std::array<std::string, 2>>& pairs,
                       const std::string& what, const std::string& names) {
-    args.option("with", pairs, what + "; @FILE: the pairs that the lines of FILE name")
-        .shown_as(names)
-        .or_list();
+    args.option("with", pairs, what + "; @FILE: a list of pairs").shown_as(names).or_list();
 }
 
 std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::string& role,

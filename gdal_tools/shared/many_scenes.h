@@ -18,7 +18,7 @@ namespace hsi::tools {
 
 /// -with SCENE, repeated; @FILE: those that the lines of FILE name. `what`: is done with it.
 void add_with_option(tool::Builder& args, std::vector<std::string>& names,
-                     const std::string& what = "Search this scene, too, as one with src");
+                     const std::string& what = "Also search this scene, together with src");
 
 /// -with SCENE LABELS, repeated; @FILE: pairs, one on each line of FILE. `what` is taken of them.
 void add_pairs_option(tool::Builder& args, std::vector<std::array<std::string, 2>>& pairs,

@@ -13,15 +13,15 @@ tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s) {
                                "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper")
                        .shown_as("L")
                        .also("spatial-weight");
-    args.option("mu", s.mrf.mu, "Penalty of the random field's ADMM").above(0).shown_as("M");
-    args.option("iterations", s.mrf.iterations, "Iterations of the random field's ADMM, exactly so many")
+    args.option("mu", s.mrf.mu, "ADMM penalty of the Markov random field").above(0).shown_as("M");
+    args.option("iterations", s.mrf.iterations, "Number of ADMM iterations of the Markov random field")
         .between(1, 1000000);
     args.choice(
-        "tv", s.mrf.anisotropic, "Total variation of the random field",
+        "tv", s.mrf.anisotropic, "Total variation of the Markov random field",
         {{"isotropic", false, "of both differences together"}, {"anisotropic", true, "of each alone"}});
-    args.choice(
-        "boundary", s.periodic, "What the random field takes for the border of the scene",
-        {{"reflect", false, "mirrored"}, {"periodic", true, "touching its opposite, as in the paper"}});
+    args.choice("boundary", s.periodic, "How the Markov random field continues the scene at its border",
+                {{"reflect", false, "mirrored"},
+                 {"periodic", true, "continued at the opposite border, as in the paper"}});
     return lambda;
 }
 

@@ -22,8 +22,8 @@ namespace hsi::tools {
 
 void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, const std::string& library) {
     args.option("spectrum", wanted,
-                "Take this spectrum of " + library +
-                    " alone: its name, a pattern such as *kaolin*, or #N, counted from 1")
+                "Use only this spectrum of " + library +
+                    ": a name, a pattern such as *kaolin*, or #N, counted from 1")
         .shown_as("NAME");
 }
 
@@ -57,11 +57,10 @@ std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::st
 } // namespace
 
 void add_resample_option(tool::Builder& args, BandFit& fit) {
-    args.choice(
-        "resample", fit, "How the library's spectra come to the scene's bands, where these are others",
-        {{"auto", BandFit::automatic, "response where both tell the widths of all bands, else linear"},
-         {"response", BandFit::response, "under the responses of the scene's bands"},
-         {"linear", BandFit::linear, "interpolated between two bands of the library"}});
+    args.choice("resample", fit, "How the library is resampled to the scene's bands",
+                {{"auto", BandFit::automatic, "response if both have the FWHM of all bands, else linear"},
+                 {"response", BandFit::response, "convolved with the responses of the scene's bands"},
+                 {"linear", BandFit::linear, "interpolated between two bands of the library"}});
 }
 
 void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path) {
@@ -689,7 +688,7 @@ std::string scale_text(const raster::BandValues& values) {
 
 void add_any_scale_option(tool::Builder& args, bool& any_scale) {
     args.flag("any-scale", any_scale,
-              "Take the scene's numbers as they are where its bands have scales of their own, or offsets");
+              "Use stored values although bands of the scene have different scales, or offsets");
 }
 
 std::shared_ptr<raster::RasterSource>

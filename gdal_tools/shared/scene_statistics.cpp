@@ -52,8 +52,7 @@ void reorder(GivenStatistics& given, const std::vector<int>& place) {
 
 void add_statistics_option(tool::Builder& args, std::string& file, bool all) {
     args.input("statistics", file, tool::Content::model,
-               "Take the statistics from FILE, which gdal_hsi_statistics has made of one scene or many, "
-               "instead of a pass over src; bands are matched by wavelength");
+               "Use the statistics file FILE of gdal_hsi_statistics instead of a pass over src");
     args.check([&file, all](const tool::CommonOptions& options) {
         if (all) tool::check_mask_use(options.mask, file.empty(), "-statistics");
     });

@@ -80,7 +80,7 @@ def test_masks_of_the_tools():
     for name in ("pca", "eadp", "detect", "svm_train", "vd"):
         mask, exclude = (tools[name].parameter(p) for p in ("mask", "mask_exclude"))
         assert mask.kind == exclude.kind == "labels" and mask.optional and not mask.advanced
-        assert mask.label.startswith("Only these pixels count in the ") and exclude.label.startswith("These pixels do not ")
+        assert mask.label.startswith("Use only these pixels for ") and exclude.label.startswith("Exclude these pixels from ")
     assert tools["svm_train"].parameter("field").labels == "labels"
     assert tools["pca"].parameter("mask_output").kind == "flag" and tools["vd"].parameter("mask_output") is None
 
@@ -110,6 +110,12 @@ def test_names_differ_for_qgis_too():
     ("Where to compute; auto: on a GPU", "Where to compute")])
 def test_labels(summary, label):
     assert schema.label_of(summary) == label
+
+
+def test_labels_of_the_tools_fit_into_a_form():
+    for tool in json.loads(cli("--json-usage")[1])["tools"]:
+        for one in tool["arguments"]:
+            assert len(one["summary"]) <= 110, (tool["name"], one["name"], one["summary"])
 
 
 def test_units_choices_defaults_and_options_are_told():

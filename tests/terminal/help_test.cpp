@@ -65,7 +65,7 @@ TEST(OptionDescription, TellsWhatTheDefinitionKnows) {
 TEST(OptionTable, IsMarkdown) {
     const tool::Declaration declaration(definition);
     const std::string table = option_table(declaration);
-    EXPECT_TRUE(holds(table, "| `src` | The scene: anything that GDAL opens, or a .mat of MATLAB's |\n"))
+    EXPECT_TRUE(holds(table, "| `src` | The scene: any raster that GDAL opens, or a MATLAB file (.mat) |\n"))
         << table;
     EXPECT_TRUE(holds(table, "| `-ws N` | Window size (3 to 63 pixels) | 5 |\n")) << table;
     EXPECT_TRUE(holds(
