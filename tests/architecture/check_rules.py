@@ -230,6 +230,27 @@ def check_arrays(root):
             if (match := MEMBER.match(line)) and match.group(1) in declared]
 
 
+OWN_NAME = re.compile(r"(?:inline |static )?(?:constexpr|const) [\w:<>, ]+?[ *&](\w+)(?:\[[^\]]*\])? ?[={]|(?:class|struct|enum class|enum) (\w+)[ :{]")
+
+
+def check_own_names(root):
+    """Constants and types that two files of a folder define for themselves: a unity build compiles them as one file. (Tools have
+    namespaces of their own.)"""
+    found, known = [], {}
+    for file in sorted(p for folder in ("common", "plugins") for p in (root / folder).rglob("*.cpp")):
+        inside = False
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            inside = (inside or line == "namespace {") and line != "} // namespace"
+            match = OWN_NAME.match(line) if inside else None
+            if not match:
+                continue
+            name = match[1] or match[2]
+            first = known.setdefault((file.parent, name), file)
+            if first != file:
+                found.append((file.relative_to(root), number, "%s has a definition of its own in %s: a folder is compiled together" % (name, first.name)))
+    return found
+
+
 def check_tools(root):
     """Sources beside the tools' own, headers of gdal_tools/shared that one file alone includes, files that are too long, and parts of a
     tool that another one includes."""
@@ -473,7 +494,7 @@ def check_documents(root, known):
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
     known = endings(root)
-    found, seen = check_documents(root, known) + check_tools(root) + check_arrays(root) + check_quick(root), 0
+    found, seen = check_documents(root, known) + check_tools(root) + check_own_names(root) + check_arrays(root) + check_quick(root), 0
     found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
               for file in sorted(root.glob("*/CMakeLists.txt")) if file.parent.name not in TOP]
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
@@ -627,6 +648,9 @@ def self_test():
         "a member of a class of raster in the room of arrays": {
             "plugins/arrays/a.cpp": "namespace hsi::raster {\nvoid Sink::write(int) {}\n}\n",
             "common/raster/output/sink.cpp": "\n", "common/raster/sink.h": "#pragma once\nclass Sink final : public Base {\n};\n"},
+        "a name that two files of a folder define": {
+            "plugins/spp/a.cpp": "namespace {\nconstexpr float no_value = 0;\n} // namespace\n",
+            "plugins/spp/b.cpp": "namespace {\nconstexpr int no_value = 1;\n} // namespace\n"},
         "GDAL in tool": {"common/tool/a.cpp": "#include <cpl_error.h>\n"},
         "GDAL in the room of arrays": {"plugins/arrays/a.cpp": "#include <gdal.h>\n"},
         "an unknown folder of the top level": {"library/CMakeLists.txt": "\n"},
