@@ -53,7 +53,7 @@ def test_fits_that_is_empty_where_it_is_looked_at(tmp_path, where):
 
 
 def fits(path, cards, data, bits):
-    cards = [("SIMPLE", "T"), ("BITPIX", bits), ("NAXIS", 3),
+    cards = [("SIMPLE", "T"), ("BITPIX", bits), ("NAXIS", data.ndim),
              *((f"NAXIS{k + 1}", size) for k, size in enumerate(data.shape[::-1])), *cards]
     text = "".join(f"{key:<8}= {value:>20}".ljust(80) for key, value in cards) + "END".ljust(80)
     stored = data.astype({8: "u1", 16: ">i2", 32: ">i4", -32: ">f4", -64: ">f8"}[bits]).tobytes()
@@ -74,6 +74,16 @@ def test_scales_of_fits(tmp_path, bits):
         return
     np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data[:, ::-1] / 2 + 10)  # its first line is the lowest one
     assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["scale"] == []
+
+
+@pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
+@pytest.mark.parametrize("shape, size, advice", [
+    ((1, 3, 4, 5), "4 axes (5 x 4 x 3 x 1)", "[0], "), ((1, 2, 3, 4, 5), "5 axes (5 x 4 x 3 x 2 x 1)", "[0, 0], "),
+    ((5,), "1 axis (5)", "(.csv)")])
+def test_axes_that_gdal_does_not_read_in_fits(tmp_path, shape, size, advice):
+    result = run("gdal_hsi_info", fits(tmp_path / "a.fits", [], np.ones(shape), -32))
+    assert result.code == 1 and f"its image has {size}, and GDAL's driver FITS reads 2 or 3" in first_error(result), result.err
+    assert advice in result.err
 
 
 @pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")

@@ -64,6 +64,9 @@ namespace {
         if (sub == nullptr) break;
         advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + without_whole_names(sub);
     }
+    if (advice.empty() && may_hold_arrays(dataset.GetDescription()))
+        advice = "It has no array that GDAL and its HDF5 library can read as a scene: gdalmdiminfo lists its "
+                 "arrays.";
     throw Error(name + " has no raster bands", advice);
 }
 
@@ -452,6 +455,34 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
             "src is a raster; labels, points and masks may be vector files."};
 }
 
+/// \throws Error for a FITS file whose image has one axis, or more than GDAL's driver takes.
+void check_fits_axes(const std::string& path) {
+    constexpr size_t header = 2880, card = 80, key = 10;
+    const std::string text = beginning_of_file(path, header);
+    if (text.rfind("SIMPLE  =", 0) != 0) return;
+    const auto number = [&](const std::string& name) {
+        const std::string begin = (name + std::string(8 - name.size(), ' ')) + "=";
+        for (size_t at = 0; at + card <= text.size(); at += card)
+            if (text.compare(at, begin.size(), begin) == 0)
+                return std::atoi(text.substr(at + key, card - key).c_str());
+        return 0;
+    };
+    const int axes = number("NAXIS");
+    constexpr int most_axes = 999; // of the standard
+    if (axes < 1 || axes == 2 || axes == 3 || axes > most_axes) return;
+    std::string shape, first;
+    for (int k = 1; k <= axes; ++k)
+        shape += (k > 1 ? " x " : "") + std::to_string(number("NAXIS" + std::to_string(k)));
+    for (int k = 4; k <= axes; ++k)
+        first += k > 4 ? ", 0" : "0";
+    throw Error("cannot open '" + path + "': its image has " + counted(axes, "axis", "axes") + " (" + shape +
+                    "), and GDAL's driver FITS reads 2 or 3",
+                axes == 1 ? "Write the spectrum as a table (.csv) or in netCDF."
+                          : "Write one cube of it, for example with astropy: fits.writeto('cube.fits', "
+                            "fits.getdata('" +
+                                path + "')[" + first + "], fits.getheader('" + path + "'))");
+}
+
 /// A file that is still being written, once its first line is there.
 std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
     auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
@@ -516,6 +547,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                                         : std::pair<std::string, std::string>();
         !kind.empty())
         throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
+    check_fits_axes(options.path);
     if (const std::string header = unreadable_header(options.path); !header.empty())
         throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
     throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
