@@ -262,34 +262,71 @@ Array mapping_of(const ArrayFile& file, const Array& array) {
     return nullptr;
 }
 
-/// By PROJ's parameters or a code of EPSG ("32632", "EPSG:32632"), as xarray, SNAP and others write them.
-template <class Holder>
-Srs srs_by_code(const std::shared_ptr<Holder>& holder) {
-    for (const char* text : {"proj4", "proj4_params", "proj4_string", "proj4text", "proj4string"})
-        if (auto srs = srs_from(attribute_text(holder, text))) return srs;
-    for (const char* name : {"epsg_code", "spatial_epsg", "epsg", "EPSG", "epsg_id"}) {
-        const Numbers code = attribute_numbers(holder, name);
-        constexpr double most = 1e9;
-        const bool number = code.size() == 1 && code.values[0] > 0 && code.values[0] < most;
-        if (auto srs = srs_from(number ? "EPSG:" + std::to_string(std::lround(code.values[0]))
-                                       : attribute_text(holder, name)))
-            return srs;
-    }
-    return nullptr;
-}
+/// The attributes that state the SRS, and why some of them are ignored.
+class StatedSrs {
+  public:
+    explicit StatedSrs(const ArrayFile& file) : m_file(file) {}
 
-Srs srs_of(const ArrayFile& file, const Array& array, const Array& mapping) {
-    for (const char* text : {"crs_wkt", "spatial_ref"})
-        if (auto srs = srs_from(attribute_text(mapping, text))) return srs;
-    if (mapping)
-        if (auto srs = srs_by_parameters(mapping)) return srs;
-    if (auto srs = srs_by_code(mapping)) return srs;
-    for (const char* text : {"crs_wkt", "spatial_ref", "crs"})
-        if (auto srs = srs_from(attribute_text(file.group("/"), text))) return srs;
-    for (const char* text : {"crs_wkt", "spatial_ref", "crs"}) // of the array itself
-        if (auto srs = srs_from(attribute_text(array, text))) return srs;
-    if (auto srs = srs_by_code(array)) return srs;
-    if (auto srs = srs_by_code(file.group("/"))) return srs;
+    /// The first of these attributes that PROJ knows.
+    template <class Holder>
+    Srs by_text(const std::shared_ptr<Holder>& holder, std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            const std::string text = attribute_text(holder, name);
+            if (auto srs = srs_from(text)) return srs;
+            if (!text.empty() && !m_file.array("/" + text)) ignore(name, text); // "crs" may name an array
+        }
+        return nullptr;
+    }
+
+    /// By PROJ's parameters or a code of EPSG ("32632", "EPSG:32632"), as xarray, SNAP and others write them.
+    template <class Holder>
+    Srs by_code(const std::shared_ptr<Holder>& holder) {
+        if (auto srs = by_text(holder, {"proj4", "proj4_params", "proj4_string", "proj4text", "proj4string"}))
+            return srs;
+        for (const char* name : {"epsg_code", "spatial_epsg", "epsg", "EPSG", "epsg_id"}) {
+            const Numbers code = attribute_numbers(holder, name);
+            constexpr double most = 1e9;
+            const bool number = code.size() == 1 && code.values[0] > 0 && code.values[0] < most;
+            const std::string text = attribute_text(holder, name);
+            if (auto srs = srs_from(number ? "EPSG:" + std::to_string(std::lround(code.values[0])) : text))
+                return srs;
+            if (!text.empty() && !(code.size() == 1 && code.values[0] == 0)) ignore(name, text);
+        }
+        return nullptr;
+    }
+
+    /// By the parameters of a projection.
+    Srs by_parameters(const Array& mapping) {
+        const std::string name = attribute_text(mapping, "grid_mapping_name");
+        auto srs = mapping ? srs_by_parameters(mapping) : nullptr;
+        if (!srs && !name.empty()) ignore("grid_mapping_name", name);
+        return srs;
+    }
+
+    const std::vector<std::string>& notes() const { return m_notes; }
+
+  private:
+    void ignore(const std::string& name, std::string text) {
+        constexpr size_t longest = 60;
+        if (text.size() > longest) text = text.substr(0, longest) + "...";
+        const std::string note =
+            "the attribute " + name + " = '" + text + "' is ignored: no reference system is known by it";
+        if (std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end()) m_notes.push_back(note);
+    }
+
+    const ArrayFile& m_file;
+    std::vector<std::string> m_notes;
+};
+
+Srs srs_of(const ArrayFile& file, const Array& array, const Array& mapping, StatedSrs& stated) {
+    const auto root = file.group("/");
+    if (auto srs = stated.by_text(mapping, {"crs_wkt", "spatial_ref"})) return srs;
+    if (auto srs = stated.by_parameters(mapping)) return srs;
+    if (auto srs = stated.by_code(mapping)) return srs;
+    if (auto srs = stated.by_text(root, {"crs_wkt", "spatial_ref", "crs"})) return srs;
+    if (auto srs = stated.by_text(array, {"crs_wkt", "spatial_ref", "crs"})) return srs;
+    if (auto srs = stated.by_code(array)) return srs;
+    if (auto srs = stated.by_code(root)) return srs;
     const GdalErrors quiet;
     if (const auto told = array->GetSpatialRef(); told && !told->IsEmpty()) {
         std::shared_ptr<OGRSpatialReference> srs(told->Clone(), [](OGRSpatialReference* s) { s->Release(); });
@@ -362,7 +399,8 @@ void angles_to_metres(const Array& mapping, Centres& x, Centres& y) {
 void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout) {
     const GdalErrors quiet;
     const Array mapping = mapping_of(file, array);
-    const auto srs = srs_of(file, array, mapping);
+    StatedSrs stated(file);
+    const auto srs = srs_of(file, array, mapping, stated);
     Centres x = centres_of(file, array, layout.sample_axis, srs != nullptr),
             y = centres_of(file, array, layout.line_axis, srs != nullptr);
     angles_to_metres(mapping, x, y);
@@ -377,6 +415,8 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     const auto note = [&](const std::string& text) {
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
     };
+    for (const std::string& text : stated.notes())
+        note(text);
     if (!x.at.empty() && !y.at.empty() && (!x.even || !y.even))
         return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
     if (told && (x.part || y.part)) {

@@ -125,7 +125,10 @@ std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definitio
     const GdalErrors quiet;
     auto srs = std::shared_ptr<OGRSpatialReference>(new OGRSpatialReference(),
                                                     [](OGRSpatialReference* s) { s->Release(); });
-    if (definition.empty() || srs->SetFromUserInput(definition.c_str()) != OGRERR_NONE) return nullptr;
+    if (definition.empty() ||
+        srs->SetFromUserInput(definition.c_str(),
+                              OGRSpatialReference::SET_FROM_USER_INPUT_LIMITATIONS_get()) != OGRERR_NONE)
+        return nullptr;
     srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     return srs;
 }
@@ -134,7 +137,7 @@ std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double 
     auto srs = code > 0 && code < 1e9 ? srs_from("EPSG:" + std::to_string(static_cast<int>(code))) : nullptr;
     if (!srs)
         product.notes.push_back("'" + product.path + "' (" + product.name + ") has the EPSG code " +
-                                digits_of(code) + ", which is none: its grid has no reference system");
+                                digits_of(code) + ", which does not exist: its grid has no reference system");
     return srs;
 }
 
