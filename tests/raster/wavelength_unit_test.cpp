@@ -14,6 +14,39 @@ namespace {
 
 std::string symbol(const WavelengthUnit* unit) { return unit == nullptr ? "" : unit->symbol; }
 
+TEST(WavelengthUnit, NumbersAreWrittenWithUnits) {
+    struct Row {
+        const char *text, *number, *symbol;
+    };
+    const Row rows[] = {{"450 nm", "450", "nm"},
+                        {"450nm", "450", "nm"},
+                        {" (450.5 nm) ", "450.5", "nm"},
+                        {"450 [nm]", "450", "nm"},
+                        {"0,45 um", "0.45", "um"},
+                        {"0.45 \xc2\xb5m", "0.45", "um"},
+                        {"4.5e-7 m", "4.5e-7", "m"},
+                        {"2.75 eV", "2.75", "eV"},
+                        {"22222 cm-1", "22222", "cm-1"},
+                        {"22222 1/cm", "22222", "cm-1"},
+                        {"22222 inverse cm", "22222", "cm-1"},
+                        {"-1 nm", "-1", "nm"},
+                        {"450", "", ""},
+                        {"", "", ""},
+                        {"nm", "", ""},
+                        {"nanometers", "", ""},
+                        {"450 10 nm", "", ""},
+                        {"450 550 nm", "", ""},
+                        {"450,550,650 nm", "", ""},
+                        {"450 apples", "", ""},
+                        {"1,234.5 nm", "", ""},
+                        {"450 W/m2/sr/um", "", ""}};
+    for (const Row& row : rows) {
+        const auto written = written_wavelength(row.text);
+        EXPECT_EQ(written ? written->number : "", row.number) << row.text;
+        EXPECT_EQ(symbol(written ? written->unit : nullptr), row.symbol) << row.text;
+    }
+}
+
 TEST(WavelengthUnit, FieldsStateOneUnit) {
     const std::pair<const char*, const char*> cases[] = {
         {"Nanometers", "nm"},

@@ -504,6 +504,55 @@ def test_libraries_next_to_rows(tmp_path):
             np.testing.assert_allclose(read(tmp_path / "u.tif")[:2], [cover, 1 - cover], atol=2e-3, err_msg=kind + str(k))
 
 
+WRITTEN = {  # wavelengths with their units as texts
+    "each": [f"{w:g} nm" for w in NM], "together": [f"{w:g}nm" for w in NM], "micrometres": [f"{w / 1000:g} um" for w in NM],
+    "names": [f"{w} Nanometers" for w in NM], "wavenumbers": [f"{1e7 / w!r} cm-1" for w in NM],
+    "words": [f"{1e7 / w!r} inverse cm" for w in NM], "metres": [f"{w * 1e-9!r} m" for w in NM], "eV": [f"{1239.84198433200 / w!r} eV" for w in NM],
+    "brackets": [f"{w:g} [nm]" for w in NM], "several units": ["450 nm", "0.55 um", "6.5e-7 m", "8500 angstrom"],
+    "one text": "450 nm, 550 nm, 650 nm, 850 nm", "one unit": "450 550 650 850 nm", "in braces": "{450, 550, 650, 850} nm",
+    "one unit of all": ["450 nm", "550", "650", "850"]}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("stated", [None, "nm", "um"])
+def test_wavelengths_written_with_their_units(tmp_path, kind, stated):
+    """In arrays and attributes of any order of axes; a unit next to the numbers counts before an attribute."""
+    texts = WRITTEN[kind]
+    places = ["attribute"] if isinstance(texts, str) else ["list", "attribute", "scale"]
+    if len(places) > 1 and kind != "metres":  # which are of other lengths, too
+        places.append("other name")
+    for order in ("bls", "lsb"):
+        for place in places:
+            path = tmp_path / f"{order}{place}.h5"
+            name = "position" if place == "other name" else "wavelength"
+            with h5py.File(path, "w") as f:
+                f["cube"] = VALUES.transpose(["bls".index(k) for k in order])
+                if place == "attribute":
+                    f["cube"].attrs[name] = texts
+                else:
+                    f[name] = np.array(texts, "S40")
+                if stated:
+                    (f["cube"] if place == "attribute" else f[name]).attrs[
+                        "wavelength_units" if place == "attribute" else "units"] = stated
+                if place in ("scale", "other name"):
+                    f["bands"] = np.arange(BANDS)
+                    f["bands"].make_scale("bands")
+                    f["cube"].dims[order.index("b")].attach_scale(f["bands"] if place == "scale" else f[name])
+                    if place == "other name":
+                        f[name].make_scale(name)
+            told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+            assert told["size"] == [SAMPLES, LINES, BANDS], (order, place)
+            np.testing.assert_allclose(told["wavelengths_nm"], NM, rtol=1e-6, err_msg=order + place)
+
+
+@pytest.mark.parametrize("texts", [["450 nm", "550 um", "650", "850"], ["450 nm", "", "650", "850"], ["450 apples"] * 4])
+def test_units_that_are_not_clear(tmp_path, texts):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["cube"], f["wavelength"] = VALUES, texts
+    said = succeed(run("gdal_hsi_info", "-json", tmp_path / "a.h5"))
+    assert "wavelength is ignored" in said.err and not json.loads(said.out)["wavelengths_nm"], said.err
+
+
 def test_wavelengths_that_are_no_numbers_are_told(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as f:
         f["cube"], f["wavelength"] = VALUES, ["blue", "green", "red", "NIR"]
@@ -669,6 +718,52 @@ def test_grids_and_codes_in_any_place(tmp_path, place, k):
     assert "32N" in srs.GetName() or srs.GetUTMZone() == 32, srs
 
 
+@pytest.mark.parametrize("name, value", [
+    ("epsg_code", 99999), ("epsg_code", "EPSG:99999"), ("spatial_epsg", "99999"), ("crs_wkt", "PROJCS[damaged"),
+    ("spatial_ref", "EPSG:99999"), ("proj4", "+proj=nothing"), ("grid_mapping_name", "of_no_convention"), ("epsg", "/etc/hostname")])
+@pytest.mark.parametrize("place", ["mapping", "array", "file"])
+def test_reference_systems_that_do_not_exist(tmp_path, name, value, place):
+    """A warning names the attribute; a valid one next to it counts."""
+    if name == "grid_mapping_name" and place != "mapping":
+        return
+    for valid in (False, True):
+        facts = {name: value, **({"epsg": 32632} if valid and name != "epsg" else {})}
+        one = scene("lsb", mapping={"x": 1, **facts} if place == "mapping" else None, attributes=facts if place == "array" else {})
+        one.attributes = facts if place == "file" else {}
+        path = one.write(tmp_path, "NETCDF4")
+        dataset = check(path, tmp_path)
+        assert (dataset.GetSpatialRef() is not None) == ("epsg" in facts and name != "epsg")
+        said = run("gdal_hsi_info", path).err
+        assert f"the attribute {name} = '{value}' is ignored: no reference system is known by it" in said, said
+
+
+def test_lists_of_another_length_are_told(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["cube"], f["wavelength"] = VALUES, np.array(NM + [900.])
+        f["cube"].attrs["scale_factor"] = [1., 2.]
+    said = succeed(run("gdal_hsi_info", tmp_path / "a.h5")).err
+    assert "the list of wavelengths is ignored: it has 5 numbers, and the scene 4 bands" in said, said
+    assert "scale_factor is ignored: it has 2 numbers, not 1 or 4" in said, said
+
+
+@pytest.mark.parametrize("order", ["bls", "lsb"])
+def test_scales_of_bands(tmp_path, order):
+    scales, offsets = [.1, .2, .3, .4], [1., 2., 3., 4.]
+    path = scene(order, attributes={"scale_factor": np.array(scales), "add_offset": np.array(offsets)}).write(tmp_path, "NETCDF4")
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+    assert told["scale"] == scales and told["offset"] == offsets, told
+
+
+@pytest.mark.parametrize("before", [512, 1024, 4096])
+def test_hdf5_behind_other_bytes(tmp_path, before):
+    with h5py.File(tmp_path / "a.h5", "w", userblock_size=before) as f:
+        f.create_dataset("cube", data=VALUES.transpose(1, 2, 0), chunks=(2, 3, 2), compression="gzip")
+        f["wavelength"] = NM
+        f["none"] = np.zeros((LINES, SAMPLES, BANDS), "c8")  # complex arrays are not scenes
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "a.h5")).out)["wavelengths_nm"] == NM
+    check(tmp_path / "a.h5", tmp_path, grid=None)
+
+
 def test_the_grid_of_a_file_is_not_that_of_its_swath(tmp_path):
     axes = ("y", "x")
     one = scene("lsb", x=None, y=None, mapping=None, attributes={"coordinates": "lon lat"},
@@ -831,6 +926,103 @@ def test_libraries(tmp_path, format, axes):
                 {"spectra": (axes, packed, {"scale_factor": 1e-4, "_FillValue": I2(-9999)})}).write(tmp_path, format)
     succeed(run("gdal_hsi_unmix", "-q", image, path, tmp_path / "u.tif"))
     np.testing.assert_allclose(read(tmp_path / "u.tif")[:2], [cover, 1 - cover], atol=2e-3)
+
+
+SPECTRA = np.array([[.1, .5, .2, .7], [.6, .1, .3, .2]])
+
+
+def mixture(path, spectra=SPECTRA):
+    """A scene that is mixed of spectra, with the wavelengths NM, and the cover of the first of two."""
+    cover = np.linspace(0, 1, LINES * SAMPLES).reshape(LINES, SAMPLES)
+    write_scene(path, np.einsum("kls,kb->bls", np.stack([cover, 1 - cover]), spectra), "ENVI", "f4")
+    header = path.with_suffix(".hdr")
+    header.write_text(header.read_text() + f"wavelength units = Nanometers\nwavelength = {{{', '.join(map(str, NM))}}}\n")
+    return path, cover
+
+
+def unmixed(image, library, folder):
+    """Covers, the names of the spectra and what was said."""
+    out = folder / "u.tif"
+    said = succeed(run("gdal_hsi_unmix", "-overwrite", "-method", "ucls", image, library, out))
+    dataset = gdal.Open(str(out))
+    return dataset.ReadAsArray(), [dataset.GetRasterBand(b + 1).GetDescription() for b in range(dataset.RasterCount)], said
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_libraries_in_lists(tmp_path, format):
+    """Arrays along the wavelengths alone are spectra of their names; widths, bad bands and statistics are not."""
+    image, cover = mixture(tmp_path / "s.dat")
+    about = {"fwhm": (("wavelength",), np.full(BANDS, 5.), {"units": "nm"}), "good_wavelengths": (("wavelength",), np.ones(BANDS, "i4"), {}),
+             "grass_std": (("wavelength",), np.ones(BANDS), {})}
+    grass, soil = ((("wavelength",), np.round(s * 1e4).astype("i2"), {"scale_factor": 1e-4}) for s in SPECTRA)
+    axis = ("wavelength", np.array(NM), {"units": "nm"})
+    folder = tmp_path / "two"
+    folder.mkdir()
+    path = File([axis], {"grass": grass, "soil": soil, **about}).write(folder, format)
+    got, names, _ = unmixed(image, path, folder)
+    assert names[:2] == ["grass", "soil"], names
+    np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-3)
+    folder = tmp_path / "one"
+    folder.mkdir()
+    del about["grass_std"]
+    path = File([axis], {"grass": grass, **about}).write(folder, format)
+    got, names, _ = unmixed(mixture(folder / "s.dat", np.stack([SPECTRA[0]] * 2))[0], path, folder)
+    assert names[0] == "grass"
+    np.testing.assert_allclose(got if got.ndim == 2 else got[0], 1, atol=2e-3)
+    told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+    assert told["wavelengths_nm"] == NM and told["size"] == [1, 1, BANDS], told
+    np.testing.assert_allclose(seen(path, folder)[0][:, 0, 0], np.round(SPECTRA[0] * 1e4))
+
+
+def test_libraries_in_groups(tmp_path):
+    """Lists of one name are called after their groups; lists of other wavelengths are refused."""
+    image, cover = mixture(tmp_path / "s.dat")
+    for shift in (0, 1):
+        with h5py.File(tmp_path / "l.h5", "w") as f:
+            for k, name in enumerate(("grass", "soil")):
+                f[f"{name}/wavelength"] = np.array(NM) + k * shift
+                f[f"{name}/wavelength"].attrs["units"] = "nm"
+                f[f"{name}/reflectance"] = SPECTRA[k]
+        if shift:
+            result = run("gdal_hsi_unmix", image, tmp_path / "l.h5", tmp_path / "x.tif")
+            assert result.code == 1 and "the wavelengths of grass/reflectance and soil/reflectance differ" in first_error(result), result.err
+        else:
+            got, names, _ = unmixed(image, tmp_path / "l.h5", tmp_path)
+            assert names[:2] == ["grass/reflectance", "soil/reflectance"]
+            np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("listed", ["array", "row", "attribute", "texts"])
+def test_libraries_with_other_bands_than_the_scene(tmp_path, turned, listed):
+    """A list of wavelengths shows the axis of the bands, so that spectra are resampled."""
+    image, cover = mixture(tmp_path / "s.dat")
+    at = np.arange(400., 901., 10)
+    fine = np.array([np.interp(at, NM, s) for s in SPECTRA])
+    with h5py.File(tmp_path / "l.h5", "w") as f:
+        f["spectra"] = fine.T if turned else fine
+        if listed == "attribute":
+            f["spectra"].attrs.update({"wavelength": at, "wavelength_units": "nm"})
+        else:
+            f["wavelength"] = {"array": at, "row": at[None], "texts": [f"{w:g} nm" for w in at]}[listed]
+    got, _, _ = unmixed(image, tmp_path / "l.h5", tmp_path)
+    np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-2)
+
+
+def test_library_next_to_a_scene(tmp_path):
+    """The table of spectra is the library, with a warning; without a table the scene is refused. As scene, the cube."""
+    image, cover = mixture(tmp_path / "s.dat")
+    for table in (True, False):
+        arrays = {"spectra": (("member", "wavelength"), SPECTRA, {})} if table else {"mask": (("y", "x"), np.ones((LINES, SAMPLES), "u1"), {})}
+        path = scene("lsb", arrays=arrays).write(tmp_path, "NETCDF4")
+        check(path, tmp_path)
+        if table:
+            got, _, said = unmixed(image, path, tmp_path)
+            np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-3)
+            assert "it is read as the library; the file also has the scene /cube" in said.err
+        else:
+            result = run("gdal_hsi_unmix", image, path, tmp_path / "x.tif")
+            assert result.code == 1 and "/cube is a scene, and a library has two axes" in first_error(result), result.err
 
 
 def test_zarr_that_gdal_does_not_open(tmp_path):

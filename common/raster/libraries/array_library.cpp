@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands.
+// Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands, or
+// arrays along the wavelengths alone.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
 #include "raster/libraries/library_formats.h"
+#include "raster/libraries/table_axis.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 #include "raster/sample_convert.h"
@@ -13,6 +15,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,42 +88,49 @@ int axis_of_bands(const Product& product, size_t scene_bands, const std::string&
     refuse_library(path, "does not tell which axis of " + product.parts.front().array + " has the bands");
 }
 
-} // namespace
+/// The last part of the array's name; with its groups where others have the same name.
+std::string name_among(const std::vector<Product>& products, const Product& product) {
+    const auto last = [](const Product& of) {
+        const std::string& name = of.parts.front().array;
+        return name.substr(name.rfind('/') + 1);
+    };
+    const auto alike = std::count_if(products.begin(), products.end(),
+                                     [&](const Product& other) { return last(other) == last(product); });
+    return alike == 1 ? last(product) : product.parts.front().array.substr(1);
+}
 
-SpectralLibrary read_array_library(const std::string& path, size_t scene_bands) {
-    const auto product = find_scene(path).product;
-    if (!product || product->parts.size() != 1) refuse_library(path, "is no spectral library");
-    const bool told = product->bands.size() > 1;
-    if (told && product->lines > 1)
-        throw Error("'" + path + "': " + product->parts.front().array +
+SpectralLibrary library_of_table(const Product& product, const std::string& path, size_t scene_bands) {
+    const bool told = product.bands.size() > 1;
+    if (told && product.lines > 1)
+        throw Error("'" + path + "': " + product.parts.front().array +
                         " is a scene, and a library has two axes",
                     "gdal_hsi_endmembers and gdal_hsi_spectra make a library of a scene.");
-    const CubePart& part = product->parts.front();
-    const int axis = told                                              ? part.band_axis
-                     : axis_of_bands(*product, scene_bands, path) == 0 ? part.line_axis
-                                                                       : part.sample_axis;
+    const CubePart& part = product.parts.front();
+    const int axis = told                                             ? part.band_axis
+                     : axis_of_bands(product, scene_bands, path) == 0 ? part.line_axis
+                                                                      : part.sample_axis;
     const int other = told || axis == part.line_axis ? part.sample_axis : part.line_axis;
     const auto length = [&](int k) {
-        return k == part.band_axis && told ? product->bands.size()
-               : k == part.line_axis       ? static_cast<size_t>(product->lines)
-                                           : static_cast<size_t>(product->samples);
+        return k == part.band_axis && told ? product.bands.size()
+               : k == part.line_axis       ? static_cast<size_t>(product.lines)
+                                           : static_cast<size_t>(product.samples);
     };
     const size_t bands = length(axis), count = length(other);
-    const std::vector<double> values = values_of(*product, path);
+    const std::vector<double> values = values_of(product, path);
     const size_t band_step = axis < other ? count : 1, spectrum_step = axis < other ? 1 : bands;
-    const auto names = names_of(product->path, count);
+    const auto names = names_of(product.path, count);
     SpectralLibrary library;
-    library.notes = product->notes;
+    library.notes = product.notes;
     for (size_t k = 0; k < count; ++k) {
         library.names.push_back(k < names.size() && !names[k].empty() ? names[k]
                                                                       : "Spectrum " + std::to_string(k + 1));
         auto& spectrum = library.spectra.emplace_back();
         for (size_t b = 0; b < bands; ++b)
-            spectrum.push_back(told && product->bands[b].good == false
+            spectrum.push_back(told && product.bands[b].good == false
                                    ? no_library_value
                                    : values[k * spectrum_step + b * band_step]);
     }
-    const SceneMetadata scene = scene_of(*product);
+    const SceneMetadata scene = scene_of(product);
     for (size_t b = 0; told && b < bands; ++b) {
         library.wavelengths_nm.push_back(scene.bands[b].wavelength_nm);
         library.fwhm_nm.push_back(scene.bands[b].fwhm_nm);
@@ -127,6 +138,46 @@ SpectralLibrary read_array_library(const std::string& path, size_t scene_bands) 
     for (auto* const list : {&library.wavelengths_nm, &library.fwhm_nm})
         if (std::all_of(list->begin(), list->end(), [](double v) { return v != v; })) list->clear();
     return library;
+}
+
+/// Adds the spectra of another array of the file.
+void join(SpectralLibrary& library, SpectralLibrary&& other, const std::string& path) {
+    const auto same = [](double a, double b) { return a == b || (a != a && b != b); };
+    const auto& a = library.wavelengths_nm;
+    const auto& b = other.wavelengths_nm;
+    if (a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin(), same))
+        throw Error("'" + path + "': the wavelengths of " + library.names.front() + " and " +
+                        other.names.front() + " differ",
+                    "Name one of the arrays, as in NETCDF:\"a.nc\":spectrum.");
+    std::move(other.names.begin(), other.names.end(), std::back_inserter(library.names));
+    std::move(other.spectra.begin(), other.spectra.end(), std::back_inserter(library.spectra));
+    for (std::string& note : other.notes)
+        if (std::find(library.notes.begin(), library.notes.end(), note) == library.notes.end())
+            library.notes.push_back(std::move(note));
+}
+
+} // namespace
+
+SpectralLibrary read_array_library(const std::string& path, size_t scene_bands) {
+    const auto products = find_spectra(path, static_cast<int64_t>(scene_bands));
+    if (products.empty() || products.front().parts.size() != 1)
+        refuse_library(path, "is not a spectral library");
+    std::vector<std::string> names;
+    for (const Product& product : products)
+        names.push_back(name_among(products, product));
+    const auto statistics = statistics_among(names, std::vector<Column>(names.size()));
+    std::optional<SpectralLibrary> library;
+    for (size_t k = 0; k < products.size(); ++k) {
+        if (statistics[k]) continue;
+        SpectralLibrary one = library_of_table(products[k], path, scene_bands);
+        const bool list = products[k].lines == 1 && products[k].samples == 1;
+        if (products.size() > 1 || (list && one.names.front() == "Spectrum 1")) one.names.front() = names[k];
+        if (library)
+            join(*library, std::move(one), path);
+        else
+            library = std::move(one);
+    }
+    return std::move(*library);
 }
 
 } // namespace hsi::raster

@@ -286,7 +286,7 @@ bool may_be_library(const std::string& path) {
 }
 
 std::optional<SpectralLibrary> plain_library(const std::string& path) {
-    if (!is_regular_file(path)) return {};
+    if (!is_regular_file(path) && !may_hold_arrays(path)) return {};
     const GdalErrors quiet;
     bool said = false; // by the header
     try {

@@ -26,16 +26,20 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// NaN for texts that are no number ("N/A").
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
-/// "450 nm", beside which no other unit stands.
+/// "450 nm": the unit of a wavelength counts before any other one, and a width "0.01 um" is converted to it.
 void take_unit_along(BandMetadata& b) {
-    if (envi_number(b.wavelength)) return;
-    const size_t end = b.wavelength.find_first_not_of("0123456789.,+- ");
-    if (end == 0 || end == std::string::npos) return;
-    const std::string number = b.wavelength.substr(0, end);
-    const WavelengthUnit* const unit = field_unit(b.wavelength.substr(end));
-    if (!envi_number(number) || unit == nullptr) return;
-    b.wavelength = number;
-    b.wavelength_units = unit->name;
+    if (!envi_number(b.wavelength))
+        if (const auto written = written_wavelength(b.wavelength)) {
+            b.wavelength = written->number;
+            b.wavelength_units = written->unit->name;
+        }
+    const auto width = envi_number(b.fwhm) ? std::nullopt : written_wavelength(b.fwhm);
+    const WavelengthUnit* const unit = width ? field_unit(b.wavelength_units) : nullptr;
+    if (unit == nullptr) return;
+    if (unit == width->unit)
+        b.fwhm = width->number;
+    else if (!unit->inverse && !width->unit->inverse)
+        b.fwhm = number_text(width->unit->nanometres(number_in(width->number)) / unit->factor);
 }
 
 /// The digits of the file where they are a number and nothing else; empty for texts that are none ("N/A").

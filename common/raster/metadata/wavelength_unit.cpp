@@ -268,6 +268,21 @@ const WavelengthUnit* field_unit(const std::string& text) {
     return alone ? text_unit(field) : nullptr;
 }
 
+std::optional<WrittenWavelength> written_wavelength(const std::string& text) {
+    std::string number = bare(text);
+    const bool decimal_comma = number.find('.') == std::string::npos;
+    if (const size_t comma = number.find(','); decimal_comma && comma != std::string::npos)
+        number[comma] = '.';
+    if (number.empty() || std::string("+-.0123456789").find(number[0]) == std::string::npos)
+        return std::nullopt;
+    char* end = nullptr;
+    CPLStrtod(number.c_str(), &end);
+    const auto length = static_cast<size_t>(end - number.c_str());
+    const WavelengthUnit* const unit = length == 0 ? nullptr : field_unit(number.substr(length));
+    if (unit == nullptr || multiple_unit(number.substr(length)) != nullptr) return std::nullopt;
+    return WrittenWavelength{number.substr(0, length), unit};
+}
+
 std::string stated_unit(const std::string& text) {
     if (is_other_axis(text)) return text;
     const WavelengthUnit* const unit = text_unit(text);

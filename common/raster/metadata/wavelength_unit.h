@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,14 @@ std::string stated_unit(const std::string& text);
 bool is_other_axis(const std::string& text);
 /// True for an empty text and for words that state no unit: "Unknown", "None", "-" ...
 bool is_blank_unit(const std::string& text);
+
+/// "450 nm", "0.45um", "22222 inverse cm": a wavelength that is written with its unit.
+struct WrittenWavelength {
+    std::string number; ///< its digits in the text
+    const WavelengthUnit* unit = nullptr;
+};
+/// Nothing for numbers alone and for other texts.
+std::optional<WrittenWavelength> written_wavelength(const std::string& text);
 
 /// What numbers are taken for, and what a user should know of that.
 struct UnitChoice {

@@ -158,6 +158,7 @@ bool lists_wavelengths(const std::string& name) {
     std::string plain;
     for (const std::string& word : words)
         plain += word;
+    if (lower(name) == "bands_nm") return true;
     return starts_with(plain, "wavenum") || plain == "wn" ||
            std::any_of(wavelength_names.begin(), wavelength_names.end(),
                        [&](const char* known) { return plain == known; });

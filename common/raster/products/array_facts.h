@@ -34,10 +34,11 @@ struct ArrayLayout {
 };
 
 /// By attributes and names of coordinates, by names of axes, then by `lists`: lengths of lists of wavelengths
-/// in the file; bands are the first axis where nothing says otherwise. Axes of length 1 are left out where
-/// the array has more than three. An unnamed last axis of length 1 is the axis of the only band (line,
-/// sample, 1); for a `plane`, which always has one band, any axis of length 1 is. Nothing for arrays with
-/// fewer than two axes or without numbers, and where nothing distinguishes bands from columns.
+/// in the file; bands are the first of three axes where nothing says otherwise. Axes of length 1 are left out
+/// where the array has more than three. An unnamed last axis of length 1 is the axis of the only band (line,
+/// sample, 1); for a `plane`, which always has one band, any axis of length 1 is. Of two axes with bands, the
+/// other one has the samples; the only axis of an array has bands or nothing. Nothing for arrays without
+/// axes or numbers, and where nothing distinguishes bands from columns.
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
                                      const std::vector<int64_t>& lists, bool plane = false);
 

@@ -3,6 +3,7 @@
 
 #include "raster/gdal_errors.h"
 #include "raster/io/whole_file.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/products/hdf_trial.h"
 #include "raster/regular_file.h"
 
@@ -14,6 +15,9 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -44,26 +48,75 @@ bool ends_number(const char* rest) {
 }
 
 /// Numbers that are written as texts, one or several in each, in the braces of an ENVI header or the brackets
-/// of JSON: GDAL takes some kinds of these for 0.
-Numbers numbers_of_texts(const CPLStringList& texts) {
-    Numbers out;
-    for (int i = 0; i < texts.size(); ++i) {
-        const CPLStringList words(CSLTokenizeString2(texts[i], ", ;\t\r\n{}[]", 0));
-        for (int k = 0; k < words.size(); ++k) {
-            const char* const word = words[k];
-            char* end = nullptr;
-            const double value = CPLStrtod(word, &end);
-            const std::string number(word, static_cast<size_t>(end - word));
-            if (number.empty() || !ends_number(end)) {
-                Numbers none;
-                none.no_numbers = texts[i];
-                return none;
-            }
-            out.values.push_back(value);
-            out.texts.push_back(number);
+/// of JSON: GDAL takes some kinds of these for 0. Each may have a unit of wavelengths.
+class WrittenNumbers {
+  public:
+    /// Returns false for a text with anything else.
+    bool take(const char* text) {
+        const bool list = std::string(text).find(',') != std::string::npos;
+        if (const auto written = list ? std::nullopt : written_wavelength(text)) {
+            add(written->number, written->unit);
+            return true;
         }
+        const CPLStringList words(CSLTokenizeString2(text, ", ;\t\r\n{}[]()", 0));
+        for (int k = 0; k < words.size(); ++k)
+            if (!take_word(words[k])) return false;
+        return true;
     }
-    return out;
+
+    /// A unit that is written once is of all; numbers in several units become nanometres. Nothing where some
+    /// of several units are unknown.
+    std::optional<Numbers> all() {
+        std::set<const WavelengthUnit*> units(m_units.begin(), m_units.end());
+        const bool some_without = units.erase(nullptr) > 0;
+        if (units.size() > 1 && some_without) return std::nullopt;
+        for (size_t k = 0; k < m_units.size() && units.size() > 1; ++k) {
+            m_numbers.values[k] = m_units[k]->nanometres(m_numbers.values[k]);
+            m_numbers.texts[k] = digits(m_numbers.values[k], false);
+        }
+        if (!units.empty()) m_numbers.unit = units.size() > 1 ? "nm" : (*units.begin())->symbol;
+        return std::move(m_numbers);
+    }
+
+  private:
+    bool take_word(const char* word) {
+        char* end = nullptr;
+        CPLStrtod(word, &end);
+        const std::string number(word, static_cast<size_t>(end - word));
+        if (!number.empty() && ends_number(end)) {
+            add(number, nullptr);
+            return true;
+        }
+        if (const auto written = written_wavelength(word)) {
+            add(written->number, written->unit);
+            return true;
+        }
+        const WavelengthUnit* const unit = m_units.empty() ? nullptr : field_unit(word);
+        if (unit != nullptr) m_units.back() = unit;
+        return unit != nullptr;
+    }
+
+    void add(const std::string& number, const WavelengthUnit* unit) {
+        m_numbers.values.push_back(CPLAtof(number.c_str()));
+        m_numbers.texts.push_back(number);
+        m_units.push_back(unit);
+    }
+
+    Numbers m_numbers;
+    std::vector<const WavelengthUnit*> m_units; ///< null where a number has no unit
+};
+
+Numbers numbers_of_texts(const CPLStringList& texts) {
+    Numbers none;
+    WrittenNumbers found;
+    for (int i = 0; i < texts.size(); ++i) {
+        if (found.take(texts[i])) continue;
+        none.no_numbers = texts[i];
+        return none;
+    }
+    if (auto all = found.all()) return std::move(*all);
+    none.no_numbers = texts[0];
+    return none;
 }
 
 /// The texts of a list of so many.

@@ -17,6 +17,7 @@ namespace hsi::raster {
 struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
+    std::string unit;       ///< of wavelengths that are texts with their unit ("450 nm"); else empty
     std::string no_numbers; ///< what stands there instead of numbers; empty: nothing does
     size_t size() const { return values.size(); }
 };
@@ -61,7 +62,7 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
                   const size_t (&count)[3], void* values);
 
 /// Attributes of a group or an array; empty when there is no such attribute, or no `holder`. Numbers may be
-/// written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]').
+/// written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]', '400 nm, 500 nm').
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
 std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
 template <class Holder>

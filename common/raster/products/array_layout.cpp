@@ -169,6 +169,19 @@ struct Places {
     size_t line = absent, sample = absent, band = absent; ///< among the kept axes
 };
 
+/// By its role, or as the only one of two unknown axes that is as long as a list of wavelengths.
+std::optional<size_t> band_axis_of_two(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
+                                       bool plane) {
+    for (size_t k = 0; k < 2; ++k)
+        if (axes[k].role == Role::bands && axes[k].size > 1) return k;
+    const auto listed = [&](size_t k) {
+        return axes[k].size > 1 && std::find(lists.begin(), lists.end(), axes[k].size) != lists.end();
+    };
+    const bool unknown = axes[0].role == Role::unknown && axes[1].role == Role::unknown;
+    if (plane || !unknown || listed(0) == listed(1)) return std::nullopt;
+    return listed(0) ? 0 : 1;
+}
+
 std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                 bool plane, bool& doubtful) {
     Places at;
@@ -179,12 +192,11 @@ std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::v
         std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
         return at;
     }
-    for (size_t k = 0; k < 2; ++k)
-        if (axes[k].role == Role::bands && axes[k].size > 1) { // spectra side by side
-            at.band = k;
-            at.sample = 1 - k;
-            return at;
-        }
+    if (const auto band = band_axis_of_two(axes, lists, plane)) { // spectra side by side
+        at.band = *band;
+        at.sample = 1 - *band;
+        return at;
+    }
     std::tie(at.line, at.sample) = lines_and_samples(axes, 0, 1);
     return at;
 }
@@ -269,6 +281,22 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     return found;
 }
 
+/// Of an array with one axis: the spectrum of one pixel.
+std::optional<ArrayLayout> layout_of_spectrum(const Array& array, const AxisFacts& axis,
+                                              const std::vector<int64_t>& lists) {
+    const bool listed = std::find(lists.begin(), lists.end(), axis.size) != lists.end(),
+               has_bands = axis.role == Role::bands || (axis.role == Role::unknown && listed);
+    if (!has_bands || axis.size < 2) return std::nullopt;
+    ArrayLayout layout;
+    layout.part.array = array->GetFullName();
+    layout.part.view = "[newaxis,newaxis,:]";
+    layout.lines = layout.samples = 1;
+    layout.bands = axis.size;
+    layout.band_axis = array->GetDimensions()[0];
+    layout.axes = axis.name;
+    return layout;
+}
+
 } // namespace
 
 Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
@@ -304,7 +332,7 @@ Numbers unpacked_list(const ArrayFile& file, const Array& list) {
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
                                      const std::vector<int64_t>& lists, bool plane) {
     const auto& all = array->GetDimensions();
-    if (all.size() < 2 || array->GetDataType().GetClass() != GEDTC_NUMERIC) return std::nullopt;
+    if (all.empty() || array->GetDataType().GetClass() != GEDTC_NUMERIC) return std::nullopt;
     constexpr uint64_t longest = INT32_MAX;
     std::vector<AxisFacts> axes;
     for (size_t k = 0; k < all.size(); ++k) {
@@ -313,6 +341,7 @@ std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
         axes.push_back({k, role_of(all[k]->GetName(), coordinate_of(file, array, *all[k])),
                         static_cast<int64_t>(size), all[k]->GetName()});
     }
+    if (axes.size() == 1) return layout_of_spectrum(array, axes.front(), lists);
     part_roles(axes);
     leave_out_singles(axes);
     ArrayLayout layout;

@@ -173,7 +173,7 @@ class Values {
   private:
     void take_type() {
         m_part.type = m_array->GetDataType().GetNumericDataType();
-        const bool is_hdf5 = beginning_of_file(m_file.path(), 8) == "\x89HDF\r\n\x1a\n";
+        const bool is_hdf5 = m_file.driver() != "Zarr" && beginning_of_file(m_file.path(), 3) != "CDF";
         const std::string sign = attribute_text(m_array, "_Unsigned");
         m_marked = equal_names(sign, "true");
         m_signed = equal_names(sign, "false") && is_unsigned(m_part.type);

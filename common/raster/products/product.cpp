@@ -21,6 +21,7 @@
 #include <cpl_vsi.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstring>
@@ -35,12 +36,20 @@ constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
     read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
+constexpr std::array hdf5_extensions = {"h5", "he5", "hdf5", "hdf", "nc", "nc4"};
 
 bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
 }
 
-bool is_hdf5(const std::string& text) { return begins(text, "\x89HDF\r\n\x1a\n", 8); }
+/// Programs may have put bytes of their own before it, where the name says so.
+bool is_hdf5(const std::string& text, const std::string& path) {
+    if (begins(text, "\x89HDF\r\n\x1a\n", 8)) return true;
+    const std::string extension = extension_of(path);
+    return std::any_of(hdf5_extensions.begin(), hdf5_extensions.end(),
+                       [&](const char* each) { return EQUAL(extension.c_str(), each); }) &&
+           leads_to_hdf5(path);
+}
 bool is_netcdf(const std::string& text) { // of the classic kinds; netCDF-4 is HDF5
     return begins(text, "CDF\x01", 4) || begins(text, "CDF\x02", 4) || begins(text, "CDF\x05", 4);
 }
@@ -176,8 +185,8 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
     CPLFree(wkt);
 }
 
-/// A scene; with `plane` labels and their like.
-std::optional<Product> in_arrays(const std::string& path, const std::optional<WantedPlane>& plane) {
+/// One product; several only for a library.
+std::vector<Product> in_arrays(const std::string& path, const WantedArray& wanted) {
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
     check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
@@ -188,28 +197,41 @@ std::optional<Product> in_arrays(const std::string& path, const std::optional<Wa
         throw Error("'" + of_file + "' is a Zarr dataset of version 3, which this GDAL (" +
                         GDALVersionInfo("RELEASE_NAME") + ") does not open",
                     "Write it as version 2, or use GDAL 3.8 or newer.");
-    if (!file) return std::nullopt;
+    if (!file) return {};
+    const bool plane = wanted.use == WantedArray::Use::plane,
+               library = wanted.use == WantedArray::Use::library;
     std::optional<Product> product;
     for (const auto read : array_products)
         if (!product && !(plane && name.empty()) && (product = read(*file)) && !name.empty())
             product = part_called(*product, name);
-    if (!product) product = read_array(*file, name, plane);
-    if (!product) return std::nullopt;
-    check_product(*product);
-    check_hdf5_sources(of_file, arrays_of(*product));
+    if (!product) product = read_array(*file, name, wanted);
+    std::vector<Product> products;
+    if (product)
+        products.push_back(std::move(*product));
+    else if (library && name.empty())
+        products = read_spectra(*file, wanted);
     const auto root = file->group("/");
-    for (const auto& [start, end] : {std::pair("time_coverage_start", "time_coverage_end"),
-                                     std::pair("Product_StartTime", "Product_StopTime")}) {
-        if (!product->time_start.empty()) break;
-        product->time_start = attribute_text(root, start);
-        product->time_end = attribute_text(root, end);
+    for (Product& each : products) {
+        check_product(each);
+        check_hdf5_sources(of_file, arrays_of(each));
+        for (const auto& [start, end] : {std::pair("time_coverage_start", "time_coverage_end"),
+                                         std::pair("Product_StartTime", "Product_StopTime")}) {
+            if (!each.time_start.empty()) break;
+            each.time_start = attribute_text(root, start);
+            each.time_end = attribute_text(root, end);
+        }
     }
-    return product;
+    return products;
+}
+
+std::optional<Product> one_in_arrays(const std::string& path, const WantedArray& wanted) {
+    auto products = in_arrays(path, wanted);
+    return products.empty() ? std::nullopt : std::optional(std::move(products.front()));
 }
 
 } // namespace
 
-std::optional<Product> product_in_arrays(const std::string& path) { return in_arrays(path, std::nullopt); }
+std::optional<Product> product_in_arrays(const std::string& path) { return one_in_arrays(path, {}); }
 
 uint64_t CubePart::chunk_bytes() const {
     uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -232,13 +254,13 @@ SceneFile find_scene(const std::string& path) {
         return scene;
     }
     const std::string text = beginning_of_file(path, looked_at);
-    const bool arrays = is_hdf5(text) || is_netcdf(text) || is_zarr(path, text);
+    const bool arrays = is_hdf5(text, path) || is_netcdf(text) || is_zarr(path, text);
     const bool known = arrays || is_tiff(text) || is_xml(text);
     if (const auto samples = known && !text.empty() ? all_samples(path) : std::nullopt) {
         scene.header = samples->header;
     } else if (arrays) {
         scene.product = shared(product_in_arrays(path));
-        if (!(scene.product && scene.product->of_agency) && is_hdf5(text) &&
+        if (!(scene.product && scene.product->of_agency) && is_hdf5(text, path) &&
             EQUAL(extension_of(path).c_str(), "mat"))
             scene.notes.push_back("'" + path +
                                   "' has not the beginning that MATLAB writes: it is read as any "
@@ -261,12 +283,16 @@ bool may_hold_arrays(const std::string& path) {
     const std::string file = file_of_subdataset(path);
     if (is_pipe_or_device(file)) return false;
     const std::string text = beginning_of_file(file, looked_at);
-    return (is_hdf5(text) || is_netcdf(text) || is_zarr(file, text)) && !all_samples(file);
+    return (is_hdf5(text, file) || is_netcdf(text) || is_zarr(file, text)) && !all_samples(file);
 }
 
 std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples) {
     if (!may_hold_arrays(path)) return nullptr;
-    return shared(in_arrays(path, WantedPlane{lines, samples}));
+    return shared(one_in_arrays(path, {WantedArray::Use::plane, lines, samples}));
+}
+
+std::vector<Product> find_spectra(const std::string& path, int64_t bands) {
+    return in_arrays(path, {WantedArray::Use::library, 0, 0, bands});
 }
 
 std::vector<std::string> product_files(const std::string& path) {

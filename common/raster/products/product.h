@@ -103,6 +103,9 @@ bool may_hold_arrays(const std::string& path);
 /// The array of labels, of a mask or of a lookup table that a path leads to, of several the one of the size
 /// wanted (0: any). Null where it leads to no array, or where GDAL's driver for rasters is to read it.
 std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples);
+/// The spectra that a path leads to: a table of two axes, a list along the wavelengths, or several lists,
+/// each a product; of several tables the one that has `bands` (0: any). A scene where there is nothing else.
+std::vector<Product> find_spectra(const std::string& path, int64_t bands);
 /// A product in arrays as a dataset, with all bands; pixels without a value have the nodata value. Throws
 /// Error.
 DatasetHandle open_array_raster(std::shared_ptr<const Product> product);

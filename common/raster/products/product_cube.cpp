@@ -50,7 +50,14 @@ int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
     return length > 1 ? static_cast<int64_t>(length) : 0;
 }
 
-void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& left, FileContents& found) {
+/// "450 nm" of any name but those of widths.
+bool has_texts_with_units(const ArrayFile& file, const Array& array) {
+    return array->GetDataType().GetClass() == GEDTC_STRING && !is_list_of_widths(lower(array->GetName())) &&
+           is_unit_of_wavelengths(file.list(array->GetFullName()).unit);
+}
+
+void collect_arrays(const ArrayFile& file, const std::shared_ptr<GDALGroup>& group, int depth, int& left,
+                    FileContents& found) {
     for (const auto& attribute : group->GetAttributes())
         if (const int64_t length = listed_wavelengths(attribute)) found.wavelengths.push_back(length);
     for (const std::string& name : array_names(*group)) {
@@ -58,7 +65,8 @@ void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& lef
         auto array = group->OpenMDArray(name);
         if (!array) continue;
         const uint64_t length = list_length(*array);
-        const bool tells = lists_wavelengths(name) || is_unit_of_wavelengths(unit_of(array));
+        const bool tells = lists_wavelengths(name) || is_unit_of_wavelengths(unit_of(array)) ||
+                           has_texts_with_units(file, array);
         if (length > 0 && tells) found.wavelengths.push_back(static_cast<int64_t>(length));
         for (const auto& attribute : array->GetAttributes())
             if (const int64_t told = listed_wavelengths(attribute)) found.wavelengths.push_back(told);
@@ -66,14 +74,18 @@ void collect_arrays(const std::shared_ptr<GDALGroup>& group, int depth, int& lef
     }
     if (depth == 0) return;
     for (const std::string& name : group->GetGroupNames())
-        if (const auto inner = group->OpenGroup(name)) collect_arrays(inner, depth - 1, left, found);
+        if (const auto inner = group->OpenGroup(name)) collect_arrays(file, inner, depth - 1, left, found);
 }
 
 FileContents contents_of_file(const ArrayFile& file) {
     FileContents found;
     int left = 2000; // arrays: a file has tens
     const auto root = file.group("/");
-    if (root) collect_arrays(root, 8, left, found);
+    if (root) collect_arrays(file, root, 8, left, found);
+    // A dataset of Zarr is a folder, which has no order.
+    if (file.driver() == "Zarr")
+        std::sort(found.arrays.begin(), found.arrays.end(),
+                  [](const Array& a, const Array& b) { return a->GetFullName() < b->GetFullName(); });
     return found;
 }
 
@@ -96,49 +108,96 @@ bool is_about_others(const Array& array) {
            standard == "longitude" || standard == "latitude";
 }
 
-/// The array of that name; without one the only cube, of several the only one in the root or the only one
-/// that is called after what scenes hold; without cubes the only array of two axes.
-std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
-                             const std::optional<WantedPlane>& plane) {
-    std::vector<Choice> cubes, planes;
-    for (const Array& array : contents.arrays) {
-        if (!name.empty() && !names_array(name, array->GetFullName())) continue;
-        auto layout = layout_of(file, array, contents.wavelengths, plane.has_value());
-        if (!layout) continue;
-        if (!name.empty()) return Choice{array, std::move(*layout)};
-        const bool flat = layout->refusal.empty() && (!layout->band_axis || (plane && layout->bands == 1));
-        if ((flat || list_length(*array) > 0) && is_about_others(array)) continue;
-        (flat ? planes : cubes).push_back({array, std::move(*layout)});
+using Use = WantedArray::Use;
+
+/// Cubes have lines, samples and bands, or an axis too many; tables have spectra and bands.
+struct Choices {
+    std::vector<Choice> cubes, tables, planes, spectra;
+
+    std::vector<Choice>& of(const ArrayLayout& layout, Use use) {
+        if (!layout.refusal.empty()) return cubes;
+        if (!layout.band_axis || (use == Use::plane && layout.bands == 1)) return planes;
+        return layout.line_axis ? cubes : layout.sample_axis ? tables : spectra;
     }
-    auto& all = cubes.empty() || (plane && !planes.empty()) ? planes : cubes;
-    const auto keep_if = [&](const auto& wanted) {
+
+    /// The kind that comes first, and is there.
+    std::vector<Choice>& first_for(const WantedArray& wanted) {
+        const auto fits = [&](const Choice& c) {
+            return c.layout.lines == wanted.bands || c.layout.samples == wanted.bands;
+        };
+        const bool planes_first =
+            wanted.use == Use::plane ||
+            (wanted.use == Use::library && tables.empty() && std::any_of(planes.begin(), planes.end(), fits));
+        if (planes_first && !planes.empty()) return planes;
+        if (wanted.use == Use::library && !tables.empty()) return tables;
+        for (auto* const kind : {&cubes, &tables, &planes})
+            if (!kind->empty()) return *kind;
+        return spectra;
+    }
+};
+
+/// All arrays that may be meant.
+Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use) {
+    Choices found;
+    for (const Array& array : contents.arrays) {
+        auto layout = layout_of(file, array, contents.wavelengths, use == Use::plane);
+        if (!layout) continue;
+        auto& kind = found.of(*layout, use);
+        if (GDALDataTypeIsComplex(array->GetDataType().GetNumericDataType()) != 0) continue;
+        if ((&kind == &found.planes || list_length(*array) > 0) && is_about_others(array)) continue;
+        kind.push_back({array, std::move(*layout)});
+    }
+    return found;
+}
+
+/// The array of that name; without one the only one of the first kind, of several the only one in the root or
+/// the only one that is called after what scenes and libraries hold.
+std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
+                             const WantedArray& wanted) {
+    for (const Array& array : contents.arrays)
+        if (!name.empty() && names_array(name, array->GetFullName()))
+            if (auto layout = layout_of(file, array, contents.wavelengths, wanted.use == Use::plane))
+                return Choice{array, std::move(*layout)};
+    if (!name.empty()) return std::nullopt;
+    Choices found = choices_in(file, contents, wanted.use);
+    auto& all = found.first_for(wanted);
+    const auto keep_if = [&](const auto& is_better) {
         if (all.size() < 2) return;
         std::vector<Choice> kept;
-        std::copy_if(all.begin(), all.end(), std::back_inserter(kept), wanted);
+        std::copy_if(all.begin(), all.end(), std::back_inserter(kept), is_better);
         if (!kept.empty()) all = std::move(kept);
     };
-    if (plane) {
+    if (wanted.use == Use::plane) {
         keep_if([&](const Choice& c) {
-            return c.layout.lines == plane->lines && c.layout.samples == plane->samples;
+            return c.layout.lines == wanted.lines && c.layout.samples == wanted.samples;
         });
         keep_if([](const Choice& c) {
             return GDALDataTypeIsInteger(c.array->GetDataType().GetNumericDataType()) != 0;
         });
     }
-    keep_if([](const Choice& c) {
-        const std::string called = lower(c.array->GetName());
-        return called == "reflectance" || called == "radiance";
-    });
+    if (wanted.use == Use::library) {
+        keep_if([&](const Choice& c) {
+            return (c.layout.band_axis ? c.layout.bands == wanted.bands
+                                       : c.layout.lines == wanted.bands || c.layout.samples == wanted.bands);
+        });
+        keep_if([](const Choice& c) {
+            return one_of(lower(c.array->GetName()), {"spectra", "endmembers", "library", "signatures"});
+        });
+    }
+    keep_if([](const Choice& c) { return one_of(lower(c.array->GetName()), {"reflectance", "radiance"}); });
     keep_if([](const Choice& c) { return c.array->GetFullName().rfind('/') == 0; });
     if (all.size() != 1) return std::nullopt;
+    if (wanted.use == Use::library && &all != &found.cubes && !found.cubes.empty())
+        all.front().layout.doubt = "it is read as the library; the file also has the scene " +
+                                   found.cubes.front().array->GetFullName();
     return std::move(all.front());
 }
 
 /// Planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x and
 /// glt_y where any plane is wanted. Empty when there are others of those names, or fewer than two.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
-                                 const std::optional<WantedPlane>& plane) {
-    if (plane && plane->lines > 0) return {};
+                                 const WantedArray& wanted) {
+    if (wanted.use == Use::library || wanted.lines > 0) return {};
     std::vector<Choice> stack;
     const auto add = [&](const std::string& name) {
         for (const Array& array : contents.arrays) {
@@ -153,7 +212,7 @@ std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& cont
         }
         return false;
     };
-    if (plane && add("glt_x") && add("glt_y")) return stack;
+    if (wanted.use == Use::plane && add("glt_x") && add("glt_y")) return stack;
     stack.clear();
     while (add("band" + std::to_string(stack.size() + 1))) {
     }
@@ -189,10 +248,12 @@ class BandLists {
 
     List wavelengths() const {
         if (const Array coordinate = coordinate_of(m_file, m_array, *m_layout.band_axis))
-            if (tells_wavelengths(coordinate)) return of_array(coordinate);
+            if (tells_wavelengths(coordinate) || has_texts_with_units(m_file, coordinate))
+                return of_array(coordinate);
         // Of any name, along the same axis.
         for (const Array& array : m_contents.arrays)
-            if (is_along(array) && tells_wavelengths(array)) return of_array(array);
+            if (is_along(array) && (tells_wavelengths(array) || has_texts_with_units(m_file, array)))
+                return of_array(array);
         const auto is_one = [](const std::string& name) {
             return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
         };
@@ -232,7 +293,8 @@ class BandLists {
     }
 
     List of_array(const Array& array) const {
-        List list{unpacked_list(m_file, array), unit_of(array), array->GetFullName()};
+        List list{unpacked_list(m_file, array), {}, array->GetFullName()};
+        list.unit = list.numbers.unit.empty() ? unit_of(array) : list.numbers.unit;
         for (const char* name : {"unit", "Units", "Unit", "UNITS"})
             if (list.unit.empty()) list.unit = attribute_text(array, name);
         if (list.unit.empty()) list.unit = stated_unit(array->GetName());
@@ -292,7 +354,8 @@ class BandLists {
             if (!is_one(name)) continue;
             List list{numbers_in(attribute), {}, "the attribute " + attribute->GetName()};
             if (static_cast<int64_t>(list.numbers.size()) != m_layout.bands) continue;
-            list.unit = stated_beside(attributes, name);
+            list.unit = list.numbers.unit;
+            if (list.unit.empty()) list.unit = stated_beside(attributes, name);
             if (list.unit.empty()) list.unit = stated_unit(name);
             return list;
         }
@@ -323,16 +386,36 @@ void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
         std::tie(band.scale, band.offset) = scale_of(array);
         const std::string name = attribute_text(array, "long_name");
         if (!starts_with(name, "GDAL Band Number")) band.description = name;
+        std::string told;
         for (const auto& [attribute, text] :
              {std::pair("wavelength", &band.wavelength), {"fwhm", &band.fwhm}})
-            if (const Numbers told = attribute_numbers(array, attribute); told.size() == 1)
-                *text = told.texts[0];
-        const std::string told = attribute_text(array, "wavelength_units");
+            if (const Numbers numbers = attribute_numbers(array, attribute); numbers.size() == 1) {
+                *text = numbers.texts[0];
+                if (attribute == std::string("wavelength")) told = numbers.unit;
+            }
+        if (told.empty()) told = attribute_text(array, "wavelength_units");
         if (b == 0) unit = told;
         if (told != unit) unit.clear();
         product.bands.push_back(std::move(band));
     }
     product.wavelength_units = unit;
+}
+
+/// scale_factor and add_offset may have a number for each band.
+void take_scales_of_bands(Product& product, const Array& array) {
+    for (const auto& [name, of_band] :
+         {std::pair("scale_factor", &ProductBand::scale), {"add_offset", &ProductBand::offset}}) {
+        const Numbers told = attribute_numbers(array, name);
+        if (told.size() < 2) continue;
+        if (told.size() != product.bands.size()) {
+            product.notes.push_back("'" + product.path + "' (" + product.name + "): " + name +
+                                    " is ignored: it has " + counted(told.size(), "number") + ", not 1 or " +
+                                    std::to_string(product.bands.size()));
+            continue;
+        }
+        for (size_t b = 0; b < told.size(); ++b)
+            product.bands[b].*of_band = told.values[b];
+    }
 }
 
 void take_bands(Product& product, const ArrayFile& file, const FileContents& contents, const Choice& choice) {
@@ -345,9 +428,16 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
         band.scale = scale;
         band.offset = offset;
     }
+    take_scales_of_bands(product, choice.array);
     if (!choice.layout.band_axis) return;
     const BandLists lists(file, contents, choice);
     auto [wavelengths, unit, from] = lists.wavelengths();
+    const auto& lengths = contents.wavelengths;
+    if (wavelengths.size() == 0 && !lengths.empty() && bands > 1 &&
+        std::find(lengths.begin(), lengths.end(), choice.layout.bands) == lengths.end())
+        product.notes.push_back(
+            "'" + product.path + "' (" + product.name + "): the list of wavelengths is ignored: it has " +
+            counted(lengths.front(), "number") + ", and the scene " + counted(bands, "band"));
     const Numbers good = lists.good();
     for (size_t b = 0; b < bands && good.size() == bands; ++b)
         product.bands[b].good = good.values[b] != 0;
@@ -356,7 +446,13 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     if (!wavelengths.no_numbers.empty())
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + from + " is ignored: '" +
                                 wavelengths.no_numbers + "' is not a number");
-    if (wavelengths.size() != bands) return;
+    if (wavelengths.size() != bands) {
+        if (wavelengths.size() > 0)
+            product.notes.push_back("'" + product.path + "' (" + product.name + "): " + from +
+                                    " is ignored: it has " + counted(wavelengths.size(), "number") + " for " +
+                                    counted(bands, "band"));
+        return;
+    }
     if (!known) {
         product.notes.push_back("'" + product.path + "': " + chosen_unit(unit, 0, 0).note);
         return;
@@ -471,45 +567,68 @@ void take_shared_attributes(Product& product, const ArrayFile& file, const std::
     }
 }
 
-std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
-                                  const std::optional<WantedPlane>& plane) {
-    const FileContents contents = contents_of_file(file);
-    auto choice = choose(file, name, contents, plane);
-    std::vector<Choice> stack;
-    if (!choice && name.empty()) stack = choose_stack(file, contents, plane);
-    if (!stack.empty()) choice = stack.front();
-    if (!choice) return std::nullopt;
-    if (!choice->layout.refusal.empty()) throw Error(choice->layout.refusal, choice->layout.advice);
-    const ArrayLayout& layout = choice->layout;
+namespace {
+
+/// `stack`: planes that are a band each, `choice` the first of them; empty: `choice` has all bands.
+std::optional<Product> product_of(const ArrayFile& file, const FileContents& contents, const Choice& choice,
+                                  const std::vector<Choice>& stack) {
+    if (!choice.layout.refusal.empty()) throw Error(choice.layout.refusal, choice.layout.advice);
+    const ArrayLayout& layout = choice.layout;
     constexpr int64_t most_bands = 65535;
     if (layout.bands > most_bands) return std::nullopt;
-    Product product = begin_product(file, std::string(layout.band_axis ? "cube " : "array ") +
-                                              choice->array->GetName() + " (" + layout.axes + ")");
+    const bool cube = layout.band_axis && layout.line_axis;
+    Product product = begin_product(file, std::string(cube ? "cube " : "array ") + choice.array->GetName() +
+                                              " (" + layout.axes + ")");
     product.of_agency = false;
     if (!layout.doubt.empty())
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + layout.doubt);
     product.lines = layout.lines;
     product.samples = layout.samples;
-    for (const Choice& each : stack.empty() ? std::vector{*choice} : stack) {
+    for (const Choice& each : stack.empty() ? std::vector{choice} : stack) {
         CubePart part = each.layout.part;
         take_values(product, file, each.array, part);
         product.parts.push_back(part);
     }
     if (stack.empty()) {
-        if (!layout.band_axis) take_classes(product, choice->array);
+        if (!layout.band_axis) take_classes(product, choice.array);
         if (is_left_to_gdal(file, layout, product)) return std::nullopt;
-        take_bands(product, file, contents, *choice);
+        take_bands(product, file, contents, choice);
     } else {
-        product.name = counted(stack.size(), "array") + " " + choice->array->GetName() + " to " +
+        product.name = counted(stack.size(), "array") + " " + choice.array->GetName() + " to " +
                        stack.back().array->GetName() + " (" + layout.axes + ")";
         take_stacked_bands(product, stack);
     }
-    product.unit = unit_of(choice->array);
-    take_grid(product, file, choice->array, layout);
-    take_swath(product, file, *choice);
+    product.unit = unit_of(choice.array);
+    take_grid(product, file, choice.array, layout);
+    take_swath(product, file, choice);
     take_attributes(product, file);
     if (!stack.empty()) take_shared_attributes(product, file, stack);
     return product;
+}
+
+} // namespace
+
+std::optional<Product> read_array(const ArrayFile& file, const std::string& name, const WantedArray& wanted) {
+    const FileContents contents = contents_of_file(file);
+    auto choice = choose(file, name, contents, wanted);
+    std::vector<Choice> stack;
+    if (!choice && name.empty()) stack = choose_stack(file, contents, wanted);
+    if (!stack.empty()) choice = stack.front();
+    return choice ? product_of(file, contents, *choice, stack) : std::nullopt;
+}
+
+std::vector<Product> read_spectra(const ArrayFile& file, const WantedArray& wanted) {
+    const FileContents contents = contents_of_file(file);
+    const Choices found = choices_in(file, contents, Use::library);
+    std::vector<Product> products;
+    const auto bands = [](const Choice& c) { return c.layout.bands; };
+    const bool one_length = std::all_of(found.spectra.begin(), found.spectra.end(), [&](const Choice& c) {
+        return bands(c) == bands(found.spectra.front());
+    });
+    for (const Choice& each : found.spectra)
+        if (one_length || bands(each) == wanted.bands)
+            if (auto product = product_of(file, contents, each, {})) products.push_back(std::move(*product));
+    return products;
 }
 
 } // namespace hsi::raster

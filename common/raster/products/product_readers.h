@@ -9,8 +9,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
+
+/// The use of an array, which decides the choice among several: for a scene cubes come first, for labels and
+/// their like arrays of two axes (planes), for a library tables and lists of spectra.
+struct WantedArray {
+    enum class Use { scene, plane, library } use = Use::scene;
+    int64_t lines = 0, samples = 0; ///< of a plane; 0: any
+    int64_t bands = 0;              ///< of the scene that a library is for; 0: any
+};
 
 /// Each returns nothing for a file of another kind, and throws Error for one of its kind that is damaged.
 std::optional<Product> read_emit(const ArrayFile& file);
@@ -23,12 +32,10 @@ std::optional<Product> read_hico(const ArrayFile& file);
 /// An array of no product (array_facts.h): the one called `name`, or the only one that may be meant. Nothing
 /// where there is none, or where GDAL's driver for rasters is to read it. Throws Error for one that has
 /// several times or too many axes.
-/// `plane`: arrays of two axes come first.
-struct WantedPlane {
-    int64_t lines = 0, samples = 0; ///< 0: any
-};
-std::optional<Product> read_array(const ArrayFile& file, const std::string& name,
-                                  const std::optional<WantedPlane>& plane = std::nullopt);
+std::optional<Product> read_array(const ArrayFile& file, const std::string& name, const WantedArray& wanted);
+/// Arrays along the wavelengths alone, next to each other, as a library has them: each a product. Empty where
+/// the file has none, or not of one length.
+std::vector<Product> read_spectra(const ArrayFile& file, const WantedArray& wanted);
 
 /// By all of these; nothing for a file of no arrays, or of other ones. `path`: of a file, or the name of an
 /// array (NETCDF:"a.nc":cube). Throws Error as they do, and where values are missing (check_hdf5_sources()).

@@ -99,7 +99,7 @@ std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name
 /// An array of two axes as a raster, lines and samples as they lie; false where there is no such array.
 bool add_plane(QualityLayers& found, const ArrayFile& file, const std::string& array, bool bits = false) {
     if (!file.array(array)) return false;
-    auto plane = read_array(file, array, WantedPlane{});
+    auto plane = read_array(file, array, {WantedArray::Use::plane});
     if (!plane) return false;
     plane->lines_rise = plane->samples_fall = false; // as the product's cube
     plane->geotransform.reset();
