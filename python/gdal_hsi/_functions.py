@@ -140,6 +140,7 @@ def _input(signature, argument, value, further, layout, scene):
         spectra = value if isinstance(value, Spectra) else bands_of_spectrometer(value) if name == "bands" else Spectra(value)
         spectra.check()
         if layout is not None and isinstance(scene, Cube):
+            _check_not_turned(spectra, scene.values.shape[0], name, further["some_bands"])
             spectra = spectra.for_scene(layout.labels(), scene.wavelengths is not None, name, further["some_bands"])
         values = spectra.values()
         if values is None:
@@ -180,6 +181,13 @@ def _input(signature, argument, value, further, layout, scene):
     if name in OF_THE_SAME_BANDS and isinstance(scene, Cube) and not further["pairs_of_bands"]:
         cube = in_order_of_scene(cube, own, scene, layout, by_wavelength=OF_THE_SAME_BANDS[name])
     return cube, own
+
+
+def _check_not_turned(spectra, bands, name, some_bands):
+    """Raises where the spectra are the columns of an array, not its rows."""
+    number, own = spectra.spectra.shape
+    if own != bands and number == bands and spectra.wavelengths is None and not some_bands:
+        raise UsageError(f"{name} has the shape ({number}, {own}), and the scene has {bands} bands", f"Give spectra x bands, such as {name}.T.")
 
 
 def _plane_of_points(points, name, layout):

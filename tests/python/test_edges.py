@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Numbers at the edge of what single precision holds, against NumPy in double precision."""
+import warnings
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,6 @@ def test_local_rx_is_its_definition(shrinkage):
 def test_the_number_of_signals_in_little_noise(method, number, noise):
     """A mean and five components: NumPy's numbers while double precision holds the noise, and the same below that, where it counts
     rounding; hysime says that the noise is an upper bound then."""
-    import warnings
     from statistics import NormalDist
     rng = np.random.default_rng(0)
     x = (np.abs(rng.normal(size=(4000, 5))) @ np.abs(rng.normal(size=(5, 60))) + 5 + noise * rng.normal(size=(4000, 60))).astype("f4").astype(float)
@@ -51,6 +52,27 @@ def test_the_number_of_signals_in_little_noise(method, number, noise):
         r, c = r * np.outer(scale, scale), c * np.outer(scale, scale)
     a, b = np.linalg.eigvalsh(r)[::-1], np.linalg.eigvalsh(c)[::-1]
     assert number == (a - b > NormalDist().inv_cdf(0.999) * np.sqrt(2 * (a * a + b * b) / 4000)).sum()
+
+
+@pytest.mark.parametrize("noise", [0, 1e-4, 1e-2])
+def test_components_of_rounding_are_not_whitened(noise):
+    """A scene of rank 5: components below the rounding of its values are reported and 0, the others have a deviation of 1."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(4000, 5)) @ rng.normal(size=(5, 100)) + noise * rng.normal(size=(4000, 100))).astype("f4").T.reshape(100, 40, 100)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        deviations = hsi.pca(x, nc=20, whiten=True).std(axis=(1, 2))
+    np.testing.assert_allclose(deviations[:5], 1, atol=1e-3)
+    np.testing.assert_allclose(deviations[5:], 1 if noise == 1e-2 else 0, atol=0.02)
+    assert len(caught) == (noise < 1e-2)
+
+
+@pytest.mark.parametrize("kind", ["u2", "f4", "f8"])
+def test_the_angle_of_a_target_with_itself_is_0(kind):
+    x = np.random.default_rng(5).integers(900, 6000, (200, 12, 15)).astype(kind) * (1 if kind == "u2" else 0.37)
+    for line, sample in ((0, 0), (7, 3), (11, 14)):
+        assert hsi.detect(x, target_pixel=(line, sample), method="sam")[0, line, sample] == 0
+        assert hsi.detect(x, target=x[:, line, sample], method="sam")[0, line, sample] < 1e-6
 
 
 def test_help_tells_of_single_precision():
