@@ -16,6 +16,7 @@
 #include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -110,9 +111,11 @@ class TargetRasters {
             }
             m_virtual = raster::is_virtual(options("-map", s.map));
             if (m_virtual && run.options().mask.outputs)
-                throw UsageError("-mask-output does not go with -map " + s.map +
-                                     ": it is computed from the scene, which knows no mask",
-                                 "Write another format, or leave out -mask-output.");
+                throw UsageError(
+                    tool::cannot_be_used_with("-mask-output",
+                                              std::string("-map ") + s.map +
+                                                  ": it is computed from the scene, which knows no mask"),
+                    "Write another format, or leave out -mask-output.");
             if (m_virtual) {
                 m_map = {options("-map", s.map), spec};
                 raster::check_virtual(m_map.first, spec, like);
@@ -322,7 +325,7 @@ void run_atdca(tool::Run& run, Settings s) {
 void check_dependent_options(const tool::Call& call, const Settings& s) {
     const auto needs = [&](bool there, const char* name, const std::string& other) {
         if (call.given(name) && !there)
-            throw UsageError("-" + std::string(name) + " means nothing without " + other,
+            throw UsageError(tool::option_requires("-" + std::string(name), other),
                              "Leave it out, or give " + other + ", too.");
     };
     for (const char* name : {"spectrum", "resample"})

@@ -15,6 +15,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -284,10 +285,11 @@ void check_settings(const tool::Call& call, const Settings& s) {
                              "Give -k N, or -start LIBRARY, whose spectra are the first centres.");
         for (const char* name : {"library-scale", "spectrum", "any-scale", "resample"})
             if (call.given(name))
-                throw UsageError("-" + std::string(name) + " means nothing without -start LIBRARY",
+                throw UsageError(tool::option_requires("-" + std::string(name), "-start LIBRARY"),
                                  "Leave it out, or give -start LIBRARY, too.");
     } else if (call.given("seed")) {
-        throw UsageError("-seed does not go with -start: nothing is drawn", "Leave one of them out.");
+        throw UsageError(tool::cannot_be_used_with("-seed", "-start: nothing is drawn"),
+                         "Leave one of them out.");
     }
 }
 

@@ -12,6 +12,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -353,7 +354,7 @@ std::vector<double> parse_times(const std::string& text) {
 /// What options mean together, and the process times.
 void check_settings(const tool::Call& call, Settings& s) {
     if (s.eadp.scheme == eadp::Scheme::exact && call.given("cycles"))
-        throw UsageError("-cycles does not go with -scheme exact", "Use -tolerance.");
+        throw UsageError(tool::cannot_be_used_with("-cycles", "-scheme exact"), "Use -tolerance.");
     if (s.eadp.scheme == eadp::Scheme::fed && call.given("tolerance"))
         throw UsageError("-tolerance goes with -scheme exact", "Use -cycles, or -scheme exact.");
     s.components_given = call.given("nc");

@@ -13,6 +13,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -73,7 +74,7 @@ void take_groups(Settings& s) {
     s.filter.ledoit_wolf = equal_names(s.shrinkage_text, "ledoit-wolf");
     if (s.filter.ledoit_wolf) {
         if (s.how == How::mag1c)
-            throw UsageError("-shrinkage ledoit-wolf cannot be used with -method mag1c",
+            throw UsageError(tool::cannot_be_used_with("-shrinkage ledoit-wolf", "-method mag1c"),
                              "Give a number from 0 to 1, or -method mf.");
         return;
     }
@@ -101,7 +102,7 @@ void take_filter(Settings& s, const tool::Call& call) {
     if (s.writes(Output::albedo) && s.how != How::mag1c)
         throw UsageError("-output albedo requires -method mag1c");
     if (s.writes(Output::albedo) && s.no_albedo)
-        throw UsageError("-output albedo cannot be used with -no-albedo");
+        throw UsageError(tool::cannot_be_used_with("-output albedo", "-no-albedo"));
     if (s.absorption.empty() && s.lut.empty())
         throw UsageError("the unit absorption is missing",
                          "Give -absorption FILE, the change of ln(radiance) per ppm m, or -lut FILE.");
@@ -121,7 +122,8 @@ void take_filter(Settings& s, const tool::Call& call) {
 
 void settle_none(const Settings& s, const tool::Call& call) {
     if (!call.options().destination.path.empty())
-        throw UsageError("dst cannot be used with -method none", "Its outputs are -plumes and -plume-map.");
+        throw UsageError(tool::cannot_be_used_with("dst", "-method none"),
+                         "Its outputs are -plumes and -plume-map.");
     for (const char* const name : {"range",
                                    "absorption",
                                    "spectrum",
@@ -145,7 +147,8 @@ void settle_none(const Settings& s, const tool::Call& call) {
                                    "flare-threshold",
                                    "device",
                                    "device-memory"})
-        if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -method none");
+        if (call.given(name))
+            throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "-method none"));
     if (!s.plumes.given()) throw UsageError("-method none requires -plumes or -plume-map");
 }
 

@@ -19,6 +19,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/plan.h"
 #include "tool/scene.h"
 
@@ -359,7 +360,7 @@ void check_virtual(const tool::Run& run, const Settings& s) {
         throw UsageError(kind + " cannot hold rules", "Write a virtual scene (.hsi), or another format.");
     for (const auto& [role, path] : further_outputs(s))
         if (!path.empty())
-            throw UsageError(role + " cannot be used with " + kind,
+            throw UsageError(tool::cannot_be_used_with(role, kind),
                              "Write it in a run of its own, with a map that holds pixels.");
     const size_t groups = s.choice.groups.empty() ? s.file.groups.size() : s.choice.groups.size();
     if (groups > 1 && options.document)

@@ -12,6 +12,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -494,7 +495,8 @@ void declare(tool::Builder& args) {
             throw UsageError("-tolerance requires -choice nearest or linear");
         if (call.given("width") && near) throw UsageError("-width requires -choice average or response");
         if (s.json && !s.list) throw UsageError("-json requires -list");
-        if (s.list && !o.destination.path.empty()) throw UsageError("dst cannot be used with -list");
+        if (s.list && !o.destination.path.empty())
+            throw UsageError(tool::cannot_be_used_with("dst", "-list"));
         if (s.list) return;
         if (o.source.path.empty()) throw UsageError("src is missing");
         if (o.destination.path.empty()) throw UsageError("dst is missing");

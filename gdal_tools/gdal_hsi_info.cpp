@@ -20,6 +20,7 @@
 #include "spp/spp.h"
 #include "stream/statistics_scan.h"
 #include "tool/definition.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 #include "unmix/unmix.h"
@@ -701,7 +702,8 @@ void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     // MATLAB's files may hold a scene beside the library.
     const bool several = raster::may_lead_to_matlab(source.path);
     if (const std::string option = option_of_rasters(source, s); !option.empty())
-        throw UsageError(option + " cannot be used with a spectral library, which '" + source.path + "' is",
+        throw UsageError(tool::cannot_be_used_with(option, std::string("a spectral library, which '") +
+                                                               source.path + "' is"),
                          several ? with_advice(as_scene)
                                  : "Leave it out: gdal_hsi_info lists all bands and spectra of a library.");
     for (const auto& note : library->notes)

@@ -13,6 +13,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -461,7 +462,7 @@ void declare(tool::Builder& args) {
         s.smile = tool::parse_ranges(s.smile_texts, "-smile");
         if (!s.columns.empty() && s.smile.empty()) throw UsageError("-columns requires -smile");
         if (call.given("max-noise-share") && s.method == Method::area)
-            throw UsageError("-max-noise-share cannot be used with -method area");
+            throw UsageError(tool::cannot_be_used_with("-max-noise-share", "-method area"));
         if (s.method == Method::area && !call.options().mask.given())
             throw UsageError("-method area requires -mask or -mask-exclude",
                              "Mark an area of one material, evenly lit.");

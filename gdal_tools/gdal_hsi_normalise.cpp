@@ -24,6 +24,7 @@
 #include "tool/memory_plan.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <unistd.h>
@@ -139,7 +140,8 @@ void take_method(Settings& s, const tool::Call& call) {
         throw UsageError("-ndvi: " + tool::number_text(s.ndvi[0]) + " is not below " +
                          tool::number_text(s.ndvi[1]));
     if (s.method.topography == Topography::none && s.method.brdf == Brdf::none)
-        throw UsageError("-topography none cannot be used with -brdf none", "Nothing would be corrected.");
+        throw UsageError(tool::cannot_be_used_with("-topography none", "-brdf none"),
+                         "Nothing would be corrected.");
     const bool dense =
         s.method.geometric == Geometric::li_dense || s.method.geometric == Geometric::li_dense_r;
     s.method.b_r = call.given("b-r") ? s.b_r : dense ? 2.5 : 1;
@@ -161,10 +163,11 @@ void settle(Settings& s, const tool::Call& call) {
         if (call.given(option.name)) s.given.emplace_back(option.name);
     if (!s.applied.empty()) {
         for (const auto& name : s.given)
-            throw UsageError("-" + name + " cannot be used with -apply",
+            throw UsageError(tool::cannot_be_used_with("-" + name, "-apply"),
                              "The model says how it was fitted: fit another one.");
         for (const char* const name : {"model", "append", "merge", "remove", "with"})
-            if (call.given(name)) throw UsageError("-" + std::string(name) + " cannot be used with -apply");
+            if (call.given(name))
+                throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "-apply"));
         if (dst.empty()) throw UsageError("dst is missing");
     }
     take_method(s, call);
@@ -180,9 +183,9 @@ void settle(Settings& s, const tool::Call& call) {
         if (call.given(name) && s.model.empty())
             throw UsageError("-" + std::string(name) + " requires -model");
     if (s.append && call.options().destination.overwrite)
-        throw UsageError("-append cannot be used with -overwrite");
+        throw UsageError(tool::cannot_be_used_with("-append", "-overwrite"));
     if (s.append && call.options().if_needed)
-        throw UsageError("-append cannot be used with -if-needed",
+        throw UsageError(tool::cannot_be_used_with("-append", "-if-needed"),
                          "Fit a model of each scene with -if-needed, and merge these.");
     for (const auto& text : s.angle_texts) {
         const auto one = parse_angle(text);

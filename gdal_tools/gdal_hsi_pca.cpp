@@ -9,6 +9,7 @@
 #include "shared/scene_statistics.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <cstdio>
@@ -117,7 +118,7 @@ void declare(tool::Builder& args) {
     args.exclusive("statistics", "apply");
     args.check([&s](const tool::CommonOptions&) {
         if (!s.apply_file.empty() && (s.scale || s.whiten))
-            throw UsageError(std::string(s.scale ? "-scale" : "-whiten") + " does not go with -apply",
+            throw UsageError(tool::cannot_be_used_with(std::string(s.scale ? "-scale" : "-whiten"), "-apply"),
                              "The model says whether bands are scaled and components whitened.");
     });
     args.body([&s](tool::Run& run) { run_pca(run, s); });

@@ -19,6 +19,7 @@
 #include "tool/mask.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -368,7 +369,8 @@ void check(const Settings& s, const tool::Call& call) {
     if (s.method == Method::none && s.apply.empty())
         throw UsageError("-method is missing", "Give -method flat, iarr, log-residual or empirical-line, or "
                                                "-apply FILE.csv.");
-    if (s.method != Method::none && !s.apply.empty()) throw UsageError("-method cannot be used with -apply");
+    if (s.method != Method::none && !s.apply.empty())
+        throw UsageError(tool::cannot_be_used_with("-method", "-apply"));
     if (s.method == Method::flat && s.area.empty())
         throw UsageError("-method flat requires -area", "Mark an area of even reflectance.");
     if (s.method != Method::flat && !s.area.empty()) throw UsageError("-area requires -method flat");

@@ -14,6 +14,7 @@
 #include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -241,7 +242,7 @@ void check(const tool::Call& call, const Settings& s) {
     if (call.options().destination.path.empty() && s.reference.empty())
         throw UsageError("dst is missing", "Only -reference needs no dst.");
     if (!s.reference.empty() && s.apply.size() > 1)
-        throw UsageError("-reference cannot be used with several models", "Give one model.");
+        throw UsageError(tool::cannot_be_used_with("-reference", "several models"), "Give one model.");
     tools::PlotOutput::check_name("scatter", s.scatter);
     if (s.reference.empty()) {
         tools::refuse_sample_options(call, "requires -reference");

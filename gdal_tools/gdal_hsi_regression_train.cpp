@@ -13,6 +13,7 @@
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <array>
@@ -295,25 +296,26 @@ void check(const tool::Call& call, Settings& s) {
                            step.kind == regression::Step::Kind::mean ||
                            step.kind == regression::Step::Kind::log;
         if (!s.hytools.empty() && !known)
-            throw UsageError("-hytools cannot be used with -transform " + regression::text_of(step),
-                             "HyTools knows vector, mean and log.");
+            throw UsageError(
+                tool::cannot_be_used_with("-hytools", std::string("-transform ") + regression::text_of(step)),
+                "HyTools knows vector, mean and log.");
     }
     for (auto* list : {&s.train.lambda, &s.train.c, &s.train.gamma}) {
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
     }
     if (!s.samples.labels.group_field.empty() && s.samples.block > 0)
-        throw UsageError("-group cannot be used with -block");
+        throw UsageError(tool::cannot_be_used_with("-group", "-block"));
     if (!s.table.empty()) {
         tools::refuse_sample_options(call, "cannot be used with -table");
-        if (s.samples.block > 0) throw UsageError("-block cannot be used with -table");
-        if (!s.with.empty()) throw UsageError("-with cannot be used with -table");
+        if (s.samples.block > 0) throw UsageError(tool::cannot_be_used_with("-block", "-table"));
+        if (!s.with.empty()) throw UsageError(tool::cannot_be_used_with("-with", "-table"));
         return;
     }
     if (call.options().source.path.empty()) throw UsageError("src is missing", "Or give -table FILE.");
     if (s.samples.labels.path.empty()) throw UsageError("labels is missing");
     if (!s.with.empty() && call.options().mask.given())
-        throw UsageError("-with does not go with a mask, which is of src alone",
+        throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                          "Leave the masked pixels out of the labels.");
 }
 

@@ -23,6 +23,7 @@
 #include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -570,14 +571,14 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
     const auto contradicts = [&](const std::string& with, std::initializer_list<const char*> names) {
         for (const char* name : names)
             if (call.given(name))
-                throw UsageError("-" + std::string(name) + " has no meaning with " + with,
+                throw UsageError(tool::cannot_be_used_with("-" + std::string(name), with),
                                  "Leave one of them out.");
     };
     if (s.no_spatial) contradicts("-no-spatial", {"lambda", "mu", "iterations", "tv", "boundary"});
     if (!s.apply.empty())
         contradicts("-apply", {"delta", "lambda-c", "beta", "beta-growth", "lorsal-solver", "model", "with"});
     if (!s.with.empty() && mask.given())
-        throw UsageError("-with does not go with a mask, which is of src alone",
+        throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                          "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta", "beta-growth"});
     if (s.apply.empty() && s.any_wavelengths)

@@ -9,6 +9,7 @@
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <limits>
@@ -412,7 +413,7 @@ void declare(tool::Builder& args) {
             throw UsageError("-n and -fraction both tell how many pixels of every class are for training",
                              "Leave one of them out, or name its classes: 15:1,7,9.");
         if (call.given("patches") && !(s.sample.min_distance > 0))
-            throw UsageError("-patches means nothing without -min-distance");
+            throw UsageError(tool::option_requires("-patches", "-min-distance"));
         if (call.given("patches") && s.by_patches)
             throw UsageError(
                 "-patches grows patches of single pixels, and -by patches takes those that there "

@@ -22,6 +22,7 @@
 #include "tool/mask.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <unistd.h>
@@ -424,7 +425,7 @@ void run_statistics(tool::Run& run, Settings s) {
     raster::check_text_output(output);
     Files files(run, s, merged);
     if (names.empty() && !s.of_scenes.empty())
-        throw UsageError("-" + s.of_scenes.front() + " has no meaning without a scene",
+        throw UsageError(tool::option_requires("-" + s.of_scenes.front(), "a scene"),
                          "Files of statistics are taken as they are: leave it out.");
     const auto known = check_scenes(run, names, files);
     if (names.empty() && !files.any())
@@ -506,8 +507,9 @@ void declare(tool::Builder& args) {
         if (s.scenes.empty() && s.merged.empty() && !s.append)
             throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");
         if (s.append && options.if_needed)
-            throw UsageError("-append does not go with -if-needed: it makes another file each time",
-                             "Make a file of each scene with -if-needed, and merge these.");
+            throw UsageError(
+                tool::cannot_be_used_with("-append", "-if-needed: it makes another file each time"),
+                "Make a file of each scene with -if-needed, and merge these.");
         if (options.source.window && s.scenes.size() > 1 && !call.given("append"))
             throw UsageError("-srcwin is a window of one scene, and there are several",
                              "Make a file of each window, and merge them.");

@@ -13,6 +13,7 @@
 #include "tool/follow.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -91,10 +92,11 @@ void run_classify(tool::Run& run, const Settings& s) {
     const auto model = std::make_shared<const svm::Model>(std::move(read));
     if (raster::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
-            throw UsageError("-probabilities and -confidence do not go with " +
-                                 std::string(raster::virtual_kind(run.options().destination)) +
-                                 ": nothing is computed before it is read",
-                             "Write them in a run of their own, with a map that holds pixels.");
+            throw UsageError(
+                tool::cannot_be_used_with("-probabilities and -confidence",
+                                          std::string(raster::virtual_kind(run.options().destination)) +
+                                              ": nothing is computed before it is read"),
+                "Write them in a run of their own, with a map that holds pixels.");
         return VirtualMap(run, s, *source, *model).write(run, *source, *model);
     }
     auto outputs = tool::plan_classification(run, *source, model->classes, s.probabilities, s.confidence,

@@ -16,6 +16,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -315,7 +316,7 @@ void declare(tool::Builder& args) {
     args.add_compute(false);
     args.check([&s](const tool::CommonOptions& options) {
         if (!s.with.empty() && options.mask.given())
-            throw UsageError("-with does not go with a mask, which is of src alone",
+            throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
         for (auto* list : {&s.c, &s.gamma}) {
             std::sort(list->begin(), list->end());

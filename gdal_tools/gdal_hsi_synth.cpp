@@ -9,6 +9,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -234,7 +235,7 @@ void make_scene(tool::Run& run, Settings s) {
                              " is not exact in single precision, in which scenes are made",
                          "Use another value, for example -9999.");
     if (s.scene.stripe_width == 0 && cube_options.nodata)
-        throw UsageError("-dstnodata means nothing without -nodata-stripe",
+        throw UsageError(tool::option_requires("-dstnodata", "-nodata-stripe"),
                          "Leave it out, or give -nodata-stripe.");
 
     const auto scene = std::make_shared<const synth::MadeScene>(s.scene);
@@ -349,8 +350,7 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::Call& call) {
         s.flown = call.given("corner");
         if (!s.flown && call.given("light"))
-            throw UsageError("-light is that of a line over a landscape, and there is none",
-                             "Give -corner X Y, too.");
+            throw UsageError(tool::option_requires("-light", "-corner"), "Give -corner X Y, too.");
         if (!s.flown && call.given("geometry")) throw UsageError("-geometry requires -corner");
         for (const char* const name : {"flat", "sun"})
             if (call.given(name) && s.geometry.empty())

@@ -19,6 +19,7 @@
 #include "tool/devices.h"
 #include "tool/follow.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "unmix/draws.h"
 #include "unmix/unmix.h"
@@ -449,20 +450,21 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
     if (s.draw.draws == 0) {
         for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
             if (call.given(name))
-                throw UsageError("-" + std::string(name) + " means nothing without -draws N",
+                throw UsageError(tool::option_requires("-" + std::string(name), "-draws N"),
                                  "Leave it out, or give -draws N, too.");
         return;
     }
     if (common.source.follow)
-        throw UsageError("-draws does not go with -follow: random numbers are those of a pixel's place",
-                         "Leave one of them out.");
+        throw UsageError(
+            tool::cannot_be_used_with("-draws", "-follow: random numbers are those of a pixel's place"),
+            "Leave one of them out.");
     if (s.unmix.method == unmix::Method::ucls)
-        throw UsageError("-draws does not go with -method ucls: its abundances are no fractions",
+        throw UsageError(tool::cannot_be_used_with("-draws", "-method ucls: its abundances are no fractions"),
                          "Use nnls, scls or fcls.");
     if (!s.deviation.empty() && s.draw.draws < 2)
         throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
     if (raster::is_virtual(common.destination))
-        throw UsageError("-draws does not go with a dst that is computed when it is read",
+        throw UsageError(tool::cannot_be_used_with("-draws", "a dst that is computed when it is read"),
                          "Write dst in another format.");
 }
 

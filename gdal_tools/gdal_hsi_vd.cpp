@@ -8,6 +8,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "vd/hysime.h"
 #include "vd/vd.h"
@@ -173,8 +174,9 @@ void declare(tool::Builder& args) {
     args.exclusive("table", "json");
     args.check([&s](const tool::Call& call) {
         if (s.method == "hysime" && call.given("pf"))
-            throw UsageError("-pf does not go with -method hysime: there is no test with false alarms",
-                             "Leave it out, or use -method hfc or nwhfc.");
+            throw UsageError(
+                tool::cannot_be_used_with("-pf", "-method hysime: there is no test with false alarms"),
+                "Leave it out, or use -method hfc or nwhfc.");
         if (!(s.false_alarm > 0 && s.false_alarm < 1))
             throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is no false-alarm probability",
                              "Use a number between 0 and 1, for example 1e-3.");

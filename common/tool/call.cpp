@@ -7,6 +7,7 @@
 #include "raster/drivers.h"
 #include "tool/definition.h"
 #include "tool/memory_plan.h"
+#include "tool/phrases.h"
 #include "tool/words.h"
 #include "tool/workers.h"
 
@@ -98,11 +99,11 @@ void Call::finish() {
     }
     for (const auto& [one, other] : m_declaration.exclusions())
         if (given(one) && given(other))
-            throw UsageError("-" + one + " and -" + other + " exclude one another", "Leave one of them out.");
+            throw UsageError(cannot_be_used_with("-" + one, "-" + other), "Leave one of them out.");
     if (options().report_append && options().report.empty())
-        throw UsageError("-report-append needs -report", "Give -report FILE.json, too.");
+        throw UsageError(option_requires("-report-append", "-report"), "Give -report FILE.json, too.");
     if (!options().destination.stac.datetime.empty() && options().destination.stac.path.empty())
-        throw UsageError("-stac-datetime needs -stac", "Give -stac FILE.json, too.");
+        throw UsageError(option_requires("-stac-datetime", "-stac"), "Give -stac FILE.json, too.");
     resolve();
 }
 

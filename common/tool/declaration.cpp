@@ -6,6 +6,7 @@
 #include "raster/quality_flags.h"
 #include "tool/definition.h"
 #include "tool/memory_plan.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <sstream>
@@ -219,12 +220,12 @@ void Builder::add_mask(const std::string& what, bool outputs) {
         const CommonOptions& options = call.options();
         if (!options.mask.outputs) return;
         if (!options.mask.given())
-            throw UsageError("-mask-output means nothing without a mask",
+            throw UsageError(option_requires("-mask-output", "a mask"),
                              "Give one with -mask FILE, -mask-exclude FILE or -mask-flags LIST.");
         if (call.declaration().has_destination() && raster::is_virtual(options.destination))
-            throw UsageError("-mask-output does not go with " +
-                                 std::string(raster::virtual_kind(options.destination)) +
-                                 ": it is computed from the scene, which knows no mask",
+            throw UsageError(cannot_be_used_with("-mask-output",
+                                                 std::string(raster::virtual_kind(options.destination)) +
+                                                     ": it is computed from the scene, which knows no mask"),
                              "Write another format, or leave out -mask-output.");
     });
 }
@@ -241,14 +242,15 @@ void Builder::add_follow() {
         if (!options.source.follow) return;
         for (const char* name : {"srcwin", "mask", "mask-exclude", "mask-flags", "if-needed", "if", "oo"})
             if (call.given(name))
-                throw UsageError("-follow does not go with -" + std::string(name) +
-                                     ": the scene is one that is still being written",
-                                 "Leave one of them out.");
+                throw UsageError(
+                    cannot_be_used_with("-follow", "-" + std::string(name) +
+                                                       ": the scene is one that is still being written"),
+                    "Leave one of them out.");
         if (call.declaration().has_destination() && raster::is_virtual(options.destination))
-            throw UsageError("-follow does not go with " +
-                                 std::string(raster::virtual_kind(options.destination)) +
-                                 ", which computes when it is read",
-                             "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
+            throw UsageError(
+                cannot_be_used_with("-follow", std::string(raster::virtual_kind(options.destination)) +
+                                                   ", which computes when it is read"),
+                "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
     });
 }
 

@@ -11,6 +11,7 @@
 #include "raster/side_files.h"
 #include "raster/text_output.h"
 #include "tool/execute.h"
+#include "tool/phrases.h"
 
 #include <unistd.h>
 
@@ -112,7 +113,7 @@ bool is_as(const Json& files) {
 MadeRecord::MadeRecord(const Call& call) {
     const CommonOptions& options = call.options();
     m_path = call.first_output();
-    if (m_path.empty()) throw UsageError("-if-needed means nothing without an output", "Leave it out.");
+    if (m_path.empty()) throw UsageError(option_requires("-if-needed", "an output"), "Leave it out.");
     if (!is_local(m_path) || m_path.compare(0, 5, "/dev/") == 0)
         throw UsageError("-if-needed: " + m_path + " is no file that is there later", "Leave it out.");
     m_path += ".made";

@@ -16,6 +16,7 @@
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <array>
@@ -505,20 +506,22 @@ void compare_mosaic(tool::Run& run, Settings s) {
 void check_mosaic(const tool::Call& call, const Settings& s) {
     if (!s.mosaic) {
         if (!s.with.empty())
-            throw UsageError("-with names further scenes of a mosaic, and there is none",
-                             "Give -mosaic, too.");
+            throw UsageError(tool::option_requires("-with", "-mosaic"), "Give -mosaic, too.");
         return;
     }
     for (const char* const name :
          {"band", "other-b", "any-wavelengths", "srcwin", "min-ssim", "max-unmatched"})
         if (call.given(name))
-            throw UsageError("-mosaic does not go with -" + std::string(name) +
-                                 ": scenes are compared where they overlap, at the bands of src",
-                             "Leave one of them out.");
+            throw UsageError(
+                tool::cannot_be_used_with(
+                    "-mosaic", "-" + std::string(name) +
+                                   ": scenes are compared where they overlap, at the bands of src"),
+                "Leave one of them out.");
     for (const Metric m : s.metrics)
         if (!compare::is_spectral(m))
-            throw UsageError(std::string("-mosaic does not go with -metric ") + compare::metric_name(m),
-                             "For overlaps there are nrmse, maxsde, sad, rmse and maxabs.");
+            throw UsageError(
+                tool::cannot_be_used_with("-mosaic", std::string("-metric ") + compare::metric_name(m)),
+                "For overlaps there are nrmse, maxsde, sad, rmse and maxabs.");
 }
 
 } // namespace hsi::compare_tool

@@ -11,6 +11,7 @@
 #include "tool/definition.h"
 #include "tool/mask.h"
 #include "tool/model_values.h"
+#include "tool/phrases.h"
 #include "tool/words.h"
 
 #include <cmath>
@@ -68,12 +69,13 @@ void parse_shrinkage(Options& o) {
     o.shrinkage.ledoit_wolf = text == "ledoit-wolf" && !by_bands;
     o.shrinkage.conditioning.by_bands = by_bands || o.shrinkage.ledoit_wolf || grouped(o);
     if (o.shrinkage.best && grouped(o))
-        throw UsageError("-shrinkage auto does not go with -background-by: its share depends on the units of "
-                         "the bands, and dark ones count little in it",
+        throw UsageError(tool::cannot_be_used_with("-shrinkage auto",
+                                                   "-background-by: its share depends on the units of "
+                                                   "the bands, and dark ones count little in it"),
                          "Take -shrinkage ledoit-wolf, the default there.");
     if (local(o) && (by_bands || o.shrinkage.best || o.shrinkage.ledoit_wolf))
         throw UsageError(
-            "-shrinkage " + o.shrinkage.text + " does not go with -window",
+            tool::cannot_be_used_with("-shrinkage " + o.shrinkage.text, "-window"),
             "Give the share of the mean variance that is added: -shrinkage 0.01, or 0 for none.");
     if (o.shrinkage.best || o.shrinkage.ledoit_wolf || (text == "none" && !by_bands)) return;
     const auto value = tool::parse_number(text);
@@ -88,9 +90,9 @@ void parse_shrinkage(Options& o) {
 void check_groups(const tool::Call& call, const Options& o, const std::string& method) {
     const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
     if (call.given("columns-per-group") && o.background_by != "columns")
-        throw UsageError("-columns-per-group is that of -background-by columns, and there is none");
+        throw UsageError(tool::option_requires("-columns-per-group", "-background-by columns"));
     if (call.given("exclude-iterations") && o.exclusion.share == 0)
-        throw UsageError("-exclude-iterations repeats -exclude-share, and there is none");
+        throw UsageError(tool::option_requires("-exclude-iterations", "-exclude-share"));
     if (!(o.exclusion.share >= 0 && o.exclusion.share < 0.5))
         throw UsageError("-exclude-share " + number(o.exclusion.share) + ": a share is from 0 to below 0.5",
                          "0.02 takes the 2 % of greatest score from the statistics.");
@@ -98,21 +100,23 @@ void check_groups(const tool::Call& call, const Options& o, const std::string& m
         if (!call.given(option)) continue;
         const std::string name = std::string("-") + option;
         if (!has_background(o.approach))
-            throw UsageError(name + " has no meaning with " + method, background);
+            throw UsageError(tool::cannot_be_used_with(name, method), background);
         if (local(o))
-            throw UsageError(name + " does not go with -window, whose background are the pixels around",
-                             "Leave one of them out.");
+            throw UsageError(
+                tool::cannot_be_used_with(name, "-window, whose background are the pixels around"),
+                "Leave one of them out.");
     }
     if (o.target.absorption) {
         if (o.approach != Approach::mf && o.approach != Approach::ace)
             throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
         if (o.target.library.empty())
-            throw UsageError("-target-is-absorption is said of the library of -target, and there is none",
-                             "A pixel is no spectrum of an absorption.");
+            throw UsageError(tool::option_requires("-target-is-absorption", "-target"),
+                             "The spectrum of a pixel is not an absorption.");
     }
     if (!grouped(o)) return;
     if (call.given("nc"))
-        throw UsageError("-nc does not go with -background-by", "-shrinkage ledoit-wolf bears few pixels.");
+        throw UsageError(tool::cannot_be_used_with("-nc", "-background-by"),
+                         "-shrinkage ledoit-wolf bears few pixels.");
 }
 
 /// -shrinkage and -nc.
@@ -121,10 +125,10 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
         if (!call.given(name) || o.approach == Approach::mtmf) continue;
         const std::string option = std::string("-") + name;
         if (!has_background(o.approach))
-            throw UsageError(option + " has no meaning with " + method,
+            throw UsageError(tool::cannot_be_used_with(option, method),
                              "It goes with mf, cem, ace and rx, which compare with a background.");
         if (local(o) && option == "-nc")
-            throw UsageError("-nc does not go with -window",
+            throw UsageError(tool::cannot_be_used_with("-nc", "-window"),
                              "Make components with gdal_hsi_pca first, and look for anomalies in them.");
     }
     if (call.given("shrinkage"))
@@ -185,8 +189,7 @@ void check_threshold(const tool::Call& call, const Options& o, const std::string
     check_reach(o, method);
     const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
     if (o.map.any_threshold() && o.map.path.empty())
-        throw UsageError(std::string(name) + " is that of -map, and there is none",
-                         "Name the map with -map FILE.");
+        throw UsageError(tool::option_requires(name, "-map"), "Name the map with -map FILE.");
     if (!has_target(o.approach) && !o.map.path.empty() && !o.map.any_threshold())
         throw UsageError("-map with -method rx needs a threshold",
                          "Give one with -threshold or -false-alarms.");
@@ -211,17 +214,19 @@ constexpr const char* backgrounds_of_scene[] = {"window", "background", "backgro
 void check_statistics(const tool::Call& call, const Options& o, const std::string& method) {
     if (o.statistics.empty()) return;
     if (!has_background(o.approach))
-        throw UsageError("-statistics has no meaning with " + method,
+        throw UsageError(tool::cannot_be_used_with("-statistics", method),
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     for (const char* const option : backgrounds_of_scene)
         if (call.given(option))
-            throw UsageError(std::string("-statistics does not go with -") + option +
-                                 ", which takes the background from the scene",
-                             "Leave one of them out; gdal_hsi_statistics has -mask and -mask-exclude.");
+            throw UsageError(
+                tool::cannot_be_used_with("-statistics", std::string("-") + option +
+                                                             ", which takes the background from the scene"),
+                "Leave one of them out; gdal_hsi_statistics has -mask and -mask-exclude.");
     if (o.shrinkage.best || o.shrinkage.ledoit_wolf)
-        throw UsageError("-statistics does not go with -shrinkage " + o.shrinkage.text +
-                             ", which looks at the pixels behind them",
-                         "Give the share itself: -shrinkage 0.1.");
+        throw UsageError(
+            tool::cannot_be_used_with("-statistics", std::string("-shrinkage ") + o.shrinkage.text +
+                                                         ", which looks at the pixels behind them"),
+            "Give the share itself: -shrinkage 0.1.");
 }
 
 /// A scene that is still being written is looked at once, line by line.
@@ -230,21 +235,23 @@ void check_follow(const tool::Call& call, const Options& o, const tool::CommonOp
     if (!options.source.follow) return;
     for (const char* const option : backgrounds_of_scene)
         if (call.given(option) && has_background(o.approach))
-            throw UsageError(std::string("-follow does not go with -") + option +
-                                 ", which takes the background from the scene",
-                             "It is not there yet: give -statistics FILE, of earlier lines.");
+            throw UsageError(
+                tool::cannot_be_used_with("-follow", std::string("-") + option +
+                                                         ", which takes the background from the scene"),
+                "It is not there yet: give -statistics FILE, of earlier lines.");
     if (has_background(o.approach) && o.statistics.empty())
         throw UsageError("-follow with " + method +
                              " needs -statistics FILE: its background is not there yet",
                          "Make the statistics of earlier lines with gdal_hsi_statistics.");
     if (o.approach == Approach::mtmf)
-        throw UsageError("-follow does not go with " + method + ", whose background is the scene",
+        throw UsageError(tool::cannot_be_used_with("-follow", method + ", whose background is the scene"),
                          "Take -method mf with -statistics FILE.");
     if (call.given("target-pixel"))
-        throw UsageError("-follow does not go with -target-pixel: the pixel may not be there yet",
-                         "Write its spectrum into a library (gdal_hsi_spectra), and give that as -target.");
+        throw UsageError(
+            tool::cannot_be_used_with("-follow", "-target-pixel: the pixel may not be there yet"),
+            "Write its spectrum into a library (gdal_hsi_spectra), and give that as -target.");
     if (o.map.percent || !o.background.empty())
-        throw UsageError("-follow does not go with a threshold that is found among all scores",
+        throw UsageError(tool::cannot_be_used_with("-follow", "a threshold that is found among all scores"),
                          "Give the score itself: -threshold V; or -false-alarms without -background.");
 }
 
@@ -254,18 +261,17 @@ void check_features(const tool::Call& call, Options& o, const tool::CommonOption
     if (o.approach != Approach::sff) {
         for (const char* const name : {"range", "features", "score", "depth"})
             if (call.given(name))
-                throw UsageError(std::string("-") + name +
-                                     " is that of -method sff, and has no meaning with " + method,
+                throw UsageError(tool::option_requires(std::string("-") + name, "-method sff"),
                                  "Leave it out, or give -method sff.");
         return;
     }
     o.features.ranges = tool::parse_ranges(o.range_texts, "-range");
     if (o.target.library.empty())
-        throw UsageError(method + " needs -target LIBRARY" +
-                             (o.target.pixels.empty() ? "" : ", and does not go with -target-pixel"),
-                         "Features are those of spectra with names.");
+        throw UsageError(o.target.pixels.empty() ? tool::option_requires(method, "-target LIBRARY")
+                                                 : tool::cannot_be_used_with(method, "-target-pixel"),
+                         "Give a library with -target: features belong to spectra with names.");
     if (raster::is_virtual(options.destination))
-        throw UsageError(method + " does not go with a dst that is computed when it is read",
+        throw UsageError(tool::cannot_be_used_with(method, "a dst that is computed when it is read"),
                          "Write another format.");
 }
 
@@ -275,27 +281,27 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
     if (o.approach != Approach::mtmf) {
         for (const char* const name : {"mnf-model", "any-wavelengths", "max-infeasibility"})
             if (call.given(name))
-                throw UsageError(std::string("-") + name +
-                                     " is that of -method mtmf, and has no meaning with " + method,
+                throw UsageError(tool::option_requires(std::string("-") + name, "-method mtmf"),
                                  "Leave it out, or give -method mtmf.");
         return;
     }
     if (o.mixtures.any_wavelengths && o.mixtures.model.empty())
-        throw UsageError("-any-wavelengths is about the bands of -mnf-model, and there is none",
+        throw UsageError(tool::option_requires("-any-wavelengths", "-mnf-model"),
                          "Leave it out, or name the model.");
     if (call.given("max-infeasibility") && o.map.path.empty())
-        throw UsageError("-max-infeasibility is that of -map, and there is none",
+        throw UsageError(tool::option_requires("-max-infeasibility", "-map"),
                          "Name the map with -map FILE; dst has the infeasibility in any case.");
     for (const char* const name :
          {"background", "background-by", "exclude-share", "shrinkage", "false-alarms"})
         if (call.given(name))
-            throw UsageError(std::string("-") + name + " does not go with " + method +
-                                 ", whose background is the scene",
+            throw UsageError(tool::cannot_be_used_with(std::string("-") + name,
+                                                       method + ", whose background is the scene"),
                              "Leave it out, or take -method mf.");
     if (o.map.percent)
-        throw UsageError("-threshold " + o.map.threshold_text + " does not go with " + method +
-                             ": a share of scores says nothing where some are infeasible",
-                         "Give a score: a share of the target in the pixel, 0 to 1.");
+        throw UsageError(
+            tool::cannot_be_used_with("-threshold " + o.map.threshold_text,
+                                      method + ": a share of scores says nothing where some are infeasible"),
+            "Give a score: a share of the target in the pixel, 0 to 1.");
     if (call.given("nc")) {
         const auto value = tool::parse_number(o.components_text);
         if (!(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
@@ -304,7 +310,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
         o.mixtures.components = static_cast<int>(*value);
     }
     if (raster::is_virtual(options.destination))
-        throw UsageError(method + " does not go with a dst that is computed when it is read",
+        throw UsageError(tool::cannot_be_used_with(method, "a dst that is computed when it is read"),
                          "Write another format.");
 }
 
@@ -346,14 +352,14 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
                                  std::to_string(detect::largest_window) + ".");
     }
     if (!o.background.empty() && !has_background(o.approach) && !o.map.false_alarms)
-        throw UsageError("-background has no meaning with " + method,
+        throw UsageError(tool::cannot_be_used_with("-background", method),
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     if (call.given("spectrum") && o.target.library.empty())
-        throw UsageError("-spectrum chooses from the library of -target, and there is none");
+        throw UsageError(tool::option_requires("-spectrum", "-target"));
     if (call.given("library-scale") && o.target.library.empty())
-        throw UsageError("-library-scale multiplies the library of -target, and there is none");
+        throw UsageError(tool::option_requires("-library-scale", "-target"));
     if (call.given("resample") && o.target.library.empty())
-        throw UsageError("-resample is about the library of -target, and there is none");
+        throw UsageError(tool::option_requires("-resample", "-target"));
     check_groups(call, o, method);
     check_threshold(call, o, method);
     parse_conditioning(call, o, method);

@@ -16,6 +16,7 @@
 #include "shared/tallied_operation.h"
 #include "tool/follow.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -448,18 +449,19 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         const bool computed = raster::is_computed(run.options().destination);
         if (std::holds_alternative<Groups>(s.how))
             throw UsageError(
-                std::string(computed ? "-of HSI" : "-of VRT") +
-                    " does not go with -background-by: what computes on demand does not know the "
-                    "group of its pixel",
+                tool::cannot_be_used_with(std::string(computed ? "-of HSI" : "-of VRT"),
+                                          "-background-by: what computes on demand does not know the "
+                                          "group of its pixel"),
                 "Write another format.");
         if (anomalies && (!computed || rings))
-            throw UsageError(computed
-                                 ? "-of HSI does not go with -window: its sums run along the lines of a tile"
-                                 : "-of VRT does not go with -method rx: a VRT would hold a number for every "
-                                   "pair of bands",
-                             "Write another format.");
+            throw UsageError(
+                computed
+                    ? tool::cannot_be_used_with("-of HSI", "-window: its sums run along the lines of a tile")
+                    : tool::cannot_be_used_with("-of VRT", "-method rx: a VRT would hold a number for every "
+                                                           "pair of bands"),
+                "Write another format.");
         if (!s.map.path.empty())
-            throw UsageError(std::string(computed ? "-of HSI" : "-of VRT") + " does not go with -map",
+            throw UsageError(tool::cannot_be_used_with(std::string(computed ? "-of HSI" : "-of VRT"), "-map"),
                              "Write another format, or leave the map out.");
         return outputs;
     }

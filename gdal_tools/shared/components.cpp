@@ -6,6 +6,7 @@
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/words.h"
 
 #include <atomic>
@@ -192,7 +193,7 @@ void add_model_options(tool::Builder& args, ProjectionSettings& s) {
                 throw UsageError(std::string(name) +
                                  " has a meaning with -apply only, and none with -inverse");
         if (!s.apply_file.empty() && !s.model_file.empty())
-            throw UsageError("-model does not go with -apply: no new model is made",
+            throw UsageError(tool::cannot_be_used_with("-model", "-apply: no new model is made"),
                              "Leave one of them out.");
     });
 }

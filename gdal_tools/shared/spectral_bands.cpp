@@ -2,6 +2,7 @@
 #include "shared/spectral_bands.h"
 
 #include "core/error.h"
+#include "tool/phrases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +54,7 @@ namespace {
 /// What is a raster's alone.
 void refuse_raster_options(const tool::CommonOptions& o) {
     const auto refuse = [](const std::string& option) {
-        throw UsageError(option + " does not go with a spectral library",
+        throw UsageError(tool::cannot_be_used_with(option, "a spectral library"),
                          "It is about rasters; leave it out.");
     };
     if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");

@@ -436,10 +436,10 @@ def test_report_tells_what_the_search_cost(scene, out):
     (["-t", 0], "-t"), (["-t", "few"], "-t"), (["-method", "abc"], "-method"), (["-score", "signed"], "-score signed"),
     (["-max-angle", 200], "-max-angle"), (["-pf", 2], "-pf"), (["-map", "DST"], "same file"),
     (["-spectra", "x.txt"], "-spectra"), (["-b", 3], "-b"), (["-of", "GTiff"], "-of GTiff"), (["-of", "Nope"], "-of Nope"),
-    (["-of", "AVCE00"], "-of AVCE00"), (["-max-angle", 9], "-max-angle means nothing without -map"),
-    (["-score-kind", "angle"], "-score-kind means nothing without -scores"),
-    (["-co", "COMPRESS=LZW"], "-co means nothing without -map FILE or -scores"), (["-pf", 0.01], "-pf means nothing"),
-    (["-vd-method", "nwhfc"], "-vd-method means nothing without -t auto")])
+    (["-of", "AVCE00"], "-of AVCE00"), (["-max-angle", 9], "-max-angle requires -map"),
+    (["-score-kind", "angle"], "-score-kind requires -scores"),
+    (["-co", "COMPRESS=LZW"], "-co requires -map FILE or -scores"), (["-pf", 0.01], "-pf requires"),
+    (["-vd-method", "nwhfc"], "-vd-method requires -t auto")])
 def test_wrong_command_lines(scene, out, options, words):
     target = out / "t.gpkg"
     with assert_untouched(out):
@@ -473,7 +473,7 @@ def test_library_whose_header_alone_is_there(scene, out):
     for name in ("u.sli", "u.gpkg"):
         (out / name).unlink()
     with assert_untouched(out):
-        assert "is there already" in first_error(search())
+        assert "already exists" in first_error(search())
     succeed(search("-overwrite"))
     assert (out / "u.sli").stat().st_size == 3 * 12 * 4 and (out / "u.hdr").read_bytes().startswith(header[:40])
 

@@ -155,7 +155,7 @@ def test_dry_run_prints_the_passes_and_makes_nothing(scene, tmp_path):
     (["-t", 7, "-srcwin", 0, 0, 3, 2, "-method", "vca"], 2, "6 valid pixels"),
     (["-t", 7, "-srcwin", 0, 0, 3, 2, "-method", "atdca"], 2, "6 valid pixels"),
     (["-t", 3, "-seed", 2], 2, "-seed"), (["-t", 3, "-seed", 2, "-method", "atdca"], 2, "-seed"),
-    (["-t", 2, "-b", 3], 2, "-b"), (["-t", 3, "-spectra", "{there}"], 1, "exists already")])
+    (["-t", 2, "-b", 3], 2, "-b"), (["-t", 3, "-spectra", "{there}"], 1, "already exists")])
 def test_bad_input_is_refused(options, code, text, scene, tmp_path):
     (tmp_path / "there.csv").write_text("old")
     options = [str(o).format(there=tmp_path / "there.csv") for o in options]

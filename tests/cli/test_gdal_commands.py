@@ -282,7 +282,7 @@ def test_errors(scene, out):
         result = command("spp", scene, out / "z.tif", "--ws", "65")
         assert result.returncode == 1 and "should be <= 63" in result.stderr
         result = command("eadp", scene, out / "z.tif", "--nc", "3", "--no-pca")
-        assert result.returncode == 1 and "exclude one another" in result.stderr
+        assert result.returncode == 1 and "cannot be used with" in result.stderr
     done(command("spp", scene, target, "-q", "--overwrite", *CPU))
     assert gdal.Open(str(target)).RasterCount == 12
     assert os.listdir(out) == ["y.tif"]

@@ -251,7 +251,7 @@ def test_a_library_gives_a_table(files, tmp_path):
         assert float(rows[k + 1][1]) == pytest.approx((a - b) / (a + b), rel=1e-6)
     assert rows[3][1:] == ["", ""]  # a band that is used has no value there
     with assert_untouched(tmp_path):
-        assert "exists already" in index("-name", "NDVI", tmp_path / "library.csv", tmp_path / "t.csv").err
+        assert "already exists" in index("-name", "NDVI", tmp_path / "library.csv", tmp_path / "t.csv").err
 
 
 def test_response_is_what_gdal_hsi_resample_makes(files, tmp_path):

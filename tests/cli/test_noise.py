@@ -187,7 +187,7 @@ def test_tables_as_files(files, tmp_path):
     assert sorted(bad) == list(range(1, BANDS + 1))
     assert {b: row["reason"] for b, row in bad.items() if row["good"] == "0"} == {5: "constant", 8: "snr", 10: "bbl"}
     again = noise("-csv", tmp_path / "n.csv", tmp_path / "s.img")
-    assert again.code == 1 and "exists already" in again.err
+    assert again.code == 1 and "already exists" in again.err
     succeed(noise("-csv", tmp_path / "n.csv", "-overwrite", tmp_path / "s.img"))
 
 

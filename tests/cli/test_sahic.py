@@ -175,7 +175,7 @@ def test_invalid_pixels_have_no_class(files):
     (["-delta", "0"], 2, "-delta"), (["-delta", "-1"], 2, "-delta"), (["-delta", "nan"], 2, "-delta"),
     (["-lambda", "-1"], 2, "-lambda"), (["-lambda", "0"], 2, "-lambda"), (["-lambda-c", "0"], 2, "-lambda-c"),
     (["-beta", "-1e-4"], 2, "-beta"), (["-mu", "0"], 2, "-mu"), (["-lorsal-solver", "lbfgs"], 2, "-lorsal-solver"),
-    (["-lorsal-solver", "optimum", "-beta", "1e-3"], 2, "-beta has no meaning with -lorsal-solver optimum"), (["-iterations", "0"], 2, "-iterations"), (["-tv", "vector"], 2, "-tv"),
+    (["-lorsal-solver", "optimum", "-beta", "1e-3"], 2, "-beta cannot be used with -lorsal-solver optimum"), (["-iterations", "0"], 2, "-iterations"), (["-tv", "vector"], 2, "-tv"),
     (["-boundary", "mirror"], 2, "-boundary"), (["-no-spatial", "-mu", "1"], 2, "-mu"),
     (["-mu", "10", "-tile", "32", "32"], 1, "reaches too far"),
     (["-iterations", "201", "-tile", "32", "32"], 1, "reaches too far"), (["-ot", "Byte"], 2, "class numbers up to 255"),

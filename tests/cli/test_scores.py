@@ -172,7 +172,7 @@ def test_scores_of_detect_say_what_is_better(tmp_path):
     (["-scores", "-guard", "-1"], 2, "-guard"),
     (["-scores", "-guard", "9000"], 1, "no pixel with a score is background"),
     (["-scores", "-mask", "empty.tif"], 1, "t.tif"),
-    (["-scores", "-csv", "there.csv"], 1, "exists already"),
+    (["-scores", "-csv", "there.csv"], 1, "already exists"),
     (["-scores", "-curves", "s.tif"], 2, "would overwrite map"),
     (["-scores", "-field", "x"], 1, "is a raster: it has no features"),
 ])

@@ -493,7 +493,7 @@ def test_one_report_for_a_chain(tmp_path, scene, out):
 def test_reports_that_cannot_be_added_to(tmp_path, scene, out):
     (tmp_path / "other.json").write_text('{"chain": [1]}')
     with assert_untouched(tmp_path):
-        assert "-report-append needs -report" in first_error(spp("-report-append", scene, out / "y.tif"))
+        assert "-report-append requires -report" in first_error(spp("-report-append", scene, out / "y.tif"))
         assert "-report-append: /dev/null is no file" in first_error(
             spp("-report", "/dev/null", "-report-append", scene, out / "y.tif"))
         assert spp("-report", tmp_path / "other.json", "-report-append", scene, out / "y.tif").code != 0

@@ -333,7 +333,7 @@ TEST(SinkCheck, RefusesBeforeAnyWork) {
     o.nodata = std::nan("");
     expect_refusal(o, spec_of(4, 4, 1, "Int16"), "-dstnodata", true);
     write_text(folder / "old.tif", "precious");
-    expect_refusal(with("old.tif"), spec_of(4, 4, 1), "File '" + (folder / "old.tif") + "' already exists.",
+    expect_refusal(with("old.tif"), spec_of(4, 4, 1), "output '" + (folder / "old.tif") + "' already exists",
                    false);
     write_text(folder / "scene.hdr", "ENVI");
     expect_refusal(with("scene.bsq"), spec_of(4, 4, 1), "scene.hdr' already exists", false);

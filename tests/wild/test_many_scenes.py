@@ -158,7 +158,7 @@ def test_what_is_refused(tmp_path, campaign):
     fails(1, "lists no scene", "-with", f"@{tmp_path}/empty.txt")
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_atdca", "-q", "-t", 4, "-with", lines[1], "-original", lines[0], lines[0], tmp_path / "o.gpkg")
-    assert result.code == 2 and "exclude one another" in first_error(result)
+    assert result.code == 2 and "cannot be used with" in first_error(result)
 
 
 def labelled(data, count):
@@ -235,7 +235,7 @@ def test_what_training_refuses(tmp_path, campaign):
         assert result.code == code and text in first_error(result), result
 
     fails(2, "given twice", "-with", lines[0], labels)
-    fails(2, "does not go with a mask", "-with", lines[1], labels, "-mask", labels)
+    fails(2, "cannot be used with a mask", "-with", lines[1], labels, "-mask", labels)
     fails(1, "gone.tif", "-with", lines[1], tmp_path / "gone.tif")
     fails(1, "gone.img", "-with", tmp_path / "gone.img", labels)
 

@@ -494,8 +494,8 @@ BAD = {
     "both the same": (["-mask", "clear.tif", "-mask-exclude", "clear.tif"], 1, "it leaves no pixel of the mask"),
     "no valid pixel in it": (["-mask", "invalid.tif"], 1, "no pixel in the mask is valid"),
     "no valid pixel in it and in outputs": (["-mask", "invalid.tif", "-mask-output"], 1, "no pixel in the mask is valid"),
-    "outputs without a mask": (["-mask-output"], 2, "-mask-output means nothing without a mask"),
-    "a VRT": (["-mask", "clear.tif", "-mask-output", "-of", "VRT"], 2, "-mask-output does not go with a VRT"),
+    "outputs without a mask": (["-mask-output"], 2, "-mask-output requires a mask"),
+    "a VRT": (["-mask", "clear.tif", "-mask-output", "-of", "VRT"], 2, "-mask-output cannot be used with a VRT"),
     "a model that is there": (["-mask", "clear.tif", "-apply", "model.json"], 2, "-mask changes nothing with -apply"),
     "left out of a model that is there": (["-mask-exclude", "clear.tif", "-apply", "model.json"], 2,
                                           "-mask-exclude changes nothing with -apply"),
@@ -536,10 +536,10 @@ def test_a_mask_that_would_change_nothing(what, files):
 
 def test_outputs_that_are_not_there(files, tmp_path):
     result = run("gdal_hsi_atdca", "-mask", files / "clear.tif", "-mask-output", files / "scene.img", tmp_path / "t.csv")
-    assert result.code == 2 and "-mask-output means nothing without -map FILE or -scores FILE" in first_error(result)
+    assert result.code == 2 and "-mask-output requires -map FILE or -scores FILE" in first_error(result)
     result = run("gdal_hsi_atdca", "-mask", files / "clear.tif", "-mask-output", "-map", tmp_path / "m.vrt",
                  files / "scene.img", tmp_path / "t.csv")
-    assert result.code == 2 and "-mask-output does not go with -map" in first_error(result)
+    assert result.code == 2 and "-mask-output cannot be used with -map" in first_error(result)
     for name in ("vd", "endmembers", "svm_train", "spectra"):
         help_text = run(f"gdal_hsi_{name}", "--help").out
         assert "-mask-exclude FILE" in help_text and "-mask-output" not in help_text

@@ -124,8 +124,8 @@ def test_libraries_and_points_that_are_gone(tmp_path, scene, gone, side):
             file.unlink()
     with assert_untouched(tmp_path):
         result = run(*arguments)
-    assert result.code == 1 and f"{side}' is there already, though '{tmp_path / gone[0]}' is not" in first_error(result)
-    assert "gone" in first_error(result) and "Remove it" in result.err
+    assert result.code == 1 and f"{side}' already exists, though '{tmp_path / gone[0]}' does not" in first_error(result)
+    assert "gone" in first_error(result) and "-overwrite" in result.err
     succeed(run(*arguments, "-overwrite"))
 
 
@@ -199,7 +199,7 @@ def floats(tmp_path):
 REFUSED_OPTIONS = {
     "sides of blocks": ((), ("BLOCKXSIZE=17", "BLOCKYSIZE=17"), "GTiff does not take -co BLOCKXSIZE=17 -co BLOCKYSIZE=17 for 2 bands of Float32: ", "17"),
     "one of three": ((), ("TILED=YES", "COMPRESS=JPEG", "BIGTIFF=NO"), "GTiff does not take -co COMPRESS=JPEG for 2 bands of Float32: ", "JPEG"),
-    "one that does not go with another": (("-ot", "Int16"), ("COMPRESS=LZW", "PREDICTOR=3"), "GTiff does not take -co PREDICTOR=3 for 2 bands of Int16: ", "PREDICTOR=3"),
+    "one that cannot be used with another": (("-ot", "Int16"), ("COMPRESS=LZW", "PREDICTOR=3"), "GTiff does not take -co PREDICTOR=3 for 2 bands of Int16: ", "PREDICTOR=3"),
 }
 
 

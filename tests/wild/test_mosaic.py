@@ -158,7 +158,7 @@ def test_a_line_has_noise_of_its_own(tmp_path):
     (["-with", "far.img", "line.img", "line2.img"], 1, "another SRS"), (["line.img", "nowhere.img"], 1, "has no geotransform"),
     (["line.img", "apart.img"], 1, "no pixel is valid in two of the 2 scenes"), (["line.img", "line.img"], 2, "given twice"),
     (["-with", "gone.img", "line.img", "line2.img"], 1, "gone.img"), (["-metric", "ssim", "line.img", "line2.img"], 2, "-metric ssim"),
-    (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic does not go with -band"), (["line.img", "other.img"], 1, "have no partner"),
+    (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic cannot be used with -band"), (["line.img", "other.img"], 1, "have no partner"),
     (["-map", "big.tif", "-memory", "16MB", "line.img", "distant.img"], 1, "more than a quarter of -memory"),
     (["-map", "big.tif", "-memory", "16MB", "-with", "line2.img", "line.img", "distant.img"], 1, "(25x20 without distant.img)"),
     (["line.img", "degrees.img"], 1, "degrees.img lies more than 2^30 pixels from line.img")])

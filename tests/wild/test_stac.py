@@ -452,7 +452,7 @@ def test_written_with_the_outputs_or_not_at_all(spectrometer, out):
     (out / "y.json").write_text("mine")
     with assert_untouched(out):
         result = run("gdal_hsi_spp", "-device", "cpu", *stac, spectrometer, out / "y.tif")
-        assert result.code == 1 and "y.json' exists already" in first_error(result)
+        assert result.code == 1 and "y.json' already exists" in first_error(result)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-overwrite", *stac, spectrometer, out / "y.tif"))
     judge(out / "y.json")
     with assert_untouched(out):

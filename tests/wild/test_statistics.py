@@ -523,7 +523,7 @@ def test_options_of_scenes_want_a_scene(tmp_path, lines):
     out = tmp_path / "o.stat"
     for option in (["-b", "1-3"], ["-exclude-range", "600-640nm"], ["-mask", tmp_path / "none.tif"], ["-srcwin", 0, 0, 3, 3], ["-srcnodata", 5]):
         for source in ([tmp_path / "w.stat"], ["-merge", tmp_path / "w.stat"]):
-            assert f"{option[0]} has no meaning without a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
+            assert f"{option[0]} requires a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
     # What -dry-run can see without a scene it tells.
     statistics(pieces[0], "-o", tmp_path / "p.stat")
     assert "do not hold its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
@@ -590,7 +590,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
     for tool in "gdal_hsi_pca", "gdal_hsi_mnf", "gdal_hsi_vd", "gdal_hsi_eadp", "gdal_hsi_detect":
         fails(1, "have no partner", tool, source=few)
     fails(2, "-mask changes nothing", "gdal_hsi_mnf", "-mask", mask)
-    fails(2, "exclude one another", "gdal_hsi_pca", "-apply", tmp_path / "s.stat")
+    fails(2, "cannot be used with", "gdal_hsi_pca", "-apply", tmp_path / "s.stat")
     fails(2, "-no-pca", "gdal_hsi_eadp", "-no-pca")
     fails(2, "no meaning", "gdal_hsi_detect", "-method", "sam", "-target-pixel", 1, 1)
     fails(2, "-window", "gdal_hsi_detect", "-window", 3, 7)

@@ -304,4 +304,4 @@ def test_what_was_meant_by_a_threshold(files):
 def test_a_threshold_needs_a_map(files):
     for option in (["-threshold", "99%"], ["-false-alarms", "0.1"]):
         result = run("gdal_hsi_detect", *option, files / "scene.img", files / "d.tif")
-        assert result.code == 2 and option[0] + " is that of -map" in first_error(result) and not (files / "d.tif").exists()
+        assert result.code == 2 and option[0] + " requires -map" in first_error(result) and not (files / "d.tif").exists()

@@ -198,22 +198,22 @@ def test_a_target_that_is_the_mean(files):
 
 @pytest.mark.parametrize("args,code,text", [
     ((), 2, "needs a target"),
-    (("-target", "targets.csv", "-background", "scene.img"), 2, "-background does not go with -method mtmf"),
+    (("-target", "targets.csv", "-background", "scene.img"), 2, "-background cannot be used with -method mtmf"),
     (("-target", "targets.csv", "-background-by", "columns"), 2, "-background-by"),
-    (("-target", "targets.csv", "-shrinkage", "0.1"), 2, "-shrinkage does not go with -method mtmf"),
+    (("-target", "targets.csv", "-shrinkage", "0.1"), 2, "-shrinkage cannot be used with -method mtmf"),
     (("-target", "targets.csv", "-exclude-share", "0.1"), 2, "-exclude-share"),
-    (("-target", "targets.csv", "-map", "m.tif", "-false-alarms", "0.1"), 2, "-false-alarms does not go with -method mtmf"),
-    (("-target", "targets.csv", "-map", "m.tif", "-threshold", "99%"), 2, "-threshold 99% does not go with -method mtmf"),
-    (("-target", "targets.csv", "-max-infeasibility", "2"), 2, "-max-infeasibility is that of -map"),
+    (("-target", "targets.csv", "-map", "m.tif", "-false-alarms", "0.1"), 2, "-false-alarms cannot be used with -method mtmf"),
+    (("-target", "targets.csv", "-map", "m.tif", "-threshold", "99%"), 2, "-threshold 99% cannot be used with -method mtmf"),
+    (("-target", "targets.csv", "-max-infeasibility", "2"), 2, "-max-infeasibility requires -map"),
     (("-target", "targets.csv", "-map", "m.tif", "-max-infeasibility", "0"), 2, "-max-infeasibility"),
     (("-target", "targets.csv", "-nc", "auto"), 2, "-nc: 'auto' is no whole number"),
     (("-target", "targets.csv", "-nc", "25"), 2, "-nc 25"),
     (("-target", "targets.csv", "-target-is-absorption"), 2, "mf and ace alone"),
     (("-target", "targets.csv", "-window", "3", "9"), 2, "-window"),
-    (("-target", "targets.csv", "-range", "500-600nm"), 2, "-range is that of -method sff"),
-    (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf does not go with a dst that is computed"),
+    (("-target", "targets.csv", "-range", "500-600nm"), 2, "-range requires -method sff"),
+    (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf cannot be used with a dst that is computed"),
     (("-target", "targets.csv", "-mnf-model", "targets.csv"), 1, "targets.csv"),
-    (("-target", "targets.csv", "-any-wavelengths"), 2, "-any-wavelengths is about the bands of -mnf-model"),
+    (("-target", "targets.csv", "-any-wavelengths"), 2, "-any-wavelengths requires -mnf-model"),
     (("-target-pixel", "3", "4"), 1, "the pixel is invalid"),
 ])
 def test_bad_input(files, args, code, text):
@@ -231,4 +231,4 @@ def test_options_of_mtmf_alone(files, option):
     (folder / "m.json").write_text("{}")
     args = [folder / a if a.endswith("json") else a for a in option]
     result = run("gdal_hsi_detect", "-target", folder / "targets.csv", *args, folder / "scene.img", folder / "s.tif")
-    assert result.code == 2 and f"{option[0]} is that of -method mtmf" in first_error(result)
+    assert result.code == 2 and f"{option[0]} requires -method mtmf" in first_error(result)

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/system.h"
+#include "raster/files/already_exists.h"
 #include "raster/io/raw_file.h"
 #include "raster/run_files.h"
 
@@ -420,9 +421,7 @@ void AtomicFile::give_name(const std::string& from, const std::string& to, Priva
         const Renamed result = rename_to_free_name(move.from, move.to);
         if (result == Renamed::done) break;
         if (result != Renamed::taken) throw failure(move.from, move.to);
-        if (!may_replace(move.to))
-            throw Error("File '" + move.to + "' already exists: it appeared while this run was working.",
-                        "Specify -overwrite to replace it.");
+        if (!may_replace(move.to)) throw already_exists(move.to, ": it appeared while this run was working");
         const Renamed swapped =
             is_local(move.to) ? system::exchange(move.from.c_str(), move.to.c_str()) : Renamed::unsupported;
         if (swapped == Renamed::done) {

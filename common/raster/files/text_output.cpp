@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
+#include "raster/files/already_exists.h"
 #include "raster/files/file_register.h"
 #include "raster/regular_file.h"
 
@@ -71,9 +72,7 @@ void check_text_output(const TextOutput& output) {
     if (output.run) output.run->writes(output.role, output.path, {});
     if (!parallel::group().root()) return; // it is the root's file
     if (!is_local(output.path)) {
-        if (!output.overwrite && is_there(output.path))
-            throw Error("'" + output.path + "' exists already",
-                        "Use -overwrite to replace it, or name another file.");
+        if (!output.overwrite && is_there(output.path)) throw already_exists(output.path);
         return;
     }
     const std::string path = follow_links(output.path);
@@ -84,9 +83,7 @@ void check_text_output(const TextOutput& output) {
     }
     if (::stat(path.c_str(), &info) == 0) {
         if (S_ISDIR(info.st_mode)) throw cannot_write(output, EISDIR);
-        if (!output.overwrite)
-            throw Error("'" + output.path + "' exists already",
-                        "Use -overwrite to replace it, or name another file.");
+        if (!output.overwrite) throw already_exists(output.path);
     }
     const std::string folder = folder_of(path);
     if (::stat(folder.c_str(), &info) != 0 || ::access(folder.c_str(), W_OK | X_OK) != 0)

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
+#include "raster/files/already_exists.h"
 #include "raster/files/file_register.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
@@ -106,12 +107,12 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     if (!is_there(header)) return;
     const bool own = is_there(path) || is_library_header(header);
     if (!output.overwrite || !own)
-        throw Error("'" + header + "' is there already" +
-                        (own ? ", though '" + path +
-                                   "' is not: it is the header of a library that is gone or has another name"
-                             : ""),
-                    own ? "Remove it, give -overwrite to replace it, or another name for " + output.role + "."
-                        : "It is no library's: give another name for " + output.role + ".");
+        throw own
+            ? already_exists(header, ", though '" + path +
+                                         "' does not: it is the header of a library that is gone or has "
+                                         "another name")
+            : Error("'" + header + "' already exists and is not the header of a library",
+                    "Choose another name for " + output.role + ".");
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "raster/drivers.h"
+#include "raster/files/already_exists.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
 #include "raster/output/creation_options.h"
@@ -265,8 +266,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if (VSI_ISDIR(info.st_mode) && !(is(driver, "Zarr") && is_zarr_alone(end)))
             throw Error("'" + path + "' is a folder" +
                         (is(driver, "Zarr") ? ", and no Zarr file alone is in it" : ""));
-        if (!options.overwrite)
-            throw Error("File '" + path + "' already exists.", "Specify -overwrite to replace it.");
+        if (!options.overwrite) throw already_exists(path);
     }
     for (const auto& [side, owner] : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
@@ -276,11 +276,10 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         // It might be all that is left of somebody's classes or control points, or wait for a file that is
         // coming back: no run removes it unasked, and none takes it over.
         if (!options.overwrite)
-            throw Error(
-                "File '" + side + "' already exists, though '" + path +
-                    "' does not: it is a side file of one that is gone, and would be read with the new "
-                    "one",
-                "Remove it, or specify -overwrite to replace it.");
+            throw already_exists(side,
+                                 ", though '" + path +
+                                     "' does not: it is a side file of one that is gone, and would be read "
+                                     "with the new one");
     }
 }
 

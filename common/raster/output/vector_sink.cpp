@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "parallel/group.h"
 #include "raster/drivers.h"
+#include "raster/files/already_exists.h"
 #include "raster/files/file_register.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
@@ -227,12 +228,9 @@ void check_vector_output(const VectorOptions& options) {
         if (own || !is_there(name)) continue;
         if (name != end) check_side_is_free(name, folder_of(name) == folder_of(end) ? end : options.path);
         if (!options.overwrite)
-            throw Error("'" + name + "' is there already" +
-                            (name == end ? ""
-                                         : ", though '" + options.path +
-                                               "' is not: it is a side file of one that is gone"),
-                        name == end ? "Give -overwrite to replace it."
-                                    : "Remove it, or give -overwrite to replace it.");
+            throw already_exists(name, name == end ? ""
+                                                   : ", though '" + options.path +
+                                                         "' does not: it is a side file of one that is gone");
     }
     if (!is_local(options.path)) return;
     const std::string folder = folder_of(end);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The message for an output whose name is taken.
+#pragma once
+
+#include "core/error.h"
+
+#include <string>
+
+namespace hsi::raster {
+
+/// Returns the error "output 'PATH' already existsMORE", with the advice to use -overwrite.
+[[nodiscard]] inline Error already_exists(const std::string& path, const std::string& more = "") {
+    return Error("output '" + path + "' already exists" + more, "Use -overwrite to replace it.");
+}
+
+} // namespace hsi::raster
