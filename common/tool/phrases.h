@@ -6,7 +6,8 @@
 
 namespace hsi::tool {
 
-/// Returns "ONE cannot be used with OTHER": for options that exclude each other. OTHER may state a reason after ": ".
+/// Returns "ONE cannot be used with OTHER": for options that exclude each other. OTHER may state a reason
+/// after ": ".
 [[nodiscard]] inline std::string cannot_be_used_with(const std::string& one, const std::string& other) {
     return one + " cannot be used with " + other;
 }
