@@ -23,7 +23,7 @@ namespace hsi::tools {
 void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, const std::string& library) {
     args.option("spectrum", wanted,
                 "Use only this spectrum of " + library +
-                    ": a name, a pattern such as *kaolin*, or #N, counted from 1")
+                    ": a name, a pattern such as *kaolin*, or #N (from 1)")
         .shown_as("NAME");
 }
 

@@ -203,7 +203,7 @@ def test_libraries(files, dst):
 @pytest.mark.quick
 @pytest.mark.parametrize("args, code, words", [
     (["scene.img", "o.tif"], 2, ["missing"]),
-    (["-like", "scene.img", "-bands", "bands.csv", "scene.img", "o.tif"], 2, ["exclude"]),
+    (["-like", "scene.img", "-bands", "bands.csv", "scene.img", "o.tif"], 2, ["-like cannot be used with -bands"]),
     (["-bands", "absent.csv", "scene.img", "o.tif"], 1, ["absent.csv"]),
     (["-bands", "far.csv", "scene.img", "o.tif"], 1, ["none of the bands", "400 nm", "2200 nm"]),
     (["-bands", "plain.csv", "scene.img", "o.tif"], 1, ["plain.csv", "wavelengths"]),
