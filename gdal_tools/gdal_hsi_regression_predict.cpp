@@ -127,19 +127,15 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
     return spec;
 }
 
-/// A scene whose pixels all have values of another scale than a model's training.
-void refuse_another_scale(const std::vector<Applied>& models, const std::vector<std::string>& files,
-                          const raster::RasterSource& scene, const regression::Estimation& operation) {
-    for (size_t m = 0; m < models.size(); ++m) {
-        if (operation.estimated(m) == 0 || operation.of_another_scale(m) < operation.estimated(m)) continue;
-        const auto& model = *models[m].model;
-        throw Error(
-            "all values of '" + scene.path() + "' are of another scale than those that '" + files[m] +
-                "' was trained with (" +
-                tool::number_text(*std::min_element(model.minimum.begin(), model.minimum.end())) + " to " +
-                tool::number_text(*std::max_element(model.maximum.begin(), model.maximum.end())) + ")",
-            "Write the scale of its numbers into the scene: gdal_edit.py -scale 0.0001.");
-    }
+/// Values of a scene that are all of another scale than those of the model's training.
+Error another_scale(const raster::RasterSource& scene, const std::string& file,
+                    const regression::Model& model) {
+    return Error("all values of '" + scene.path() + "' are of another scale than those that '" + file +
+                     "' was trained with (" +
+                     tool::number_text(*std::min_element(model.minimum.begin(), model.minimum.end())) +
+                     " to " +
+                     tool::number_text(*std::max_element(model.maximum.begin(), model.maximum.end())) + ")",
+                 "Write the scale of its numbers into the scene: gdal_edit.py -scale 0.0001.");
 }
 
 void report_outside(tool::Run& run, const std::vector<Applied>& models,
@@ -177,31 +173,33 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
     options.labels.path = s.reference;
     tools::add_samples(run, options, scene, 0, set);
     const auto applied = read_models(run, s, *scene, {file});
-    const regression::Fitted fitted(applied[0].model);
-    const size_t width = regression::Fitted::width();
-    regression::Fitted::Buffers b;
-    tools::HeldOut held_out;
-    for (size_t first = 0; first < set.count(); first += width) {
-        const size_t count = std::min(width, set.count() - first);
-        b.x.assign(applied[0].inputs.bands.size() * width, 0.0);
-        for (const auto& band : applied[0].inputs.bands)
+    std::vector<double> x; // at the bands of the model
+    for (size_t row = 0; row < set.count(); ++row)
+        for (const auto& band : applied[0].inputs.bands) {
+            x.push_back(0);
             for (size_t k = 0; k < band.sources.size(); ++k)
-                for (size_t i = 0; i < count; ++i)
-                    b.x[static_cast<size_t>(&band - applied[0].inputs.bands.data()) * width + i] +=
-                        band.weights[k] * set.x[(first + i) * set.bands + band.sources[k]];
-        fitted.evaluate(b);
-        for (size_t i = 0; i < count; ++i) {
-            if (b.defined[i] == 0) continue;
-            held_out.value.push_back(set.y[first + i]);
-            held_out.estimate.push_back(b.estimate[i]);
-            held_out.deviation.push_back(b.deviation[i]);
+                x.back() += band.weights[k] * set.x[row * set.bands + band.sources[k]];
         }
-    }
+    tools::HeldOut held_out;
+    size_t sample = 0, far = 0;
+    const regression::Fitted fitted(applied[0].model);
+    fitted.evaluate_rows(x, [&](const regression::Fitted::Buffers& b, size_t i) {
+        const auto from = x.begin() + static_cast<ptrdiff_t>(sample * applied[0].inputs.bands.size());
+        const auto [least, most] =
+            std::minmax_element(from, from + static_cast<ptrdiff_t>(applied[0].inputs.bands.size()));
+        const double value = set.y[sample++];
+        if (b.defined[i] == 0) return;
+        held_out.value.push_back(value);
+        held_out.estimate.push_back(b.estimate[i]);
+        held_out.deviation.push_back(b.deviation[i]);
+        far += b.outside[i] > 1 && fitted.is_of_another_scale(std::max(-*least, *most));
+    });
     if (held_out.value.empty())
         throw Error("the model gives no sample of '" + s.reference + "' an estimate",
                     "Logarithms need values above 0.");
+    if (far == held_out.value.size()) throw another_scale(*scene, file, *applied[0].model);
     const auto metrics = regression::metrics_of(held_out.value, held_out.estimate);
-    run.report()["metrics"] = tools::metrics_json(metrics);
+    run.report()["metrics"] = regression::to_json(metrics);
     run.note("Samples of '" + s.reference + "': " + tools::metrics_text(metrics));
     if (!s.predictions.empty()) raster::write_text_output(output, tools::predictions_csv(held_out));
     if (scatter.wanted()) scatter.write(run, tools::scatter_plot(held_out, *applied[0].model, metrics));
@@ -231,7 +229,9 @@ void run_predict(tool::Run& run, const Settings& s) {
     outputs.plan(dst, spec);
     tool::write(run, *scene, *operation, outputs, scene.get(), [&] { return run.pass("estimation", 1.0); });
     if (operation->valid() == 0 && operation->undefined(0) == 0) throw tool::no_valid_pixel(*scene);
-    refuse_another_scale(models, files, *scene, *operation);
+    for (size_t m = 0; m < models.size(); ++m)
+        if (operation->estimated(m) > 0 && operation->of_another_scale(m) == operation->estimated(m))
+            throw another_scale(*scene, files[m], *models[m].model);
     outputs.commit();
     report_outside(run, models, *operation);
     tool::report_invalid(run, operation->valid(), operation->invalid());

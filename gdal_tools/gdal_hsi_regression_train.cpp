@@ -138,7 +138,7 @@ std::vector<double> transform_samples(tool::Run& run, const regression::Transfor
         throw Error("-transform gives finite values at no sample",
                     "Logarithms need values above 0, and snv needs spectra that are not flat.");
     set.keep(good);
-    return tools::transformed(transform, set.x);
+    return regression::chosen_rows(x, transform.outputs(), good);
 }
 
 void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const regression::TrainResult& result,
@@ -181,31 +181,24 @@ void describe(tool::Run& run, const regression::Model& m) {
     report["groups"] = m.groups;
     report["folds"] = m.folds;
     report["features"] = m.bands.size();
-    report["metrics"] = tools::metrics_json(*m.metrics);
-    std::string choice;
-    if (m.method == Method::plsr) {
-        report["components"] = m.linear.components;
-        choice = counted(m.linear.components, "component");
-    } else if (m.method == Method::ridge) {
-        report["lambda"] = m.linear.lambda;
-        choice = "lambda " + tool::number_text(m.linear.lambda);
-    } else if (m.method == Method::gp) {
-        report["length"] = m.kernel.length;
-        report["noise"] = m.kernel.noise;
-        choice =
-            "length " + tool::number_text(m.kernel.length) + ", noise " + tool::number_text(m.kernel.noise);
-    } else {
-        report["C"] = m.kernel.c;
-        report["gamma"] = m.kernel.gamma;
-        report["support_vectors"] = m.kernel.weights.size();
-        choice = "C " + tool::number_text(m.kernel.c) + ", gamma " + tool::number_text(m.kernel.gamma) +
-                 ", " + counted(m.kernel.weights.size(), "support vector");
+    report["metrics"] = regression::to_json(*m.metrics);
+    std::string choices;
+    const auto chose = [&](const char* name, const char* words, auto value) {
+        report[name] = value;
+        choices += std::string(", ") + words + " " + tool::number_text(static_cast<double>(value));
+    };
+    if (m.method == Method::plsr) chose("components", "components", m.linear.components);
+    if (m.method == Method::ridge) chose("lambda", "lambda", m.linear.lambda);
+    if (m.is_linear()) chose("members", "members", m.members());
+    if (m.method == Method::gp) {
+        chose("length", "length", m.kernel.length);
+        chose("noise", "noise", m.kernel.noise);
+    } else if (m.method == Method::svr) {
+        chose("C", "C", m.kernel.c);
+        chose("gamma", "gamma", m.kernel.gamma);
+        chose("support_vectors", "support vectors", m.kernel.weights.size());
     }
-    if (m.is_linear()) {
-        report["members"] = m.members();
-        choice += ", " + counted(m.members(), "member");
-    }
-    run.note("Model of " + m.name + ": " + regression::name_of(m.method) + ", " + choice);
+    run.note("Model of " + m.name + ": " + regression::name_of(m.method) + choices);
     run.note("Held-out samples (" + counted(m.folds, "fold") + " of " + counted(m.groups, "group") +
              "): " + tools::metrics_text(*m.metrics));
 }
@@ -228,8 +221,9 @@ void run_train(tool::Run& run, const Settings& s) {
     if (thins && set.count() > static_cast<size_t>(s.max_samples)) {
         run.note(std::to_string(s.max_samples) + " of " + counted(set.count(), "sample") +
                  " are used (-max-samples)");
-        set.keep(regression::thinned(set.count(), static_cast<size_t>(s.max_samples), s.train.seed));
-        x = tools::transformed(transform, set.x);
+        const auto kept = regression::thinned(set.count(), static_cast<size_t>(s.max_samples), s.train.seed);
+        set.keep(kept);
+        x = regression::chosen_rows(x, transform.outputs(), kept);
     }
     auto options = s.train;
     options.threads = run.options().threads;
@@ -237,25 +231,19 @@ void run_train(tool::Run& run, const Settings& s) {
     options.cancel = rest.cancel;
     options.progress = rest.progress;
     const regression::Samples samples{transform.outputs(), x, set.y, set.group};
-    auto result = regression::train(samples, options);
+    auto& about = learned.bands;
+    about.transform = transform;
+    about.name = set.name;
+    about.unit = unit_in(set.name);
+    about.origin = tool::origin_of(run);
+    describe_values(set, about);
+    auto result = regression::train(samples, options, std::move(about));
 
     auto& model = result.model;
-    static_cast<model::ModelBands&>(model) = learned.bands;
-    model.fwhm_nm = learned.bands.fwhm_nm;
-    model.transform = transform;
-    model.name = set.name;
-    model.unit = unit_in(set.name);
-    model.trained_on = learned.bands.trained_on;
-    model.labels = learned.bands.labels;
-    model.origin = tool::origin_of(run);
-    describe_values(set, model);
     const auto pixels = tools::transformed(transform, labelled);
-    std::vector<double> inside;
-    for (const size_t p : tools::finite_rows(pixels, transform.outputs()))
-        inside.insert(inside.end(), pixels.begin() + static_cast<ptrdiff_t>(p * transform.outputs()),
-                      pixels.begin() + static_cast<ptrdiff_t>((p + 1) * transform.outputs()));
-    model.domain =
-        regression::domain_of(inside, transform.outputs(), result.standardised ? &result.standard : nullptr);
+    model.domain = regression::domain_of(
+        regression::chosen_rows(pixels, transform.outputs(), tools::finite_rows(pixels, transform.outputs())),
+        transform.outputs(), result.standardised ? &result.standard : nullptr);
     warn_of_weak_training(run, set, result, s.train.folds);
     describe(run, model);
     raster::write_text_output(model_output, regression::to_json(model));

@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "core/text.h"
 #include "model/document.h"
+#include "raster/regular_file.h"
 #include "raster/spectral_library.h"
 #include "shared/labelled_spectra.h"
 #include "tool/classification.h"
@@ -84,29 +85,39 @@ std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions
     for (const auto& note : source->notes())
         run.warn(note);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
-    if (run.mask())
-        for (auto& sample : samples)
-            sample.pixels.erase(std::remove_if(sample.pixels.begin(), sample.pixels.end(),
-                                               [&](int64_t p) { return !run.mask()->at(p); }),
-                                sample.pixels.end());
-    samples.erase(std::remove_if(samples.begin(), samples.end(),
-                                 [](const auto& sample) { return sample.pixels.empty(); }),
-                  samples.end());
+    const auto drop_empty = [&] {
+        samples.erase(std::remove_if(samples.begin(), samples.end(),
+                                     [](const auto& sample) { return sample.pixels.empty(); }),
+                      samples.end());
+    };
+    drop_empty();
+    if (samples.empty() && source->seen() && source->too_small() == 0)
+        throw Error("'" + source->path() + "' has no value inside the scene",
+                    "Check its nodata value, or choose another field (-field).");
     if (samples.empty()) throw raster::no_labels(*source);
+    if (!run.mask()) return samples;
+    for (auto& sample : samples)
+        sample.pixels.erase(std::remove_if(sample.pixels.begin(), sample.pixels.end(),
+                                           [&](int64_t pixel) { return !run.mask()->at(pixel); }),
+                            sample.pixels.end());
+    drop_empty();
+    if (samples.empty())
+        throw Error("no labelled pixel is in the mask",
+                    "-mask names the pixels that count, -mask-exclude those that do not.");
     return samples;
 }
 
 /// The column that holds values: the only numeric one that is no band and no group.
 std::string value_column(const std::string& path, const std::vector<std::string>& columns,
                          const std::string& group) {
+    const auto table = raster::read_spectrum_table(path, columns);
     std::vector<std::string> numeric;
-    for (const auto& column : columns) {
-        if (equal_names(column, group)) continue;
-        const auto table = raster::read_spectrum_table(path, {column});
-        const bool numbers = std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
-            return row[0].empty() || std::isfinite(raster::table_number(row[0]));
-        });
-        if (numbers) numeric.push_back(column);
+    for (size_t k = 0; k < columns.size(); ++k) {
+        const auto is_number = [k](const auto& row) {
+            return row[k].empty() || std::isfinite(raster::table_number(row[k]));
+        };
+        if (!equal_names(columns[k], group) && std::all_of(table.rows.begin(), table.rows.end(), is_number))
+            numeric.push_back(columns[k]);
     }
     if (numeric.size() == 1) return numeric.front();
     throw Error("'" + path + "' has " + (numeric.empty() ? "no numeric column" : "several numeric columns") +
@@ -115,16 +126,16 @@ std::string value_column(const std::string& path, const std::vector<std::string>
                     joined(columns, ", ") + ".");
 }
 
-/// The wavelength that a column's name is; none for another name.
+/// The wavelength that a column's name is ("452.5", "452.5_nm", "0.4525um"); none for another name.
 std::optional<double> wavelength_of(std::string name) {
-    for (const auto& [unit, nm] : {std::pair{"nm", 1.0}, {"um", 1000.0}})
+    double nm = 1;
+    for (const auto& [unit, factor] : {std::pair{"nm", 1.0}, {"um", 1000.0}})
         if (name.size() > 2 && equal_names(name.substr(name.size() - 2), unit)) {
+            nm = factor;
             name.erase(name.find_last_not_of(" _", name.size() - 3) + 1);
-            const auto value = to_number(name);
-            return value && *value > 0 ? std::optional(*value * nm) : std::nullopt;
         }
     const auto value = to_number(name);
-    return value && *value > 0 ? value : std::nullopt;
+    return value && *value > 0 ? std::optional(*value * nm) : std::nullopt;
 }
 
 } // namespace
@@ -147,29 +158,28 @@ void refuse_sample_options(const tool::Call& call, const std::string& why) {
 }
 
 void SampleSet::keep(const std::vector<size_t>& kept) {
-    std::vector<int> number(count(), -1);
-    SampleSet some = *this;
-    for (auto* list : {&some.x, &some.y, &some.pixels})
-        list->clear();
-    some.group.clear();
-    some.pixel_sample.clear();
-    some.place.clear();
+    std::vector<int> number(count(), -1), groups, owners;
+    std::vector<double> values;
     for (const size_t s : kept) {
-        number[s] = static_cast<int>(some.y.size());
-        some.x.insert(some.x.end(), x.begin() + static_cast<ptrdiff_t>(s * bands),
-                      x.begin() + static_cast<ptrdiff_t>((s + 1) * bands));
-        some.y.push_back(y[s]);
-        some.group.push_back(group[s]);
+        number[s] = static_cast<int>(values.size());
+        values.push_back(y[s]);
+        groups.push_back(group[s]);
     }
+    std::vector<size_t> labelled;
+    std::vector<int64_t> places;
     for (size_t p = 0; p < pixel_sample.size(); ++p) {
         const int owner = number[static_cast<size_t>(pixel_sample[p])];
         if (owner < 0) continue;
-        some.pixels.insert(some.pixels.end(), pixels.begin() + static_cast<ptrdiff_t>(p * bands),
-                           pixels.begin() + static_cast<ptrdiff_t>((p + 1) * bands));
-        some.pixel_sample.push_back(owner);
-        some.place.push_back(place[p]);
+        labelled.push_back(p);
+        owners.push_back(owner);
+        places.push_back(place[p]);
     }
-    *this = std::move(some);
+    x = regression::chosen_rows(x, bands, kept);
+    pixels = regression::chosen_rows(pixels, bands, labelled);
+    y = std::move(values);
+    group = std::move(groups);
+    pixel_sample = std::move(owners);
+    place = std::move(places);
     number_groups();
 }
 
@@ -251,15 +261,20 @@ void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<r
 
 SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::string& field,
                             const std::string& group, std::vector<double>& wavelengths_nm) {
+    if (raster::is_pipe_or_device(path))
+        throw Error("-table '" + path + "' is a pipe, and the table is read several times",
+                    "Write it into a file first.");
     const auto columns = raster::read_spectrum_table(path, {}).further;
     std::vector<std::string> wanted, others;
-    for (const auto& column : columns)
-        if (const auto nm = wavelength_of(column)) {
+    for (const auto& column : columns) {
+        const bool named = equal_names(column, field) || equal_names(column, group);
+        if (const auto nm = named ? std::nullopt : wavelength_of(column)) {
             wavelengths_nm.push_back(*nm);
             wanted.push_back(column);
         } else {
             others.push_back(column);
         }
+    }
     if (wanted.empty())
         throw Error("'" + path + "' has no column that is named by a wavelength",
                     "Name the columns of bands by their wavelengths in nm: 450, 452.5nm ..");
@@ -312,19 +327,11 @@ SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::
 }
 
 std::vector<double> transformed(const regression::Transform& transform, const std::vector<double>& x) {
-    const size_t bands = transform.inputs(), outputs = transform.outputs(), n = x.size() / bands;
-    constexpr size_t block = smooth::Transformer::most_pixels;
-    std::vector<double> all(n * outputs), values, spare;
-    for (size_t first = 0; first < n; first += block) {
-        const size_t count = std::min(block, n - first);
-        values.assign(bands * count, 0.0);
-        for (size_t i = 0; i < count; ++i)
-            for (size_t b = 0; b < bands; ++b)
-                values[b * count + i] = x[(first + i) * bands + b];
-        transform.apply(values, count, spare);
-        for (size_t i = 0; i < count; ++i)
-            for (size_t b = 0; b < outputs; ++b)
-                all[(first + i) * outputs + b] = values[b * count + i];
+    std::vector<double> all, values, spare;
+    for (auto from = x.begin(); from != x.end(); from += static_cast<ptrdiff_t>(transform.inputs())) {
+        values.assign(from, from + static_cast<ptrdiff_t>(transform.inputs()));
+        transform.apply(values, 1, spare);
+        all.insert(all.end(), values.begin(), values.begin() + static_cast<ptrdiff_t>(transform.outputs()));
     }
     return all;
 }
@@ -351,11 +358,6 @@ std::string predictions_csv(const HeldOut& h) {
         text += "\n";
     }
     return text;
-}
-
-Json metrics_json(const regression::Metrics& m) {
-    return {{"n", m.n},       {"r2", m.r2},  {"rmse", m.rmse}, {"nrmse_percent", m.nrmse_percent},
-            {"bias", m.bias}, {"rpd", m.rpd}};
 }
 
 std::string metrics_text(const regression::Metrics& m) {

@@ -74,7 +74,6 @@ struct HeldOut {
     std::vector<int> group, fold;
 };
 std::string predictions_csv(const HeldOut& held_out);
-Json metrics_json(const regression::Metrics& metrics);
 std::string metrics_text(const regression::Metrics& metrics);
 
 inline constexpr Plot::Frame scatter_frame{900, 900, 120, 840, 60, 780};

@@ -32,20 +32,11 @@ struct Part {
             if (!inputs.scale.empty()) scale = std::max(scale, std::fabs(inputs.scale[b]));
         }
         if (inputs.scale.empty()) scale = 1;
-        for (const auto* list : {&applied.model->minimum, &applied.model->maximum})
-            for (const double v : *list)
-                greatest = std::max(greatest, std::fabs(v));
-    }
-    /// Whether a pixel whose greatest number is this has values of another scale than the training's.
-    bool is_far(double number) const {
-        constexpr double far = 20; // times; reflectance in per cent or in integers is 100 or 10000 times
-        return greatest > 0 && (number * scale > far * greatest || number * scale * far < greatest);
     }
     Fitted fitted;
     Inputs inputs;
     std::vector<size_t> sources; ///< bands of the scene that are read
     double scale = 0;            ///< the greatest of theirs
-    double greatest = 0;         ///< magnitude of the training's values; 0: unknown
 };
 using Parts = std::vector<Part>;
 
@@ -89,7 +80,8 @@ class EstimateWorker final : public stream::Worker {
             of_model[0] += made;
             of_model[1] += valid && !made;
             of_model[2] += made && b.outside[i] > 0;
-            of_model[3] += made && b.outside[i] > 1 && part.is_far(m_pixels.greatest(i));
+            of_model[3] += made && b.outside[i] > 1 &&
+                           part.fitted.is_of_another_scale(m_pixels.greatest(i) * part.scale);
         }
     }
 

@@ -71,6 +71,9 @@ Fitted::Fitted(std::shared_ptr<const Model> model) : m_model(std::move(model)) {
         m_weights_t2 = reciprocals(m_model->domain->variances);
         m_weights_q.assign(m_weights_t2.size(), -1.0);
     }
+    for (const auto* list : {&m_model->minimum, &m_model->maximum})
+        for (const double v : *list)
+            m_greatest = std::max(m_greatest, std::fabs(v));
     if (m_model->is_linear())
         take_members();
     else
@@ -199,6 +202,11 @@ void Fitted::evaluate(Buffers& b) const {
     m.is_linear() ? evaluate_linear(b) : evaluate_kernel(b);
     for (size_t i = 0; i < w; ++i)
         if (b.estimate[i] < m.lowest || b.estimate[i] > m.highest) b.outside[i] += 1;
+}
+
+bool Fitted::is_of_another_scale(double greatest) const {
+    constexpr double far = 20; // times; reflectance in per cent or in integers is 100 or 10000 times
+    return m_greatest > 0 && (greatest > far * m_greatest || greatest * far < m_greatest);
 }
 
 uint64_t Fitted::buffer_bytes() const {

@@ -26,6 +26,12 @@ double dot(const double* a, const double* b, size_t n) {
         sums[0] += a[i] * b[i];
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
+double squared_distance(const double* a, const double* b, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i)
+        sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+}
 double length_of(const Vector& v) { return std::sqrt(dot(v.data(), v.data(), v.size())); }
 void add(Vector& to, double weight, const double* v) {
     for (size_t i = 0; i < to.size(); ++i)
@@ -312,12 +318,8 @@ class GaussianProcess final : public Fitting {
     static Vector squared_distances(const Set& set) {
         Vector d(set.n * set.n);
         for (size_t i = 0; i < set.n; ++i)
-            for (size_t j = 0; j < i; ++j) {
-                double sum = 0;
-                for (size_t b = 0; b < set.bands; ++b)
-                    sum += (set.row(i)[b] - set.row(j)[b]) * (set.row(i)[b] - set.row(j)[b]);
-                d[i * set.n + j] = d[j * set.n + i] = sum;
-            }
+            for (size_t j = 0; j < i; ++j)
+                d[i * set.n + j] = d[j * set.n + i] = squared_distance(set.row(i), set.row(j), set.bands);
         return d;
     }
     static double median_distance(const Vector& squared, size_t n) {
@@ -377,14 +379,9 @@ class GaussianProcess final : public Fitting {
             for (size_t k = 0; k < set.n; ++k)
                 turned.push_back(dot(eigen.vector(static_cast<int>(k)), set.y.data(), set.n));
             for (size_t i = 0; i < held_out.size(); ++i) {
-                for (size_t s = 0; s < set.n; ++s) {
-                    double sum = 0;
-                    for (size_t b = 0; b < set.bands; ++b) {
-                        const double d = x[i * set.bands + b] - set.row(s)[b];
-                        sum += d * d;
-                    }
-                    near[s] = std::exp(-sum / (2 * length * length));
-                }
+                for (size_t s = 0; s < set.n; ++s)
+                    near[s] = std::exp(-squared_distance(x.data() + i * set.bands, set.row(s), set.bands) /
+                                       (2 * length * length));
                 for (size_t k = 0; k < set.n; ++k)
                     projected[k] = turned[k] * dot(eigen.vector(static_cast<int>(k)), near.data(), set.n);
                 for (size_t q = 0; q < noises; ++q) {
@@ -418,34 +415,46 @@ class SupportVectors final : public Fitting {
     size_t candidates() const override { return m_c.size() * m_gamma.size(); }
     Estimates estimates(const Rows& rows, const Rows& held_out) const override {
         const Scaled set(m_samples, rows);
-        const std::vector<float> x = set.scaled(m_samples, held_out);
         Estimates all;
         all.value.resize(held_out.size() * candidates());
         for (size_t candidate = 0; candidate < candidates(); ++candidate) {
             if (m_options.cancel != nullptr && m_options.cancel->requested()) throw Cancelled();
-            const auto machine = trained(set, candidate);
-            for (size_t i = 0; i < held_out.size(); ++i) {
-                double sum = -machine.rho;
-                for (size_t v = 0; v < machine.support.size(); ++v) {
-                    double d2 = 0;
-                    const float *a = x.data() + i * m_samples.bands,
-                                *b = set.x.data() + static_cast<size_t>(machine.support[v]) * m_samples.bands;
-                    for (size_t band = 0; band < m_samples.bands; ++band) {
-                        const double d = static_cast<double>(a[band]) - static_cast<double>(b[band]);
-                        d2 += d * d;
-                    }
-                    sum += machine.coefficients[v] * std::exp(-gamma_of(candidate) * d2);
-                }
-                all.value[i * candidates() + candidate] =
-                    set.values.value_mean + set.values.value_spread * sum;
-            }
+            Model model;
+            train(set, candidate, model.kernel);
+            const auto made = of_model(std::move(model), held_out);
+            for (size_t i = 0; i < held_out.size(); ++i)
+                all.value[i * candidates() + candidate] = made.value[i];
         }
         return all;
     }
     void fit(const Rows& rows, size_t candidate, Model& model) const override {
-        const Scaled set(m_samples, rows);
-        const auto machine = trained(set, candidate);
-        Kernel& k = model.kernel;
+        train(Scaled(m_samples, rows), candidate, model.kernel);
+    }
+
+  private:
+    /// Bands scaled to [0, 1].
+    struct Scaled {
+        Scaled(const Samples& s, const Rows& rows) : values(set_of(s, rows, false, true)) {
+            range = {Vector(s.bands, std::numeric_limits<double>::infinity()),
+                     Vector(s.bands, -std::numeric_limits<double>::infinity())};
+            for (const size_t i : rows)
+                for (size_t b = 0; b < s.bands; ++b) {
+                    range.centre[b] = std::min(range.centre[b], s.x[i * s.bands + b]);
+                    range.spread[b] = std::max(range.spread[b], s.x[i * s.bands + b]);
+                }
+            for (size_t b = 0; b < s.bands; ++b)
+                range.spread[b] = range.spread[b] > range.centre[b] ? range.spread[b] - range.centre[b] : 1;
+            const Vector all = standardised(s, rows, range);
+            x.assign(all.begin(), all.end());
+        }
+        Set values;
+        Standard range;
+        std::vector<float> x;
+    };
+    void train(const Scaled& set, size_t candidate, Kernel& k) const {
+        const auto machine = svm::train_regression(set.x, set.values.y,
+                                                   {c_of(candidate), gamma_of(candidate), m_options.epsilon});
+        at_limit += machine.at_limit;
         k.standard = set.range;
         k.value_mean = set.values.value_mean;
         k.value_spread = set.values.value_spread;
@@ -464,36 +473,6 @@ class SupportVectors final : public Fitting {
             k.samples.assign(m_samples.bands, 0.0);
             k.weights.assign(1, 0.0);
         }
-    }
-
-  private:
-    /// Bands scaled to [0, 1].
-    struct Scaled {
-        Scaled(const Samples& s, const Rows& rows) : values(set_of(s, rows, false, true)) {
-            range = {Vector(s.bands, std::numeric_limits<double>::infinity()),
-                     Vector(s.bands, -std::numeric_limits<double>::infinity())};
-            for (const size_t i : rows)
-                for (size_t b = 0; b < s.bands; ++b) {
-                    range.centre[b] = std::min(range.centre[b], s.x[i * s.bands + b]);
-                    range.spread[b] = std::max(range.spread[b], s.x[i * s.bands + b]);
-                }
-            for (size_t b = 0; b < s.bands; ++b)
-                range.spread[b] = range.spread[b] > range.centre[b] ? range.spread[b] - range.centre[b] : 1;
-            x = scaled(s, rows);
-        }
-        std::vector<float> scaled(const Samples& s, const Rows& rows) const {
-            const Vector all = standardised(s, rows, range);
-            return {all.begin(), all.end()};
-        }
-        Set values;
-        Standard range;
-        std::vector<float> x;
-    };
-    svm::RegressionMachine trained(const Scaled& set, size_t candidate) const {
-        auto machine = svm::train_regression(set.x, set.values.y,
-                                             {c_of(candidate), gamma_of(candidate), m_options.epsilon});
-        at_limit += machine.at_limit;
-        return machine;
     }
     double c_of(size_t candidate) const { return m_c[candidate / m_gamma.size()]; }
     double gamma_of(size_t candidate) const { return m_gamma[candidate % m_gamma.size()]; }
@@ -525,23 +504,15 @@ Standard standard_of(const Samples& s, const Rows& rows) {
 }
 
 Estimates Fitting::of_model(Model model, const Rows& held_out) const {
+    const size_t bands = m_samples.bands;
     model.method = m_options.method;
-    model.transform = {{}, {}, m_samples.bands};
-    const Fitted fitted(std::make_shared<const Model>(std::move(model)));
-    Fitted::Buffers b;
+    model.transform = {{}, {}, bands};
     Estimates all;
-    for (size_t first = 0; first < held_out.size(); first += Fitted::width()) {
-        const size_t count = std::min(Fitted::width(), held_out.size() - first);
-        b.x.assign(m_samples.bands * Fitted::width(), 0.0);
-        for (size_t i = 0; i < count; ++i)
-            for (size_t band = 0; band < m_samples.bands; ++band)
-                b.x[band * Fitted::width() + i] = m_samples.x[held_out[first + i] * m_samples.bands + band];
-        fitted.evaluate(b);
-        all.value.insert(all.value.end(), b.estimate.begin(),
-                         b.estimate.begin() + static_cast<ptrdiff_t>(count));
-        all.deviation.insert(all.deviation.end(), b.deviation.begin(),
-                             b.deviation.begin() + static_cast<ptrdiff_t>(count));
-    }
+    Fitted(std::make_shared<const Model>(std::move(model)))
+        .evaluate_rows(chosen_rows(m_samples.x, bands, held_out), [&](const Fitted::Buffers& b, size_t i) {
+            all.value.push_back(b.estimate[i]);
+            all.deviation.push_back(b.deviation[i]);
+        });
     return all;
 }
 

@@ -18,8 +18,6 @@ constexpr int format_version = 1;
 constexpr size_t most_samples = 10000, most_members = 10000, most_components = 20;
 constexpr double most_nm = 1e9;
 
-Json optional_number(double v) { return std::isfinite(v) ? Json(v) : Json(); }
-
 std::string rows_text(const std::vector<double>& rows, size_t length) {
     std::string t = "[\n";
     for (size_t at = 0; at < rows.size(); at += length)
@@ -123,16 +121,11 @@ void read_training(const Reader& in, const Json& root, Model& m) {
     }
     if (!root.contains("metrics") || root["metrics"].is_null()) return;
     const Json& q = root["metrics"];
-    const auto number = [&](const char* key) {
-        return in.member(q, key).is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                           : in.number(q[key], key);
-    };
-    m.metrics = Metrics{in.whole(in.member(q, "n"), "n", 0, int64_t{1} << 50),
-                        number("r2"),
-                        number("rmse"),
-                        number("nrmse_percent"),
-                        number("bias"),
-                        number("rpd")};
+    m.metrics = Metrics{};
+    m.metrics->n = in.whole(in.member(q, "n"), "n", 0, int64_t{1} << 50);
+    for (const auto& [key, value] : metric_names)
+        (*m.metrics).*value =
+            in.member(q, key).is_null() ? std::numeric_limits<double>::quiet_NaN() : in.number(q[key], key);
 }
 
 std::vector<Step> steps_of(const Reader& in, const Json& words, const char* log_word) {
@@ -189,15 +182,14 @@ bool is_of_hytools(const std::string& text) {
 
 } // namespace
 
+Json to_json(const Metrics& m) {
+    Json all{{"n", m.n}};
+    for (const auto& [key, value] : metric_names)
+        all[key] = m.*value;
+    return all;
+}
+
 std::string to_json(const Model& m) {
-    Json metrics;
-    if (m.metrics)
-        metrics = {{"n", m.metrics->n},
-                   {"r2", optional_number(m.metrics->r2)},
-                   {"rmse", optional_number(m.metrics->rmse)},
-                   {"nrmse_percent", optional_number(m.metrics->nrmse_percent)},
-                   {"bias", optional_number(m.metrics->bias)},
-                   {"rpd", optional_number(m.metrics->rpd)}};
     Json steps = Json::array();
     for (const Step& step : m.transform.steps())
         steps.push_back(text_of(step));
@@ -209,7 +201,8 @@ std::string to_json(const Model& m) {
                                      {"groups", m.groups},
                                      {"folds", m.folds},
                                      {"seed", m.seed}}) +
-                    ",\n\"metrics\": " + model::dump(metrics) + ",\n\"features\": {\n" + model::bands_text(m);
+                    ",\n\"metrics\": " + model::dump(m.metrics ? to_json(*m.metrics) : Json()) +
+                    ",\n\"features\": {\n" + model::bands_text(m);
     if (!m.fwhm_nm.empty()) t += ",\n  \"fwhm_nm\": " + row(m.fwhm_nm);
     t += "\n},\n\"transform\": " + model::dump(steps) +
          ",\n\"values\": {\"name\": " + model::dump(Json(m.name)) + ", \"lowest\": " + number_text(m.lowest) +
@@ -281,9 +274,9 @@ std::string to_hytools(const Model& m) {
     const size_t bands = m.transform.outputs();
     Json fwhm = Json::array();
     for (const double w : math::full_widths({m.wavelengths_nm, m.fwhm_nm}))
-        fwhm.push_back(optional_number(w));
+        fwhm.push_back(w);
     Json diagnostics{{"min", m.lowest}, {"max", m.highest}};
-    if (m.metrics) diagnostics["rmse"] = optional_number(m.metrics->rmse);
+    if (m.metrics) diagnostics["rmse"] = m.metrics->rmse;
     return "{\n\"name\": " + model::dump(Json(m.name)) + ",\n\"units\": " + model::dump(Json(m.unit)) +
            ",\n\"type\": \"plsr\",\n\"wavelength_units\": \"nanometers\",\n\"wavelengths\": " +
            row(m.wavelengths_nm) + ",\n\"fwhm\": " + model::dump(fwhm) +

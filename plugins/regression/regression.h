@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/cost.h"
+#include "core/json.h"
 #include "math/resampling.h"
 #include "math/row_products.h"
 #include "model/classes.h"
@@ -112,6 +113,13 @@ struct Metrics {
     int64_t n = 0;
     double r2 = 0, rmse = 0, nrmse_percent = 0, bias = 0, rpd = 0; ///< NaN where undefined
 };
+/// Their names in model files and reports.
+inline constexpr std::pair<const char*, double Metrics::*> metric_names[] = {
+    {"r2", &Metrics::r2},
+    {"rmse", &Metrics::rmse},
+    {"nrmse_percent", &Metrics::nrmse_percent},
+    {"bias", &Metrics::bias},
+    {"rpd", &Metrics::rpd}};
 /// Of estimates of values.
 Metrics metrics_of(const std::vector<double>& values, const std::vector<double>& estimates);
 
@@ -139,6 +147,7 @@ struct Model : model::ModelBands {
 
 /// The model file: JSON; numbers come back to the last bit.
 std::string to_json(const Model& model);
+Json to_json(const Metrics& metrics);
 /// Also a trait model of HyTools. Throws Error saying what is wrong; whatever the text, it does nothing
 /// worse. `name` is for messages.
 Model from_json(const std::string& text, const std::string& name);
@@ -161,12 +170,18 @@ class Fitted {
     /// where there is none), `outside` (0 to 3) and `defined` (the transformed values are finite), one a
     /// pixel.
     void evaluate(Buffers& buffers) const;
-    /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
-    /// buffers.x.
-    void distances(Buffers& buffers) const;
+    /// evaluate() of spectra, [row][band] as buffers.x: use(buffers, i) of each in turn, the block's i-th.
+    template <class Use>
+    void evaluate_rows(const std::vector<double>& x, const Use& use) const;
+    /// Whether a spectrum whose greatest magnitude is this has values of another scale than the training's:
+    /// more than twenty times as large or as small.
+    bool is_of_another_scale(double greatest) const;
     uint64_t buffer_bytes() const;
 
   private:
+    /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
+    /// buffers.x.
+    void distances(Buffers& buffers) const;
     void take_members();
     void take_kernel();
     void evaluate_linear(Buffers& b) const;
@@ -176,12 +191,28 @@ class Fitted {
     std::vector<double> m_centre, m_factor;
     math::RowPanels m_rows; ///< of z: components of the domain, then the mean of the members
     std::vector<double> m_weights_t2, m_weights_q;
-    double m_mean_offset = 0;
+    double m_mean_offset = 0, m_greatest = 0; ///< m_greatest: magnitude of the training's values; 0: unknown
     math::RowPanels m_spread; ///< of z: the sum of its squares is that of the members about their mean
     std::vector<double> m_spread_offsets;
     math::RowPanels m_samples, m_inverse;                    ///< of a kernel; m_inverse: L^-1, L L' = K + q I
     std::vector<double> m_kernel_factor, m_squares, m_zeros; ///< m_squares: |s|^2 of the samples
 };
+
+template <class Use>
+void Fitted::evaluate_rows(const std::vector<double>& x, const Use& use) const {
+    const size_t bands = m_model->transform.inputs(), rows = x.size() / bands;
+    Buffers b;
+    for (size_t first = 0; first < rows; first += width()) {
+        const size_t count = rows - first < width() ? rows - first : width();
+        b.x.assign(bands * width(), 0.0);
+        for (size_t i = 0; i < count; ++i)
+            for (size_t band = 0; band < bands; ++band)
+                b.x[band * width() + i] = x[(first + i) * bands + band];
+        evaluate(b);
+        for (size_t i = 0; i < count; ++i)
+            use(b, i);
+    }
+}
 
 /// How a scene's bands become those of a model: sums of scaled values.
 struct Inputs {

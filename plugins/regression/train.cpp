@@ -59,7 +59,7 @@ class Errors {
             squares += (m_squares[i] - mean[best]) * (m_squares[i] - mean[best]);
         const double error = std::sqrt(squares / static_cast<double>(n - 1) / static_cast<double>(n));
         size_t first = 0;
-        while (!(mean[first] <= mean[best] + error))
+        while (first < best && !(mean[first] <= mean[best] + error))
             ++first;
         return first;
     }
@@ -181,26 +181,19 @@ class Validation {
     std::vector<size_t> m_own; ///< choice of each fold
 };
 
-/// Of the training sets without two folds (with two folds without one).
-size_t smallest_training_set(const std::vector<int>& fold) {
+/// How many components plsr may have.
+size_t component_limit(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold) {
     std::vector<size_t> sizes(groups_in(fold));
     for (const int f : fold)
         ++sizes[static_cast<size_t>(f)];
     std::sort(sizes.rbegin(), sizes.rend());
-    return fold.size() - sizes[0] - (sizes.size() > 2 ? sizes[1] : 0);
-}
-
-/// How many components plsr may have.
-size_t component_limit(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold) {
-    const auto wanted = static_cast<size_t>(options.components);
+    const size_t without_one = samples.count() - sizes[0] - 1,
+                 without_two = without_one - (sizes.size() > 2 ? sizes[1] : 0);
     if (options.components == 0)
-        return std::max<size_t>(1, std::min({static_cast<size_t>(options.max_components), samples.bands,
-                                             smallest_training_set(fold) - 1}));
-    std::vector<size_t> sizes(groups_in(fold));
-    for (const int f : fold)
-        ++sizes[static_cast<size_t>(f)];
-    const size_t most =
-        std::min(samples.bands, samples.count() - *std::max_element(sizes.begin(), sizes.end()) - 1);
+        return std::max<size_t>(
+            1, std::min({static_cast<size_t>(options.max_components), samples.bands, without_two}));
+    const auto wanted = static_cast<size_t>(options.components);
+    const size_t most = std::min(samples.bands, without_one);
     if (wanted > most)
         throw Error(
             "-components: " + std::to_string(wanted) + " are more than " +
@@ -230,6 +223,14 @@ void fit_members(const Samples& samples, const TrainOptions& options, const Fitt
 }
 
 } // namespace
+
+std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t columns, const Rows& rows) {
+    std::vector<double> chosen;
+    for (const size_t i : rows)
+        chosen.insert(chosen.end(), matrix.begin() + static_cast<ptrdiff_t>(i * columns),
+                      matrix.begin() + static_cast<ptrdiff_t>((i + 1) * columns));
+    return chosen;
+}
 
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed) {
     const size_t groups = groups_in(group);
@@ -262,13 +263,19 @@ std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed) {
     return order;
 }
 
-TrainResult train(const Samples& samples, const TrainOptions& options) {
+TrainResult train(const Samples& samples, const TrainOptions& options, Model about) {
     if (groups_in(samples.group) < 2)
         throw Error("all samples are in one group, and cross-validation needs two",
                     "Label more plots, or choose other groups (-group, -block).");
     const auto [lowest, highest] = std::minmax_element(samples.y.begin(), samples.y.end());
     if (*lowest == *highest)
         throw Error("all samples have the same value", "Label samples of different values.");
+    // Squares of squares of what single precision holds are numbers, too.
+    const auto too_large = [](double v) { return !(std::fabs(v) <= std::numeric_limits<float>::max()); };
+    for (const auto* list : {&samples.x, &samples.y})
+        if (std::any_of(list->begin(), list->end(), too_large))
+            throw Error("samples have values beyond the range of single precision",
+                        "Scale them, for example to reflectances between 0 and 1.");
     TrainResult result;
     const auto of_group = folds_of(samples.group, options.folds, options.seed);
     for (const int g : samples.group)
@@ -280,7 +287,7 @@ TrainResult train(const Samples& samples, const TrainOptions& options) {
     const size_t choice = validation.run(result);
     Rows all(samples.count());
     std::iota(all.begin(), all.end(), size_t{0});
-    Model& model = result.model;
+    Model& model = result.model = std::move(about);
     model.method = options.method;
     if (model.is_linear() && options.members > 1)
         fit_members(samples, options, *fitting, validation, choice, model);
@@ -335,20 +342,11 @@ Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard
     Model model;
     model.transform = {{}, {}, bands};
     model.domain = d;
-    const Fitted fitted(std::make_shared<const Model>(std::move(model)));
-    Fitted::Buffers b;
-    for (size_t first = 0; first < n; first += Fitted::width()) {
-        const size_t count = std::min(Fitted::width(), n - first);
-        b.x.assign(bands * Fitted::width(), 0.0);
-        for (size_t i = 0; i < count; ++i)
-            for (size_t band = 0; band < bands; ++band)
-                b.x[band * Fitted::width() + i] = pixels[(first + i) * bands + band];
-        fitted.distances(b);
-        for (size_t i = 0; i < count; ++i) {
+    Fitted(std::make_shared<const Model>(std::move(model)))
+        .evaluate_rows(pixels, [&](const Fitted::Buffers& b, size_t i) {
             d.t2_limit = std::max(d.t2_limit, b.t2[i]);
             d.q_limit = std::max(d.q_limit, b.q[i]);
-        }
-    }
+        });
     return d;
 }
 

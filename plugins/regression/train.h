@@ -39,6 +39,9 @@ struct TrainOptions {
     std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
 };
 
+/// These rows of a matrix.
+std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t columns,
+                                const std::vector<size_t>& rows);
 /// The fold, from 0, of every group: groups in the order of their random words, each to the fold with the
 /// fewest samples. At most one fold a group.
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
@@ -48,7 +51,7 @@ std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t se
 std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
 
 struct TrainResult {
-    Model model; ///< what it learned; without bands, names and transform, which the caller knows
+    Model model;
     std::vector<int> fold;
     std::vector<double> estimate, deviation; ///< of held-out samples; deviation: gp, else empty
     Standard standard;                       ///< mean and spread of the bands
@@ -57,10 +60,11 @@ struct TrainResult {
     int64_t at_limit = 0;                    ///< svr: trainings that LIBSVM did not finish
 };
 
-/// Throws Error: fewer than two groups, equal values, more components than samples allow.
-TrainResult train(const Samples& samples, const TrainOptions& options);
+/// Completes `about`: bands, names and transform. Throws Error: fewer than two groups, equal values, values
+/// beyond the range of float, more components than samples allow.
+TrainResult train(const Samples& samples, const TrainOptions& options, Model about);
 
-/// Of transformed pixels ([pixel][band]), standardised by `standard` where it is given.
+/// Of transformed pixels ([pixel][band], all finite), standardised by `standard` where it is given.
 Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard* standard);
 
 } // namespace hsi::regression

@@ -332,6 +332,13 @@ def test_spectra_of_values_are_the_table_that_training_reads(files):
     assert open("classes.csv").readline().startswith("band,")
 
 
+def test_a_field_that_is_named_like_a_wavelength_is_no_band():
+    written = open("table.csv").read().replace("trait", "2019", 1)
+    open("table.csv", "w").write(written)
+    succeed(train("-table", "table.csv", "-field", "2019", "-components", "3", "-members", "0", "model.json"))
+    assert model_of()["features"]["wavelengths_nm"] == NM
+
+
 def test_several_models_one_read_and_a_virtual_scene(files):
     succeed(train("-field", "trait", "-members", "4", "scene.img", "points.csv", "a.json"))
     succeed(train("-field", "trait", "-method", "gp", "-transform", "snv", "scene.img", "points.csv", "b.json"))
@@ -408,6 +415,8 @@ def test_values_of_another_scale(factor, steps, code):
         assert np.abs(read("other.tif") - read("map.tif"))[0].max() < 1e-4
     else:
         assert "of another scale than those that 'model.json' was trained with" in first_error(result) and "gdal_edit.py -scale" in result.err
+    result = predict("-reference", "points.csv", "-field", "trait", "other.img", "model.json")
+    assert result.code == code and (code == 0 or "of another scale" in first_error(result)), result.err
 
 
 # What is refused
@@ -436,8 +445,18 @@ POINTS = ("scene.img", "points.csv", "model.json")
     (("-table", "table.csv", "-per", "pixel", "model.json"), 2, "-per cannot be used with -table"),
     (("-field", "trait", "-scatter", "plot.jpg", *POINTS), 2, "-scatter: 'plot.jpg' ends neither in .svg nor in .png"),
     (("-field", "trait", "-scatter", "none/plot.png", *POINTS), 1, "none/plot.png"),
+    (("scene.img", "holes.img", "model.json"), 1, "'holes.img' has no value inside the scene"),
+    (("-mask-exclude", "one.img", "scene.img", "one.img", "model.json"), 1, "no labelled pixel is in the mask"),
+    (("-table", "/dev/null", "model.json"), 1, "is a pipe, and the table is read several times"),
+    (("-table", "huge.csv", "model.json"), 1, "beyond the range of single precision"),
 ])
 def test_mistakes_of_training(args, code, words):
+    ones = np.zeros((1, LINES, SAMPLES), np.float32)
+    write_scene("holes.img", ones - 9999, nodata=-9999)
+    ones[0, 3:6, 4:30] = 1
+    write_scene("one.img", ones, nodata=0)
+    with open("huge.csv", "w") as file:
+        file.write("trait,450,470\n" + "".join(f"{n}e200,{n * n}e200,1e200\n" for n in range(1, 9)))
     result = train(*args)
     assert result.code == code and words in result.err, result.err
 
