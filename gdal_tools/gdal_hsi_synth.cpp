@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "math/elementary.h"
 #include "raster/raster_sink.h"
+#include "raster/vector_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -37,7 +38,7 @@ struct Settings {
     synth::Options scene;
     std::array<int64_t, 3> size{};
     std::array<int64_t, 2> stripe{};
-    std::string interleave, labels, truth, geometry, flat;
+    std::string interleave, labels, truth, values, plots, geometry, flat;
     int epsg = 32633;
     double rotation = 0;
     std::array<double, 2> corner{0, 0}, light{1, 0}, sun{40, 150};
@@ -180,6 +181,41 @@ raster::OutputSpec geometry_spec(const Settings& s) {
     return spec;
 }
 
+/// The trait of plants.
+raster::OutputSpec value_spec(const Settings& s) {
+    raster::OutputSpec spec = frame(s, 1);
+    raster::BandSpec band{"nitrogen", {}};
+    band.unit = "%";
+    spec.bands = {std::move(band)};
+    spec.holes = true;
+    return spec;
+}
+
+/// -plots: squares of 3 x 3 pixels.
+raster::PointLayer plot_layer(const Settings& s, const synth::MadeScene& scene) {
+    constexpr int wanted = 120;
+    const auto spec = frame(s, 1);
+    const auto& g = *spec.geotransform;
+    raster::PointLayer layer;
+    layer.name = raster::layer_name(s.plots);
+    layer.srs_wkt = spec.srs;
+    layer.fields = {{"plot", true}, {"nitrogen"}};
+    layer.polygons = true;
+    for (const auto& plot : scene.plots(wanted)) {
+        raster::Ring ring;
+        for (const auto& [x, y] : {std::pair{0, 0}, {0, 3}, {3, 3}, {3, 0}, {0, 0}}) {
+            const double sample = static_cast<double>(plot.sample + x),
+                         line = static_cast<double>(plot.line + y);
+            ring.push_back({g[0] + sample * g[1] + line * g[2], g[3] + sample * g[4] + line * g[5]});
+        }
+        raster::Point point;
+        point.values = {static_cast<double>(layer.points.size() + 1), plot.value};
+        point.polygons = {{std::move(ring)}};
+        layer.points.push_back(std::move(point));
+    }
+    return layer;
+}
+
 /// -truth: what is known of the scene.
 Json truth_of(const Settings& s, const synth::MadeScene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
@@ -242,25 +278,27 @@ void make_scene(tool::Run& run, Settings s) {
     const raster::OutputSpec cube = cube_spec(s, *scene);
     raster::OutputSet outputs;
     outputs.plan(cube_options, cube);
-    const bool labels = !s.labels.empty();
-    if (labels) {
-        auto label_options = run.side_output("-labels", s.labels);
-        label_options.nodata.reset();
-        label_options.creation_options.clear();
-        if (label_options.format.empty()) choose_format(label_options, "");
-        outputs.plan(label_options, label_spec(s, *scene));
-    }
-    for (const bool geometry : {true, false}) {
-        const std::string& path = geometry ? s.geometry : s.flat;
-        if (path.empty()) continue;
-        auto side = run.side_output(geometry ? "-geometry" : "-flat", path);
+    const auto plan_side = [&](const char* option, const std::string& path, const raster::OutputSpec& spec) {
+        if (path.empty()) return;
+        auto side = run.side_output(option, path);
         side.nodata.reset();
         side.creation_options.clear();
         side.type.clear();
         if (side.format.empty()) choose_format(side, "");
-        outputs.plan(side, geometry ? geometry_spec(s) : cube);
-    }
+        outputs.plan(side, spec);
+    };
+    plan_side("-labels", s.labels, label_spec(s, *scene));
+    plan_side("-values", s.values, value_spec(s));
+    plan_side("-geometry", s.geometry, geometry_spec(s));
+    plan_side("-flat", s.flat, cube);
     outputs.check();
+    raster::VectorOptions plots;
+    plots.path = s.plots;
+    plots.overwrite = options.destination.overwrite;
+    plots.history = options.destination.history;
+    plots.role = "-plots";
+    plots.run = run.files();
+    if (!s.plots.empty()) raster::check_vector_output(plots);
     const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
     raster::check_text_output(truth_output);
     const double angle = s.rotation * 3.14159265358979323846 / 180;
@@ -268,17 +306,49 @@ void make_scene(tool::Run& run, Settings s) {
         s.flown ? synth::make_line_painter(*scene,
                                            {s.corner[0], s.corner[1], std::cos(angle), std::sin(angle),
                                             s.light[0], s.light[1], !s.geometry.empty(), s.sun[0], s.sun[1]},
-                                           {labels, !s.geometry.empty(), !s.flat.empty()})
-                : synth::make_painter(scene, labels);
+                                           {!s.labels.empty(), !s.geometry.empty(), !s.flat.empty()})
+                : synth::make_painter(scene, !s.labels.empty(), !s.values.empty());
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = tool::describe_devices(run, {}, synth::simd_target());
     tool::write(run, canvas, *painter, outputs, nullptr, [&] { return run.pass("paint", 1); });
     outputs.commit();
+    if (!s.plots.empty()) {
+        const auto layer = plot_layer(s, *scene);
+        if (layer.points.empty())
+            run.warn("'" + s.plots + "' has no plots: no square of 3 x 3 pixels is covered by plants");
+        raster::write_points(plots, layer);
+    }
     if (!s.truth.empty()) raster::write_text_output(truth_output, truth_of(s, *scene).dump(1) + "\n");
 }
 
 // The options
 // ----------------------------------------------------------------------------------------------------------
+
+void check(const tool::Call& call, Settings& s) {
+    s.flown = call.given("corner");
+    s.scene.trait = call.given("values") || call.given("plots");
+    if (!s.flown && call.given("light"))
+        throw UsageError(tool::option_requires("-light", "-corner"), "Give -corner X Y, too.");
+    if (!s.flown && call.given("geometry")) throw UsageError("-geometry requires -corner");
+    for (const char* const name : {"flat", "sun"})
+        if (call.given(name) && s.geometry.empty())
+            throw UsageError("-" + std::string(name) + " requires -geometry");
+    constexpr double lowest_sun = 80;
+    if (!(s.sun[0] >= 0 && s.sun[0] <= lowest_sun) || !(std::fabs(s.sun[1]) <= 360))
+        throw UsageError("-sun: ZENITH is 0 to 80, AZIMUTH -360 to 360 degrees");
+    for (const double v : {s.corner[0], s.corner[1], s.light[0], s.light[1]})
+        if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light are numbers up to 1000000");
+    if (!(s.light[0] > 0) || !(std::fabs(s.light[1]) < 1))
+        throw UsageError("-light: FACTOR must be above 0, and SLOPE between -1 and 1");
+    if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
+    if (s.size[2] < 1 || s.size[2] > 65535)
+        throw UsageError("-size: " + std::to_string(s.size[2]) + " bands are outside 1..65535");
+    s.scene.samples = s.size[0];
+    s.scene.lines = s.size[1];
+    s.scene.bands = static_cast<int>(s.size[2]);
+    s.scene.stripe_first = s.stripe[0];
+    s.scene.stripe_width = s.stripe[1];
+}
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
@@ -304,6 +374,15 @@ void declare(tool::Builder& args) {
     args.output("truth", s.truth, Content::text,
                 "Also write the endmembers' spectra, targets, noise, bad bands and invalid pixels to FILE")
         .shown_as("FILE.json");
+    args.output(
+        "values", s.values, Content::raster,
+        "Also write the nitrogen content (%) that plants then have to FILE; nodata where plants cover "
+        "under 90 %");
+    args.output(
+            "plots", s.plots, Content::vector,
+            "Also write up to 120 plots of 3 x 3 pixels with the mean nitrogen content of their plants to "
+            "FILE")
+        .shown_as("FILE.gpkg");
     args.choice<std::string>("interleave", s.interleave,
                              "Interleave; implies ENVI unless dst or -of specifies GTiff",
                              {{"bsq", "bsq", "band by band"},
@@ -347,30 +426,7 @@ void declare(tool::Builder& args) {
                 "bad");
     args.add_destination();
     args.add_compute(false);
-    args.check([&s](const tool::Call& call) {
-        s.flown = call.given("corner");
-        if (!s.flown && call.given("light"))
-            throw UsageError(tool::option_requires("-light", "-corner"), "Give -corner X Y, too.");
-        if (!s.flown && call.given("geometry")) throw UsageError("-geometry requires -corner");
-        for (const char* const name : {"flat", "sun"})
-            if (call.given(name) && s.geometry.empty())
-                throw UsageError("-" + std::string(name) + " requires -geometry");
-        constexpr double lowest_sun = 80;
-        if (!(s.sun[0] >= 0 && s.sun[0] <= lowest_sun) || !(std::fabs(s.sun[1]) <= 360))
-            throw UsageError("-sun: ZENITH is 0 to 80, AZIMUTH -360 to 360 degrees");
-        for (const double v : {s.corner[0], s.corner[1], s.light[0], s.light[1]})
-            if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light are numbers up to 1000000");
-        if (!(s.light[0] > 0) || !(std::fabs(s.light[1]) < 1))
-            throw UsageError("-light: FACTOR must be above 0, and SLOPE between -1 and 1");
-        if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
-        if (s.size[2] < 1 || s.size[2] > 65535)
-            throw UsageError("-size: " + std::to_string(s.size[2]) + " bands are outside 1..65535");
-        s.scene.samples = s.size[0];
-        s.scene.lines = s.size[1];
-        s.scene.bands = static_cast<int>(s.size[2]);
-        s.scene.stripe_first = s.stripe[0];
-        s.scene.stripe_width = s.stripe[1];
-    });
+    args.check([&s](const tool::Call& call) { check(call, s); });
     args.body([&s](tool::Run& run) { make_scene(run, s); });
 }
 

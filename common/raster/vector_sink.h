@@ -46,7 +46,7 @@ struct Point {
 
 struct PointLayer {
     std::string name;
-    std::string srs_wkt; ///< empty: none
+    std::string srs_wkt; ///< or EPSG:CODE; empty: unknown
     bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
     std::vector<PointField> fields;
     bool polygons = false;       ///< geometries are MultiPolygons

@@ -267,9 +267,10 @@ class LinePainter final : public stream::Operation {
 std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, const FlightLine& line,
                                                      const LineOutputs& outputs) {
     const Options& o = scene.options();
-    if (o.targets > 0 || o.nan_pixels > 0 || o.bad_bands > 0 || o.stripe_width > 0)
-        throw UsageError("-corner: a line over a landscape has no targets, holes, stripes or bad bands",
-                         "Leave -targets, -nan-pixels, -nodata-stripe and -bad-bands out.");
+    if (o.targets > 0 || o.nan_pixels > 0 || o.bad_bands > 0 || o.stripe_width > 0 || o.trait)
+        throw UsageError(
+            "-corner: a line over a landscape has no targets, holes, stripes, bad bands or values",
+            "Leave -targets, -nan-pixels, -nodata-stripe, -bad-bands, -values and -plots out.");
     return std::make_unique<LinePainter>(scene, line, outputs);
 }
 

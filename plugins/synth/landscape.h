@@ -41,7 +41,9 @@ enum Purpose : uint64_t {
     kinds_stream,
     strata_stream,
     towns_stream,
-    roads_stream
+    roads_stream,
+    trait_stream,
+    plots_stream
 };
 
 constexpr int water = 2, asphalt = 3; ///< places in the material library
@@ -58,6 +60,8 @@ struct PixelRun {
     std::vector<Row> abundance; ///< share times illumination, a row a material
     Words low{}, high{};        ///< halves of each pixel's hash
     uint32_t active = 0;        ///< bit k: material k is somewhere in the run
+    Row trait{};                ///< of the ground, where a scene has one
+    std::vector<Row> absorbed;  ///< of each plant that is active: less its abundance times the trait
     std::vector<float> spectra;
     uint32_t spectra_of = 0; ///< the set of materials that `spectra` holds
     std::vector<const float*> rows;

@@ -308,6 +308,21 @@ double continuum_at(const std::vector<Knot>& k, double x) {
 } // namespace
 
 int material_count() { return static_cast<int>(library().size()); }
+bool is_plant(int k) {
+    const std::string name = material_name(k);
+    return name == "Grassland" || name == "Deciduous forest" || name == "Conifer forest";
+}
+double nitrogen_absorption(double wavelength, double width) {
+    static const Feature features[] = {{1510, .03, 25}, {2060, .04, 30}, {2180, .04, 30}, {2300, .02, 25}};
+    constexpr int points = 9;
+    double sum = 0;
+    for (int p = 0; p < points; ++p)
+        for (const Feature& f : features) {
+            const double z = (wavelength + width * ((p + 0.5) / points - 0.5) - f.nm) / f.sigma;
+            sum += f.depth * math::exp(-0.5 * z * z);
+        }
+    return std::nearbyint(sum / points * 65536) / 65536;
+}
 const char* material_name(int k) { return library()[static_cast<size_t>(k)].name; }
 std::array<uint8_t, 4> material_colour(int k) { return library()[static_cast<size_t>(k)].colour; }
 

@@ -17,6 +17,14 @@ int material_count();
 /// Name of material k ("Grassland", "Water" ...), 0 <= k < material_count().
 const char* material_name(int k);
 
+/// Plants have the trait of a scene that has one.
+bool is_plant(int k);
+
+/// The share of light that each per cent of nitrogen takes in a band of the given width, both in nm: the
+/// absorptions of proteins near 1510, 2060, 2180 and 2300 nm (P. J. Curran, Remote Sensing of Environment
+/// 30(3), 1989). A multiple of 2^-16.
+double nitrogen_absorption(double wavelength, double width);
+
 /// A colour for maps: red, green, blue, alpha.
 std::array<uint8_t, 4> material_colour(int k);
 

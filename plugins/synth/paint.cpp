@@ -34,30 +34,32 @@ class EmptyReader final : public stream::CubeReader {
 
 class Painter final : public stream::Operation {
   public:
-    Painter(std::shared_ptr<const MadeScene> scene, bool labels)
-        : m_scene(std::move(scene)), m_labels(labels) {}
+    Painter(std::shared_ptr<const MadeScene> scene, bool labels, bool trait)
+        : m_scene(std::move(scene)), m_labels(labels), m_trait(trait) {}
     bool divides() const override { return true; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands{m_scene->options().bands};
         if (m_labels) bands.push_back(1);
+        if (m_trait) bands.push_back(1);
         return bands;
     }
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         struct Lane final : stream::Worker {
-            explicit Lane(const MadeScene& s) : scene(s) {}
+            explicit Lane(const Painter& p) : owner(p) {}
             void process(const Tile& tile, const CubeView<float>&,
                          const std::vector<CubeView<float>>& out) override {
-                scene.paint(tile.core, out[0], out.size() > 1 ? out[1] : CubeView<float>{});
+                owner.m_scene->paint(tile.core, out[0], owner.m_labels ? out[1] : CubeView<float>{},
+                                     owner.m_trait ? out.back() : CubeView<float>{});
             }
-            const MadeScene& scene;
+            const Painter& owner;
         };
-        return std::make_unique<Lane>(*m_scene);
+        return std::make_unique<Lane>(*this);
     }
 
   private:
     std::shared_ptr<const MadeScene> m_scene;
-    bool m_labels;
+    bool m_labels, m_trait;
 };
 
 } // namespace
@@ -67,8 +69,9 @@ std::unique_ptr<stream::CubeReader> SceneSource::open_reader() const {
 }
 std::unique_ptr<stream::CubeReader> Canvas::open_reader() const { return std::make_unique<EmptyReader>(); }
 
-std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels) {
-    return std::make_unique<Painter>(std::move(scene), labels);
+std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels,
+                                                bool trait) {
+    return std::make_unique<Painter>(std::move(scene), labels, trait);
 }
 
 } // namespace hsi::synth

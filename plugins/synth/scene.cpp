@@ -18,6 +18,7 @@ namespace hsi::synth {
 namespace {
 
 constexpr double bad_band_sigma = 0.05; // reflectance
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 } // namespace
 
@@ -38,6 +39,8 @@ struct MadeScene::Impl {
     std::vector<uint8_t> is_bad;
     std::vector<double> reflectance; ///< [endmembers][bands]
     std::vector<float> spectra;      ///< [bands][endmembers], with scale, 0 in bad bands
+    std::vector<float> absorption;   ///< a band each, by the trait
+    uint32_t plants = 0;             ///< bit k: material k has the trait
     std::vector<BandModel> model;
     std::vector<Target> targets;
     std::vector<Planted> planted; ///< by position
@@ -55,6 +58,8 @@ struct MadeScene::Impl {
         return index / per_line * o.samples + (s < o.stripe_first ? s : s + o.stripe_width);
     }
     void run(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
+    void set_trait(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
+    bool has_trait(const PixelRun& scratch, size_t pixel) const; ///< plants cover 90 % of it
     void values(size_t pixels, PixelRun& scratch, float* dst, ptrdiff_t band_stride) const;
 };
 
@@ -121,6 +126,11 @@ void MadeScene::Impl::make_spectra() {
             reflectance[k * n + b] = r;
             spectra[b * k_count + k] = is_bad[b] ? 0.0f : static_cast<float>(r * o.scale);
         }
+    if (!o.trait) return;
+    for (size_t b = 0; b < n; ++b)
+        absorption.push_back(static_cast<float>(nitrogen_absorption(wavelengths[b], fwhm[b])));
+    for (int k = 0; k < o.endmembers; ++k)
+        if (is_plant(k)) plants |= 1u << k;
 }
 
 void MadeScene::Impl::place() {
@@ -204,14 +214,44 @@ void MadeScene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun&
             row.v[i] = 0;
         s.add(t->endmember, i, 1);
     }
+    if (o.trait) set_trait(line, sample, pixels, s);
+}
+
+void MadeScene::Impl::set_trait(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
+    constexpr int64_t wide = 60, narrow = 13; // pixels
+    constexpr auto least = static_cast<float>(least_nitrogen),
+                   range = static_cast<float>(most_nitrogen - least_nitrogen);
+    const uint64_t key = substream(o.seed, trait_stream);
+    SmoothLine fields(draw(key, 0), wide, line, sample), plants_in_them(draw(key, 1), narrow, line, sample);
+    for (size_t i = 0; i < pixels; ++i)
+        s.trait.v[i] = least + range * (0.65f * fields.next() + 0.35f * plants_in_them.next());
+}
+
+bool MadeScene::Impl::has_trait(const PixelRun& s, size_t pixel) const {
+    constexpr float covered = 0.9f;
+    float of_plants = 0, all = 0;
+    for (size_t k = 0; k < s.abundance.size(); ++k) {
+        all += s.abundance[k].v[pixel];
+        if (plants >> k & 1) of_plants += s.abundance[k].v[pixel];
+    }
+    return of_plants > covered * all;
 }
 
 void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
-    const auto count = static_cast<size_t>(std::popcount(s.active));
+    // A plant with a trait is two materials: itself, and what the trait takes of it.
+    const auto absorbing = static_cast<size_t>(std::popcount(s.active & plants)),
+               count = static_cast<size_t>(std::popcount(s.active)) + absorbing;
     s.rows.clear();
+    s.absorbed.resize(std::max(s.absorbed.size(), absorbing));
     for (size_t k = 0; k < k_count; ++k)
         if (s.active >> k & 1) s.rows.push_back(s.abundance[k].v);
+    for (size_t k = 0, at = 0; k < k_count; ++k) {
+        if (!((s.active & plants) >> k & 1)) continue;
+        for (size_t i = 0; i < run_pixels; ++i)
+            s.absorbed[at].v[i] = -s.abundance[k].v[i] * s.trait.v[i];
+        s.rows.push_back(s.absorbed[at++].v);
+    }
     if (s.spectra_of != s.active) {
         // Materials that are absent would add exact zeros: leaving them out changes no bit, whatever the run.
         s.spectra.resize(n * count);
@@ -219,6 +259,8 @@ void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t b
             float* to = s.spectra.data() + b * count;
             for (size_t k = 0; k < k_count; ++k)
                 if (s.active >> k & 1) *to++ = spectra[b * k_count + k];
+            for (size_t k = 0; k < k_count; ++k)
+                if ((s.active & plants) >> k & 1) *to++ = spectra[b * k_count + k] * absorption[b];
         }
         s.spectra_of = s.active;
     }
@@ -304,7 +346,39 @@ std::vector<float> MadeScene::abundances(int64_t line, int64_t sample) const {
     return a;
 }
 
-void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const {
+std::vector<Plot> MadeScene::plots(int count) const {
+    constexpr int64_t side = 3, most_tries = 1000; // for each plot
+    const Options& o = m->o;
+    std::vector<Plot> plots;
+    std::unordered_set<int64_t> taken; // pixels of plots, and those around them
+    PixelRun scratch(o.endmembers);
+    const uint64_t key = substream(o.seed, plots_stream);
+    const int64_t columns = o.samples - side + 1, rows = o.lines - side + 1;
+    if (columns < 1 || rows < 1) return plots;
+    for (uint64_t t = 0; t < static_cast<uint64_t>(count * most_tries); ++t) {
+        const auto position = static_cast<int64_t>(draw(key, t) % static_cast<uint64_t>(columns * rows));
+        Plot plot{position / columns, position % columns, 0};
+        bool good = true;
+        for (int64_t line = plot.line; good && line < plot.line + side; ++line) {
+            m->run(line, plot.sample, side, scratch);
+            for (int64_t i = 0; i < side; ++i) {
+                good = good && m->has_trait(scratch, static_cast<size_t>(i)) &&
+                       taken.count(line * o.samples + plot.sample + i) == 0;
+                plot.value += double{scratch.trait.v[i]} / (side * side);
+            }
+        }
+        if (!good) continue;
+        for (int64_t line = plot.line - 1; line <= plot.line + side; ++line)
+            for (int64_t sample = plot.sample - 1; sample <= plot.sample + side; ++sample)
+                taken.insert(line * o.samples + sample);
+        plots.push_back(plot);
+        if (plots.size() == static_cast<size_t>(count)) break;
+    }
+    return plots;
+}
+
+void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels,
+                      const CubeView<float>& trait) const {
     const Options& o = m->o;
     PixelRun scratch(o.endmembers);
     const int64_t stripe_end = o.stripe_first + o.stripe_width;
@@ -314,14 +388,17 @@ void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const Cub
             m->run(line, x, static_cast<size_t>(count), scratch);
             float* values = cube.data ? cube.row(0, line - window.y) + (x - window.x) : nullptr;
             float* classes = labels.data ? labels.row(0, line - window.y) + (x - window.x) : nullptr;
+            float* content = trait.data ? trait.row(0, line - window.y) + (x - window.x) : nullptr;
             if (values) m->values(static_cast<size_t>(count), scratch, values, cube.band_stride);
-            if (classes)
-                for (int64_t i = 0; i < count; ++i) {
-                    size_t best = 0;
-                    for (size_t k = 1; k < scratch.abundance.size(); ++k)
-                        if (scratch.abundance[k].v[i] > scratch.abundance[best].v[i]) best = k;
-                    classes[i] = static_cast<float>(best + 1);
-                }
+            for (int64_t i = 0; (classes || content) && i < count; ++i) {
+                size_t best = 0;
+                for (size_t k = 1; k < scratch.abundance.size(); ++k)
+                    if (scratch.abundance[k].v[i] > scratch.abundance[best].v[i]) best = k;
+                if (classes) classes[i] = static_cast<float>(best + 1);
+                if (content)
+                    content[i] =
+                        m->has_trait(scratch, static_cast<size_t>(i)) ? scratch.trait.v[i] : no_value;
+            }
 
             const int64_t s0 = std::max(x, o.stripe_first), s1 = std::min(x + count, stripe_end);
             if (s0 < s1) {
@@ -329,6 +406,7 @@ void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const Cub
                     std::fill(values + b * cube.band_stride + (s0 - x),
                               values + b * cube.band_stride + (s1 - x), static_cast<float>(o.nodata));
                 if (classes) std::fill(classes + (s0 - x), classes + (s1 - x), 0.0f);
+                if (content) std::fill(content + (s0 - x), content + (s1 - x), no_value);
             }
             const int64_t begin = line * o.samples + x;
             auto h = std::lower_bound(m->holes.begin(), m->holes.end(), begin,
@@ -336,9 +414,9 @@ void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const Cub
             for (; h != m->holes.end() && h->position < begin + count; ++h) {
                 const int64_t i = h->position - begin;
                 if (classes) classes[i] = 0;
+                if (content) content[i] = no_value;
                 for (int b = 0; values && b < o.bands; ++b)
-                    if (h->band < 0 || h->band == b)
-                        values[b * cube.band_stride + i] = std::numeric_limits<float>::quiet_NaN();
+                    if (h->band < 0 || h->band == b) values[b * cube.band_stride + i] = no_value;
             }
         }
     }

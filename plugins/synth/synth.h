@@ -7,6 +7,8 @@
 //
 //   value(b, i, j) = scale * ( sum_k a_k(i,j) e_k(b) + sigma_b g(i,j,b) )
 //
+// With a trait t(i,j), a plant k has e_k(b) (1 - c_b t(i,j)) in the place of e_k(b).
+//
 // e_k: reflectance of material k; a_k >= 0: abundance times illumination, sum_k a_k <= 1; g: noise, mean 0,
 // variance 1, nearly normal (bounded by 3.9); sigma_b so that 20 log10(rms_b / sigma_b) = snr in every band,
 // rms_b over the scene. Planted targets have a_k = 1 for one material. No other pixel has an a_k over 0.97,
@@ -47,6 +49,16 @@ struct Options {
     int64_t stripe_first = 0, stripe_width = 0; ///< samples without values in every line
     double nodata = -9999;                      ///< value of the stripe
     double scale = 1;                           ///< 10000 for integers
+    bool trait = false; ///< plants have a content of nitrogen, whose absorptions their spectra show
+};
+
+/// Nitrogen of plants (per cent) lies between these.
+inline constexpr double least_nitrogen = 0.8, most_nitrogen = 4.4;
+
+/// 3 x 3 pixels of plants, with the mean of their trait.
+struct Plot {
+    int64_t line = 0, sample = 0; ///< of the upper left pixel
+    double value = 0;
 };
 
 struct Target {
@@ -77,10 +89,15 @@ class MadeScene {
     /// Abundance times illumination of every endmember at a pixel: the truth behind the values.
     std::vector<float> abundances(int64_t line, int64_t sample) const;
 
+    /// With a trait: up to `count` plots that do not touch, where plants cover 90 % of each pixel.
+    std::vector<Plot> plots(int count) const;
+
     /// Fills `window` (scene coordinates, inside the scene). cube: bands x window.h x window.w, or null data;
     /// labels: one band, the material of the greatest abundance + 1 (the first one when equal), 0 where the
-    /// pixel has no value; or null data. Thread-safe.
-    void paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const;
+    /// pixel has no value; or null data. trait: one band, NaN where plants cover less than 90 % of a pixel;
+    /// or null data. Thread-safe.
+    void paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels,
+               const CubeView<float>& trait = {}) const;
 
   private:
     struct Impl;
@@ -114,8 +131,9 @@ class Canvas final : public stream::CubeSource {
     stream::CubeShape m_shape;
 };
 
-/// Run over a Canvas: output 0 is the cube, output 1 (when `labels`) the label band.
-std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels);
+/// Run over a Canvas: output 0 is the cube, then (when `labels`) the label band and (when `trait`) the trait.
+std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels,
+                                                bool trait = false);
 
 /// A line that a scanner flies over a landscape: the pixel (line i, sample j) sees the place
 /// column = x + cosine (j + 1/2) + sine (i + 1/2), row = y - sine (j + 1/2) + cosine (i + 1/2) of it.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from osgeo import gdal, osr
+from osgeo import gdal, ogr, osr
 
 from conftest import PATIENCE, assert_untouched, envi_header, first_error, read, run, sizes_below, start, succeed, wait_for
 
@@ -76,6 +76,42 @@ def test_truth_tells_targets_spectra_and_noise(out):
         off = (data[:, target["line"], target["sample"]] - spectrum) / sigma
         assert np.abs(off).max() < 4.2  # noise is bounded by 3.9 sigma; the rest is rounding
     assert truth["wavelengths_nm"][0] == 400 and truth["wavelengths_nm"][-1] == 2500
+
+
+def test_plants_have_a_trait_and_plots(out):
+    """Without noise a pixel of plants alone is 1 - c(b) t times what it is without the trait, c of the page."""
+    size = ("-size", 150, 120, 60, "-snr", "inf", "-endmembers", 12)
+    plain = made(out / "plain.tif", *size).astype(float)
+    scene = made(out / "scene.tif", *size, "-values", out / "t.tif", "-plots", out / "plots.gpkg", "-labels", out / "labels.tif").astype(float)
+    trait = read(out / "t.tif").astype(float).squeeze()
+    covered = np.isfinite(trait)
+    assert 0.05 < covered.mean() < 0.95 and trait[covered].min() >= 0.8 and trait[covered].max() <= 4.4 and np.ptp(trait[covered]) > 1
+    dataset = gdal.Open(str(out / "t.tif"))
+    assert dataset.GetRasterBand(1).GetDescription() == "nitrogen" and dataset.GetRasterBand(1).GetUnitType() == "%"
+    nm = np.linspace(400, 2500, 60)
+    width = 1.1 * (nm[1] - nm[0])
+    points = nm[:, None] + width * ((np.arange(9) + 0.5) / 9 - 0.5)
+    c = sum(depth * np.exp(-0.5 * ((points - at) / sigma) ** 2).mean(1)
+            for at, depth, sigma in ((1510, .03, 25), (2060, .04, 30), (2180, .04, 30), (2300, .02, 25)))
+    taken = 1 - scene / plain
+    expected = c[:, None, None] * trait
+    assert taken[:, covered].min() > -1e-6 and (taken - expected)[:, covered].max() < 1e-4  # some of a pixel may be something else
+    pure = covered & (np.abs(taken / np.where(expected > 0.01, expected, np.inf)).max(0) > 0.999)
+    assert pure.sum() > 20 and np.abs(taken - expected)[:, pure].max() < 5e-4
+    assert np.abs(taken[:, np.isin(read(out / "labels.tif").squeeze(), (2, 3, 4))]).max() < 0.15
+    opened = ogr.Open(str(out / "plots.gpkg"))
+    plots = opened.GetLayer(0)
+    assert 20 < plots.GetFeatureCount() <= 120
+    seen = np.zeros(trait.shape, bool)
+    for plot in plots:
+        x0, x1, y0, y1 = plot.GetGeometryRef().GetEnvelope()
+        j, i = round((x0 - 500000) / 30), round((5800000 - y1) / 30)
+        assert (x1 - x0, y1 - y0) == (90, 90) and covered[i:i + 3, j:j + 3].all() and not seen[max(i - 1, 0):i + 4, max(j - 1, 0):j + 4].any()
+        seen[i:i + 3, j:j + 3] = True
+        assert plot["nitrogen"] == pytest.approx(trait[i:i + 3, j:j + 3].mean(), rel=1e-6)
+    assert np.array_equal(made(out / "tiles.tif", *size, "-values", out / "t2.tif", "-tile", 37, 11), scene.astype(np.float32))
+    assert np.array_equal(read(out / "t2.tif"), read(out / "t.tif"), equal_nan=True)
+    assert "values" in first_error(synth(*size, "-corner", 3, 4, "-values", out / "t3.tif", out / "line.tif"))
 
 
 @pytest.mark.parametrize("pattern, dimmest", [("land", 0.1), ("fields", 0.69)])

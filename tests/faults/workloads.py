@@ -232,9 +232,10 @@ JOBS = [
     Job("compare", "gdal_hsi_compare", (("-map", "{map}"), ("-o", "{text}"), REPORT, "map.vrt", "map.tif"),
         {"map": "o.tif", "text": "new.txt", "report": "run.json"}, SCENE + ("map.vrt", "map.tif", "svm.json"), devices=False,
         prints=True),
-    Job("synth", "gdal_hsi_synth", ("-size", "9", "8", "6", ("-labels", "{labels}"), ("-truth", "{truth}"), REPORT,
-                                    "{dst}"),
-        {"labels": "l.tif", "truth": "truth.json", "dst": "o.tif", "report": "run.json"}, devices=False),
+    Job("synth", "gdal_hsi_synth", ("-size", "9", "8", "6", ("-labels", "{labels}"), ("-truth", "{truth}"), ("-values", "{values}"),
+                                    ("-plots", "{plots}"), REPORT, "{dst}"),
+        {"labels": "l.tif", "truth": "truth.json", "values": "values.tif", "plots": "plots.gpkg", "dst": "o.tif", "report": "run.json"},
+        devices=False),
 ]
 JOB = {job.name: job for job in JOBS}
 

@@ -58,9 +58,9 @@ CPLStringList list_of(const std::vector<std::string>& items) {
     return list;
 }
 
-OGRSpatialReference spatial_reference(const std::string& wkt) {
+OGRSpatialReference spatial_reference(const std::string& text) {
     OGRSpatialReference srs;
-    if (!wkt.empty()) srs.importFromWkt(wkt.c_str());
+    if (!text.empty()) srs.SetFromUserInput(text.c_str());
     srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     return srs;
 }
