@@ -12,6 +12,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/raster_source.h"
 #include "raster/scene_document.h"
+#include "regression/regression.h"
 #include "statistics/statistics.h"
 
 #include <gdal_priv.h>
@@ -27,6 +28,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -284,6 +286,18 @@ TEST_F(UntrustedDocuments, OfModelsAreNeverTakenWithListsOfAnotherLength) {
         walk(link.operation, document(link, 1, 2, "Byte"));
         link.settings["model"].erase("checksum");
         walk(link.operation + " without checksum", document(link, 1, 2, "Byte"));
+    }
+}
+
+TEST_F(UntrustedDocuments, OfRegressionsAreNeverTakenWithListsOfAnotherLength) {
+    const regression::Inputs inputs{{{0, {0}, {1.0}}, {1, {1}, {1.0}}}, {}, {}};
+    for (const char* const name : {"small", "linear"}) {
+        const auto model = std::make_shared<const regression::Model>(
+            regression::from_json(corpus(std::string("regression_model/") + name), name));
+        Link link = links::estimates(2, {{model, inputs}});
+        walk(std::string("regression ") + name, document(link, 3, 2));
+        link.settings["model 1"].erase("checksum");
+        walk(std::string("regression without checksum ") + name, document(link, 3, 2));
     }
 }
 
