@@ -254,6 +254,15 @@ def test_scikit_learn_estimates_the_same(files, method):
         assert np.abs(got[1] - deviation).max() < tolerance
 
 
+@pytest.mark.parametrize("components", [1, 4, 9])
+def test_ikpls_has_the_same_coefficients(files, components):
+    ikpls = pytest.importorskip("ikpls.numpy")
+    x, y = samples(files)
+    succeed(train("-table", "table.csv", "-field", "trait", "-components", components, "-members", "0", "model.json"))
+    b = ikpls.PLS(algorithm=1, center_X=True, center_Y=True, scale_X=False, scale_Y=False).fit(x, y[:, None], components).B[components - 1].ravel()
+    assert np.abs(np.array(model_of()["linear"]["coefficients"][0]) - b).max() < 1e-8 * np.abs(b).max()
+
+
 def test_gaussian_process_has_the_greatest_likelihood_of_its_grid(files):
     succeed(train("-table", "table.csv", "-field", "trait", "-method", "gp", "-predictions", "held.csv", "model.json"))
     x, y = samples(files)
