@@ -13,6 +13,7 @@
 #include "shared/folds.h"
 #include "shared/many_scenes.h"
 #include "shared/neighbours.h"
+#include "shared/plot.h"
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
@@ -45,7 +46,7 @@ struct Settings {
     bool scores = false;                          ///< map holds the scores of a detector
     Better better = Better::automatic;
     int64_t guard = 0;
-    std::string curves;
+    std::string curves, roc, recall;
     bool joined = false; ///< it is one of several that count together
     bool several() const { return folds > 0 || joined; }
 };
@@ -639,8 +640,8 @@ std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Kno
 
 void run_accuracy(tool::Run& run, Settings& s) {
     if (s.scores)
-        return assess_scores(
-            run, {s.map.path, s.reference, s.mask, s.better, s.guard, s.json, s.overwrite, s.csv, s.curves});
+        return assess_scores(run, {s.map.path, s.reference, s.mask, s.better, s.guard, s.json, s.overwrite,
+                                   s.csv, s.curves, s.roc, s.recall});
     if (s.json) run.only_print();
     const auto csv = run.text_output("-csv", s.csv, s.overwrite);
     raster::check_text_output(csv);
@@ -707,6 +708,9 @@ void declare(tool::Builder& args) {
         .shown_as("N");
     args.output("curves", s.curves, Content::text,
                 "With -scores: also write Pd, Pfa, precision and objects by threshold to FILE (CSV)");
+    args.output("roc", s.roc, Content::text, "With -scores: also plot Pd over Pfa: an .svg or .png");
+    args.output("recall", s.recall, Content::text,
+                "With -scores: also plot precision over recall: an .svg or .png");
     tool::add_label_options(args, s.reference);
     for (const char* const other : {"folds", "with", "unclassified", "training", "leave-out"})
         args.exclusive("scores", other);
@@ -714,9 +718,11 @@ void declare(tool::Builder& args) {
                    "Replace the file of -csv if it exists; otherwise an existing file is an error");
     args.add_report();
     args.check([&s](const tool::Call& call) {
-        for (const char* const option : {"better", "guard", "curves"})
+        for (const char* const option : {"better", "guard", "curves", "roc", "recall"})
             if (call.given(option) && !s.scores)
                 throw UsageError("-" + std::string(option) + " requires -scores");
+        tools::PlotOutput::check_name("roc", s.roc);
+        tools::PlotOutput::check_name("recall", s.recall);
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
         s.training = s.reference; // read alike, though one may be a raster and the other polygons

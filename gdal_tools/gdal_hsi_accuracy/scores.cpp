@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "raster/text_output.h"
+#include "shared/plot.h"
 #include "stream/value_parts.h"
 #include "tool/classification.h"
 #include "tool/plan.h"
@@ -416,14 +417,53 @@ std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
     return table;
 }
 
+constexpr tools::Plot::Frame curve_frame{900, 640, 90, 640, 40, 560};
+
+/// A curve for each target. roc: Pd over Pfa, whose axis is logarithmic; else precision over recall.
+tools::Plot plot_of(const std::vector<Found>& all, bool roc) {
+    std::vector<tools::Series> series;
+    for (const auto& one : all)
+        series.push_back(tools::numbered_series(
+            series.size(), (one.name.empty() ? "All targets" : one.name) +
+                               digits(roc ? one.curve.auc() : one.curve.average_precision(),
+                                      roc ? ", AUC %.3f" : ", AP %.3f")));
+    tools::Plot plot(tools::Plot::with_legend(curve_frame, series),
+                     roc ? tools::Axis{"Pfa (false alarms per background pixel)", rates.back(), 1, {}, true}
+                         : tools::Axis{"recall (Pd)", 0, 1, {}},
+                     {roc ? "Pd (share of the target pixels)" : "precision", 0, 1, {}});
+    for (size_t t = 0; t < all.size(); ++t) {
+        const auto& c = all[t].curve;
+        std::vector<tools::Plot::Point> points;
+        if (roc) points.push_back({plot.x_of(rates.back()), plot.y_of(0)});
+        const auto to = [&](int64_t targets, int64_t alarms) {
+            if (targets + alarms == 0) return;
+            const double pd = static_cast<double>(targets) / static_cast<double>(c.target_pixels),
+                         pfa = static_cast<double>(alarms) / static_cast<double>(c.background_pixels);
+            points.push_back(
+                {plot.x_of(roc ? std::max(pfa, rates.back()) : pd),
+                 plot.y_of(roc ? pd : static_cast<double>(targets) / static_cast<double>(targets + alarms))});
+        };
+        for (size_t k = 0; k < c.size(); ++k) {
+            to(k > 0 ? c.targets[k - 1] : 0, c.better[k]);
+            to(c.targets[k], c.alarms[k]);
+        }
+        if (roc) to(c.target_pixels, c.background_pixels);
+        plot.curve(points, series[t].colour, 2, series[t].dashed);
+    }
+    plot.legend(series);
+    return plot;
+}
+
 void warn(tool::Run& run, const Targets& targets, const std::vector<Found>& found) {
+    std::vector<std::string> absent;
     for (const auto& [value, target] : targets) {
-        if (target.pixels == 0) run.warn("no pixel of the reference is of the target '" + target.name + "'");
+        if (target.pixels == 0) absent.push_back(target.name);
         if (target.missing > 0)
             run.warn(
                 counted(target.missing, "pixel") + " of the target '" + target.name +
                 worded(target.missing, "' has no score and is left out", "' have no score and are left out"));
     }
+    if (!absent.empty()) run.warn("no pixel of the reference is of the target " + joined(absent, " or "));
     if (const int64_t n = found.front().curve.background_pixels; static_cast<double>(n) * rates.back() < 1)
         run.note("A Pfa under " + digits(1 / static_cast<double>(n), "%.1e") + " is less than one of the " +
                  std::to_string(n) + " background pixels");
@@ -437,6 +477,9 @@ void assess_scores(tool::Run& run, const ScoreOptions& s) {
                curves = run.text_output("-curves", s.curves, s.overwrite);
     raster::check_text_output(csv);
     raster::check_text_output(curves);
+    const tools::PlotOutput roc(run, "roc", s.roc, s.overwrite), recall(run, "recall", s.recall, s.overwrite);
+    for (const auto* plot : {&roc, &recall})
+        plot->check(curve_frame);
     const Scores scores = open_scores(run, s);
     const auto grid = raster::grid_of(*scores.source);
     const Labels truth = open_labels(run, s.truth, grid);
@@ -471,6 +514,8 @@ void assess_scores(tool::Run& run, const ScoreOptions& s) {
     run.report()["accuracy"] = json;
     raster::write_text_output(csv, csv_of(found));
     raster::write_text_output(curves, curves_of(found, scores.small_is_best));
+    if (roc.wanted()) roc.write(run, plot_of(found, true));
+    if (recall.wanted()) recall.write(run, plot_of(found, false));
     run.print(s.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) : text);
 }
 

@@ -18,7 +18,7 @@ struct ScoreOptions {
     Better better = Better::automatic;
     int64_t guard = 0; ///< pixels around targets that are not background
     bool json = false, overwrite = false;
-    std::string csv, curves;
+    std::string csv, curves, roc, recall;
 };
 
 /// Two passes over the scores.

@@ -14,6 +14,10 @@ namespace {
 
 constexpr Rgb black{}, grey{221, 221, 221};
 constexpr double tick_length = 5;
+constexpr double legend_gap = 16, legend_line = 28, legend_row = 22;
+constexpr size_t longest_name = 48; ///< letters in a legend
+constexpr double dash = 7, dash_gap = 5;
+constexpr double area_share = 0.2; ///< of the colour of an area
 
 std::string number_in(const char* format, double value) {
     char text[64];
@@ -58,17 +62,67 @@ std::vector<double> ticks_of(const Axis& axis) {
     return ticks;
 }
 
-void draw_line(Canvas& canvas, double x0, double y0, double x1, double y1, const Rgb& colour, double width) {
-    const double dx = x1 - x0, dy = y1 - y0;
+/// `before`: the length of the broken line so far, for dashes; below 0: the line is solid.
+void draw_line(Canvas& canvas, double x0, double y0, double x1, double y1, const Rgb& colour, double width,
+               double before = -1) {
+    const double dx = x1 - x0, dy = y1 - y0, length = std::hypot(dx, dy);
     const auto steps = static_cast<int64_t>(std::ceil(std::max({std::fabs(dx), std::fabs(dy), 1.0})));
     const auto wide = std::max<int64_t>(1, std::llround(width));
     const bool flat = std::fabs(dx) >= std::fabs(dy);
     for (int64_t s = 0; s <= steps; ++s) {
         const double t = static_cast<double>(s) / static_cast<double>(steps);
+        if (before >= 0 && std::fmod(before + t * length, dash + dash_gap) > dash) continue;
         const int64_t x = std::llround(x0 + t * dx), y = std::llround(y0 + t * dy);
         for (int64_t k = 0; k < wide; ++k)
             canvas.set(flat ? x : x + k - wide / 2, flat ? y + k - wide / 2 : y, colour);
     }
+}
+
+void draw_curve(Canvas& canvas, const std::vector<Plot::Point>& points, const Rgb& colour, double width,
+                bool dashed) {
+    double length = 0;
+    for (size_t k = 1; k < points.size(); ++k) {
+        const auto &a = points[k - 1], &b = points[k];
+        draw_line(canvas, a[0], a[1], b[0], b[1], colour, width, dashed ? length : -1);
+        length += std::hypot(b[0] - a[0], b[1] - a[1]);
+    }
+}
+
+/// Columns of pixels; both lines have the same x, ascending.
+void draw_area(Canvas& canvas, const std::vector<Plot::Point>& points, const std::vector<Plot::Point>& other,
+               const Rgb& colour) {
+    for (size_t k = 1; k < points.size(); ++k) {
+        const auto from = std::llround(points[k - 1][0]), to = std::llround(points[k][0]);
+        for (int64_t x = from; x < to; ++x) {
+            const double t = static_cast<double>(x - from) / static_cast<double>(to - from);
+            const auto at = [&](const std::vector<Plot::Point>& line) {
+                return std::llround(line[k - 1][1] + t * (line[k][1] - line[k - 1][1]));
+            };
+            for (int64_t y = std::max<int64_t>(0, std::min(at(points), at(other)));
+                 y <= std::max(at(points), at(other)) && y < canvas.lines(); ++y) {
+                if (x < 0 || x >= canvas.samples()) continue;
+                Rgb mixed = canvas.at(x, y);
+                for (size_t c = 0; c < mixed.size(); ++c)
+                    mixed[c] = static_cast<uint8_t>(
+                        std::lround((1 - area_share) * mixed[c] + area_share * colour[c]));
+                canvas.set(x, y, mixed);
+            }
+        }
+    }
+}
+
+std::string points_text(const std::vector<Plot::Point>& points) {
+    std::string text;
+    for (const auto& point : points)
+        text += (text.empty() ? "" : " ") + number_in("%.1f", point[0]) + "," + number_in("%.1f", point[1]);
+    return text;
+}
+
+double scaled_to(const Axis& axis, double value) { return axis.logarithmic ? std::log10(value) : value; }
+/// 0 at the lower limit, 1 at the upper one.
+double place_on(const Axis& axis, double value) {
+    const double low = scaled_to(axis, axis.lowest), range = scaled_to(axis, axis.highest) - low;
+    return range > 0 ? (scaled_to(axis, value) - low) / range : 0;
 }
 
 void draw_disc(Canvas& canvas, double x0, double y0, double radius, const Rgb& colour) {
@@ -108,28 +162,109 @@ Plot::Plot(const Frame& frame, Axis x, Axis y) : m_frame(frame), m_x(std::move(x
 }
 
 double Plot::x_of(double value) const {
-    const double range = m_x.highest - m_x.lowest;
-    return range > 0 ? m_frame.left + (m_frame.right - m_frame.left) * (value - m_x.lowest) / range
-                     : m_frame.left;
+    return m_frame.left + (m_frame.right - m_frame.left) * place_on(m_x, value);
 }
 
 double Plot::y_of(double value) const {
-    const auto scaled = [&](double v) { return m_y.logarithmic ? std::log10(v) : v; };
-    const double range = scaled(m_y.highest) - scaled(m_y.lowest);
-    return range > 0 ? m_frame.bottom -
-                           (m_frame.bottom - m_frame.top) * (scaled(value) - scaled(m_y.lowest)) / range
-                     : m_frame.bottom;
+    return m_frame.bottom - (m_frame.bottom - m_frame.top) * place_on(m_y, value);
+}
+
+Series numbered_series(size_t k, std::string name) {
+    constexpr std::array<Rgb, 10> colours{{{0, 85, 170},
+                                           {204, 51, 17},
+                                           {0, 140, 80},
+                                           {230, 140, 0},
+                                           {130, 70, 160},
+                                           {60, 60, 60},
+                                           {0, 170, 190},
+                                           {200, 60, 140},
+                                           {140, 90, 40},
+                                           {120, 150, 0}}};
+    return {std::move(name), colours[k % colours.size()], k / colours.size() % 2 == 1};
+}
+
+Plot::Frame Plot::with_legend(Frame frame, const std::vector<Series>& series) {
+    size_t longest = 0;
+    for (const auto& one : series)
+        longest = std::max(longest, plain_letters(one.name, longest_name).size());
+    const double right =
+        frame.right + 2 * legend_gap + legend_line + static_cast<double>(longest) * letter_width;
+    frame.width = std::max(frame.width, static_cast<int64_t>(right) + 8);
+    const double below = frame.top + legend_row * (static_cast<double>(series.size()) + 1);
+    frame.height = std::max(frame.height, static_cast<int64_t>(below));
+    return frame;
+}
+
+void Plot::legend(const std::vector<Series>& series) {
+    double y = m_frame.top + legend_row;
+    const double left = m_frame.right + legend_gap;
+    for (const auto& one : series) {
+        curve({{left, y - 5}, {left + legend_line, y - 5}}, one.colour, 3, one.dashed);
+        std::string name = utf8_text(one.name);
+        if (plain_letters(name, name.size()).size() > longest_name) name = plain_letters(name, longest_name);
+        text(left + legend_line + legend_gap / 2, y, Anchor::start, name);
+        y += legend_row;
+    }
 }
 
 void Plot::line(double x0, double y0, double x1, double y1, const Rgb& colour, double width) {
-    m_shapes.push_back({Shape::Kind::line, x0, y0, x1, y1, width, colour, Anchor::start, ""});
+    m_shapes.push_back({Shape::Kind::line, x0, y0, x1, y1, width, colour, Anchor::start, "", {}});
+}
+void Plot::curve(const std::vector<Point>& points, const Rgb& colour, double width, bool dashed) {
+    constexpr double least = 0.25;
+    std::vector<Point> kept;
+    for (size_t k = 0; k < points.size(); ++k)
+        if (kept.empty() || k + 1 == points.size() ||
+            std::hypot(points[k][0] - kept.back()[0], points[k][1] - kept.back()[1]) > least)
+            kept.push_back(points[k]);
+    m_shapes.push_back({Shape::Kind::curve, 0, 0, 0, 0, width, colour, Anchor::start, "", std::move(kept)});
+    m_shapes.back().dashed = dashed;
+}
+void Plot::area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour) {
+    m_shapes.push_back({Shape::Kind::area, 0, 0, 0, 0, 0, colour, Anchor::start, "", points, other});
 }
 void Plot::disc(double x, double y, double radius, const Rgb& colour, const std::string& title) {
-    m_shapes.push_back({Shape::Kind::disc, x, y, 0, 0, radius, colour, Anchor::start, title});
+    m_shapes.push_back({Shape::Kind::disc, x, y, 0, 0, radius, colour, Anchor::start, title, {}});
 }
 void Plot::text(double x, double y, Anchor anchor, const std::string& text, bool upwards) {
     m_shapes.push_back(
-        {upwards ? Shape::Kind::upward_text : Shape::Kind::text, x, y, 0, 0, 0, black, anchor, text});
+        {upwards ? Shape::Kind::upward_text : Shape::Kind::text, x, y, 0, 0, 0, black, anchor, text, {}});
+}
+
+std::string Plot::svg_of(const Shape& s) {
+    const std::string x0 = place(s.x0), y0 = place(s.y0), colour = colour_text(s.colour);
+    const auto stroke = [&] {
+        return " stroke='" + colour + "' stroke-width='" + number_in("%g", s.size) + "'";
+    };
+    switch (s.kind) {
+    case Shape::Kind::line:
+        return "<line x1='" + x0 + "' y1='" + y0 + "' x2='" + place(s.x1) + "' y2='" + place(s.y1) + "'" +
+               stroke() + "/>\n";
+    case Shape::Kind::curve:
+        return "<polyline points='" + points_text(s.points) + "' fill='none' stroke-linejoin='round'" +
+               (s.dashed
+                    ? " stroke-dasharray='" + number_in("%g", dash) + " " + number_in("%g", dash_gap) + "'"
+                    : std::string()) +
+               stroke() + "/>\n";
+    case Shape::Kind::area: {
+        auto around = s.points;
+        around.insert(around.end(), s.other.rbegin(), s.other.rend());
+        return "<polygon points='" + points_text(around) + "' fill='" + colour + "' fill-opacity='" +
+               number_in("%g", area_share) + "'/>\n";
+    }
+    case Shape::Kind::disc:
+        return "<circle cx='" + x0 + "' cy='" + y0 + "' r='" + number_in("%g", s.size) + "' fill='" + colour +
+               "'><title>" + escaped(s.text) + "</title></circle>\n";
+    default:
+        break;
+    }
+    const char* const anchor = s.anchor == Anchor::start    ? "start"
+                               : s.anchor == Anchor::middle ? "middle"
+                                                            : "end";
+    return "<text x='" + x0 + "' y='" + y0 + "' text-anchor='" + anchor + "'" +
+           (s.kind == Shape::Kind::upward_text ? " transform='rotate(-90 " + x0 + " " + y0 + ")'"
+                                               : std::string()) +
+           ">" + escaped(s.text) + "</text>\n";
 }
 
 std::string Plot::svg() const {
@@ -138,24 +273,8 @@ std::string Plot::svg() const {
     std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' " + size + " viewBox='0 0 " + width + " " +
                       height + "' font-family='sans-serif' font-size='14'>\n<rect " + size +
                       " fill='white'/>\n";
-    for (const Shape& s : m_shapes) {
-        const std::string x0 = place(s.x0), y0 = place(s.y0);
-        const char* const anchor = s.anchor == Anchor::start    ? "start"
-                                   : s.anchor == Anchor::middle ? "middle"
-                                                                : "end";
-        if (s.kind == Shape::Kind::line)
-            svg += "<line x1='" + x0 + "' y1='" + y0 + "' x2='" + place(s.x1) + "' y2='" + place(s.y1) +
-                   "' stroke='" + colour_text(s.colour) + "' stroke-width='" + number_in("%g", s.size) +
-                   "'/>\n";
-        else if (s.kind == Shape::Kind::disc)
-            svg += "<circle cx='" + x0 + "' cy='" + y0 + "' r='" + number_in("%g", s.size) + "' fill='" +
-                   colour_text(s.colour) + "'><title>" + escaped(s.text) + "</title></circle>\n";
-        else
-            svg += "<text x='" + x0 + "' y='" + y0 + "' text-anchor='" + anchor + "'" +
-                   (s.kind == Shape::Kind::upward_text ? " transform='rotate(-90 " + x0 + " " + y0 + ")'"
-                                                       : std::string()) +
-                   ">" + escaped(s.text) + "</text>\n";
-    }
+    for (const Shape& shape : m_shapes)
+        svg += svg_of(shape);
     return svg + "</svg>\n";
 }
 
@@ -164,6 +283,10 @@ Canvas Plot::picture() const {
     for (const Shape& s : m_shapes) {
         if (s.kind == Shape::Kind::line) {
             draw_line(canvas, s.x0, s.y0, s.x1, s.y1, s.colour, s.size);
+        } else if (s.kind == Shape::Kind::curve) {
+            draw_curve(canvas, s.points, s.colour, s.size, s.dashed);
+        } else if (s.kind == Shape::Kind::area) {
+            draw_area(canvas, s.points, s.other, s.colour);
         } else if (s.kind == Shape::Kind::disc) {
             draw_disc(canvas, s.x0, s.y0, s.size, s.colour);
         } else {

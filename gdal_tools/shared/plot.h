@@ -4,6 +4,8 @@
 
 #include "shared/canvas.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,11 +17,21 @@ struct Axis {
     std::string label; ///< with the unit
     double lowest = 0, highest = 1;
     std::vector<double> ticks; ///< empty: multiples of tick_distance(), or powers of ten
-    bool logarithmic = false;  ///< of y alone, whose limits are above 0
+    bool logarithmic = false;  ///< its limits are above 0
 };
 
 /// Returns 1, 2 or 5 times a power of ten, about a fifth of `range`; a range of 0 counts as 1.
 double tick_distance(double range);
+
+/// A line of a legend.
+struct Series {
+    std::string name;
+    Rgb colour{};
+    bool dashed = false;
+};
+/// Returns the series number `k` with a colour that differs from its neighbours'; from the eleventh on it is
+/// dashed, since colours come again.
+Series numbered_series(size_t k, std::string name);
 
 /// Positions are in pixels from the upper left corner.
 class Plot {
@@ -28,12 +40,21 @@ class Plot {
         int64_t width, height;
         double left, right, top, bottom; ///< of the axes
     };
+    using Point = std::array<double, 2>;
+    /// Returns the frame with room for a legend at the right of the axes.
+    static Frame with_legend(Frame frame, const std::vector<Series>& series);
     /// White, with axes, ticks, their labels, and grey lines at the ticks of y.
     Plot(const Frame& frame, Axis x, Axis y);
     double x_of(double value) const;
     double y_of(double value) const;
     enum class Anchor { start, middle, end };
     void line(double x0, double y0, double x1, double y1, const Rgb& colour, double width = 1);
+    /// A broken line. Points that are within a quarter of a pixel of the one before are left out.
+    void curve(const std::vector<Point>& points, const Rgb& colour, double width = 1, bool dashed = false);
+    /// The area between a broken line and the points of `other`, which has the same x; a fifth of the colour.
+    void area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour);
+    /// At the right of the axes, of with_legend(): the series with their names.
+    void legend(const std::vector<Series>& series);
     /// title: shown by programs that show an .svg, when the mouse is over the disc.
     void disc(double x, double y, double radius, const Rgb& colour, const std::string& title);
     /// The base line of the text is at y. upwards: turned counter-clockwise about x, y.
@@ -43,13 +64,16 @@ class Plot {
 
   private:
     struct Shape {
-        enum class Kind { line, disc, text, upward_text } kind;
+        enum class Kind { line, curve, area, disc, text, upward_text } kind;
         double x0, y0, x1, y1;
         double size; ///< width or radius
         Rgb colour;
         Anchor anchor;
         std::string text;
+        std::vector<Point> points, other{};
+        bool dashed = false;
     };
+    static std::string svg_of(const Shape& shape);
     Frame m_frame;
     Axis m_x, m_y;
     std::vector<Shape> m_shapes;

@@ -77,18 +77,20 @@ class _AccuracyOptions(TypedDict, total=False):
 class AccuracyResult(Result, Generic[_V, _C]):
     csv: str
     curves: str
+    roc: str
+    recall: str
 @overload
-def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., roc: Literal[False] = ..., recall: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] | PathLike = ..., curves: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def accuracy(map: PathLike, reference: ArrayLike | PathLike, *, csv: Literal[False] | PathLike = ..., curves: Literal[False] | PathLike = ..., roc: Literal[False] | PathLike = ..., recall: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., roc: Literal[False] = ..., recall: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
 @overload
-def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[_A, _A]: ...
+def accuracy(map: _A, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., roc: bool = ..., recall: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[_A, _A]: ...
 @overload
-def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: Literal[False] = ..., curves: Literal[False] = ..., roc: Literal[False] = ..., recall: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_AccuracyOptions]) -> dict[str, object]: ...
 @overload
-def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[Values, Classes]: ...
+def accuracy(map: ArrayLike, reference: ArrayLike | PathLike, *, csv: bool = ..., curves: bool = ..., roc: bool = ..., recall: bool = ..., full: bool = ..., **options: Unpack[_AccuracyOptions]) -> AccuracyResult[Values, Classes]: ...
 class _AtdcaOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None

@@ -129,6 +129,19 @@ def test_bands_of_targets(tmp_path, names, small):
     assert forced["better"] == "larger" and (forced["targets"][0]["auc"] < 0.5) == small
 
 
+def test_plots(tmp_path):
+    truth = truth_of(60, 60, 8)
+    write(tmp_path, scores_of(truth, 9, bands=2), truth, names=["grass & <sand>", "two"])
+    succeed(run("gdal_hsi_accuracy", "-scores", "-roc", tmp_path / "r.svg", "-recall", tmp_path / "p.png", tmp_path / "s.tif", tmp_path / "t.tif"))
+    text = (tmp_path / "r.svg").read_text()
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-json", tmp_path / "s.tif", tmp_path / "t.tif")).out)
+    for one in (*result["targets"], result["pooled"]):
+        assert f", AUC {one['auc']:.3f}" in text
+    assert "Pfa (false alarms" in text and "<sand>" not in text and "All targets" in text
+    picture = gdal.Open(str(tmp_path / "p.png")).ReadAsArray()
+    assert picture.shape[1] == 640 and picture.shape[2] >= 900 and len(np.unique(picture.reshape(picture.shape[0], -1), axis=1).T) > 4
+
+
 def test_text_masks_missing_scores_and_few_background_pixels(tmp_path):
     truth = truth_of(50, 40, 2, 1)
     scores = scores_of(truth, 3, lack=0)
@@ -169,6 +182,9 @@ def test_scores_of_detect_say_what_is_better(tmp_path):
     (["-guard", "3"], 2, "-guard requires -scores"),
     (["-better", "larger"], 2, "-better requires -scores"),
     (["-curves", "c.csv"], 2, "-curves requires -scores"),
+    (["-roc", "r.svg"], 2, "-roc requires -scores"),
+    (["-recall", "r.svg"], 2, "-recall requires -scores"),
+    (["-scores", "-roc", "r.jpg"], 2, "-roc: 'r.jpg' ends neither in .svg nor in .png"),
     (["-scores", "-guard", "-1"], 2, "-guard"),
     (["-scores", "-guard", "9000"], 1, "no pixel with a score is background"),
     (["-scores", "-mask", "empty.tif"], 1, "t.tif"),
