@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_spectra: the spectra of classes, polygons or points of a scene, as a library. One pass over the
-// tiles that hold a labelled pixel.
+// gdal_hsi_spectra: the spectra of classes, polygons or points of a scene, as a library or a plot. One pass
+// over the tiles that hold a labelled pixel. Spectra of a library are plotted without a pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "gdal_hsi_spectra/plot.h"
 #include "model/document.h"
 #include "raster/drivers.h"
 #include "raster/library_output.h"
@@ -16,6 +17,7 @@
 #include "shared/many_scenes.h"
 #include "shared/regression_samples.h"
 #include "shared/scene_and_library.h"
+#include "shared/spectral_bands.h"
 #include "shared/training_pixels.h"
 #include "spectra/spectra.h"
 #include "tool/classification.h"
@@ -24,19 +26,21 @@
 #include "tool/passes.h"
 #include "tool/phrases.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hsi {
-namespace {
 namespace spectra_tool {
+namespace {
 
 using tool::Content;
 
@@ -44,8 +48,10 @@ enum class Kind { mean, deviation, every };
 
 struct Settings {
     raster::LabelOptions labels;
-    std::string out;
-    std::vector<std::string> spectra; ///< names of those that are written; empty: all
+    std::string out, plot;
+    std::vector<std::string> range_texts;
+    std::vector<raster::BandChoice> ranges; ///< from range_texts
+    std::vector<std::string> spectra;       ///< names of those that are written; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
     std::vector<std::array<std::string, 2>> with; ///< scene, labels
@@ -290,6 +296,65 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
     return library;
 }
 
+// The plot
+// ----------------------------------------------------------------------------------------------------------
+
+/// Spectra of a class have one colour where there are many of them.
+SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows,
+                         const raster::RasterSource& scene) {
+    const auto& bands = scene.facts().bands;
+    const auto& values = bands.values;
+    const bool scaled = !values.scale.empty();
+    SpectraPlot plot{!values.unit.empty() ? values.unit
+                     : scaled             ? "scaled value"
+                                          : "stored value",
+                     bands.wavelengths_nm,
+                     bands.known_as,
+                     {},
+                     {},
+                     s.ranges};
+    // Scales that differ, and offsets, were applied before.
+    const double factor = scaled && values.one_factor() ? values.scale.front() : 1;
+    std::map<int, std::pair<size_t, size_t>> of_class; // group, spectra
+    for (const SpectrumRow& row : rows) {
+        DrawnSpectrum one{row.name, row.mean, row.deviation, plot.groups.size()};
+        for (auto* list : {&one.values, &one.deviation})
+            for (double& v : *list)
+                v *= factor;
+        const auto [known, first] = of_class.try_emplace(row.value, plot.groups.size(), size_t{0});
+        ++known->second.second;
+        if (s.kind != Kind::every || first)
+            plot.groups.push_back(row.name);
+        else
+            one.group = known->second.first;
+        plot.spectra.push_back(std::move(one));
+    }
+    return plot;
+}
+
+/// Deviations behind their means become areas.
+SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& library) {
+    SpectraPlot plot{"value",
+                     library.wavelengths_nm,
+                     library.numbers_told ? library.band_numbers : std::vector<int>(),
+                     {},
+                     {},
+                     s.ranges};
+    const auto deviations = raster::deviations_in(library.names);
+    const auto shown = [&](const std::string& name) {
+        const auto at = std::find(library.names.begin(), library.names.end(), name);
+        return at == library.names.end() ? std::vector<double>()
+                                         : library.spectra[static_cast<size_t>(at - library.names.begin())];
+    };
+    for (size_t k = 0; k < library.names.size(); ++k) {
+        if (deviations.count(k) > 0) continue;
+        const auto& name = library.names[k];
+        plot.spectra.push_back({name, library.spectra[k], shown(name + " deviation"), plot.groups.size()});
+        plot.groups.push_back(name);
+    }
+    return plot;
+}
+
 // Values of a continuous variable
 // ----------------------------------------------------------------------------------------------------------
 
@@ -341,9 +406,53 @@ void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
+/// src is a library: it is plotted, and written in another form.
+void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
+    const tools::PlotOutput plot(run, "plot", s.plot, s.overwrite);
+    plot.check(spectra_frame);
+    const auto output = run.text_output("out", s.out, s.overwrite);
+    if (!s.out.empty()) raster::check_library_output(output);
+    if (!s.spectra.empty())
+        library = raster::selected(library, raster::chosen_names(library.names, s.spectra, "-spectrum"));
+    if (const auto infinite = raster::infinite_spectra(library); !infinite.empty())
+        throw Error("the spectrum '" + library.names[infinite.front()] + "' holds infinite values",
+                    "Leave it out: name the others with -spectrum.");
+    const auto of_library = plot_of_library(s, library);
+    if (plot.wanted() && of_library.spectra.empty())
+        throw Error(run.options().source.path + ": no spectrum but standard deviations is left to plot",
+                    "Name the spectra with -spectrum.");
+    tool::end_of_plan(run, [&] {
+        run.print(counted(library.names.size(), "spectrum", "spectra") + " of " +
+                  counted(library.bands(), "band") + "; nothing is written");
+    });
+    run.report()["library"] = {{"path", run.options().source.path}, {"spectra", library.names}};
+    if (plot.wanted()) plot.write(run, plot_of(of_library));
+    if (!s.out.empty())
+        if (const auto told =
+                raster::write_spectral_library(output, library, run.options().destination.history);
+            !told.empty())
+            run.warn(told);
+    run.note(counted(library.names.size(), "spectrum", "spectra") + " of " + run.options().source.path);
+}
+
+/// src as a scene, or nothing where it is a library, which is then done with. \throws UsageError for labels
+/// of a library, and a scene without labels.
+std::shared_ptr<raster::RasterSource> open_source(tool::Run& run, const Settings& s) {
+    if (!s.labels.path.empty()) return run.open_source(tool::Precision::full);
+    auto source = tools::open_scene_or_library(run);
+    if (!source.library)
+        throw UsageError("labels is missing: " + run.options().source.path + " is a scene",
+                         "Name the labels of its pixels; a spectral library needs none.");
+    run_library(run, s, std::move(*source.library));
+    return nullptr;
+}
+
 void run_spectra(tool::Run& run, Settings s) {
     s.with = tools::listed_pairs(run, "-with", s.with);
-    const auto opened = run.open_source(tool::Precision::full);
+    const auto opened = open_source(run, s);
+    if (!opened) return;
+    const tools::PlotOutput plot(run, "plot", s.plot, s.overwrite);
+    plot.check(spectra_frame);
     std::unique_ptr<tools::ManyScenes> many;
     if (!s.with.empty()) {
         std::vector<std::string> names;
@@ -357,11 +466,13 @@ void run_spectra(tool::Run& run, Settings s) {
     const bool geojson = equal_names(raster::extension_of(s.out), "geojson");
     if (geojson)
         raster::check_text_output(output);
-    else
+    else if (!s.out.empty())
         raster::check_library_output(output, ".geojson (profiles)");
     if (s.kind == Kind::every && !s.labels.field.empty() && !many && !geojson &&
-        equal_names(raster::extension_of(s.out), "csv") && holds_values(s, *scene))
+        equal_names(raster::extension_of(s.out), "csv") && holds_values(s, *scene)) {
+        if (plot.wanted()) throw UsageError("-plot cannot be used with a table of values", "Leave it out.");
         return write_values(run, s, scene);
+    }
     auto pixels = tools::read_labels(run, s.labels, *scene);
     if (many) pixels = joined_labels(run, s, std::move(pixels), source);
     const auto labels = indexed(pixels);
@@ -390,12 +501,14 @@ void run_spectra(tool::Run& run, Settings s) {
         // One pixel deviates from nothing.
         if (row.pixels == 1) row.deviation.clear();
     }
+    if (plot.wanted()) plot.write(run, plot_of(plot_of_rows(s, rows, *scene)));
     if (geojson)
         raster::write_text_output(output, geojson_of(rows, source));
-    else if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
-                                                              run.options().destination.history);
-             !told.empty())
-        run.warn(told);
+    else if (!s.out.empty())
+        if (const auto told = raster::write_spectral_library(output, library_of(rows, *scene),
+                                                             run.options().destination.history);
+            !told.empty())
+            run.warn(told);
     run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
              counted(pixels.index.size(), "labelled pixel"));
 }
@@ -408,24 +521,46 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_mask("the spectra");
     args.input_argument("labels", s.labels.path, Content::labels,
-                        "Classes, polygons or points: a raster or vector file");
-    args.output_argument("out", s.out, Content::spectra,
-                         "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles)");
+                        "Classes, polygons or points: a raster or vector file; a spectral library needs none")
+        .required = false;
+    args.output_argument(
+            "out", s.out, Content::spectra,
+            "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles); with "
+            "-plot it may be missing")
+        .or_option("out")
+        .required = false;
     args.choice("kind", s.kind, "Spectra to write",
                 {{"mean", Kind::mean, "the mean of each class"},
                  {"deviation", Kind::deviation, "mean and standard deviation of each class"},
                  {"every", Kind::every,
-                  "the spectrum of every labelled pixel; for a field of values such as 2.5 a table, a pixel"
-                  " per row"}});
+                  "the spectrum of every labelled pixel; for a field of values such as 2.5 a table, a pixel "
+                  "per row"}});
     args.option("spectrum", s.spectra,
                 "Write only this spectrum: a name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
     tools::add_pairs_option(args, s.with,
                             "Also use the labelled pixels of this scene (classes match by name)");
+    args.output("plot", s.plot, Content::text,
+                "Also plot the spectra to FILE.svg or FILE.png; -kind deviation adds one standard deviation");
+    args.option("range", s.range_texts,
+                "In -plot, also draw the continuum and the absorption feature in this range: 2100-2300nm")
+        .shown_as("RANGE");
     tool::add_label_options(args, s.labels);
     args.overwrite(s.overwrite, "Replace out if it exists; otherwise an existing out is an error");
     args.add_compute(false);
-    args.check([&s](const tool::CommonOptions& options) {
+    args.check([&s](const tool::Call& call) {
+        const auto& options = call.options();
+        if (s.labels.path.empty()) {
+            tool::refuse_label_options(call, "Name the labels behind src.");
+            for (const char* const of_labels : {"kind", "with"})
+                if (call.given(of_labels))
+                    throw UsageError("-" + std::string(of_labels) + " requires labels");
+        }
+        if (s.out.empty() && s.plot.empty())
+            throw UsageError("out is missing", "Give a library to write, or -plot FILE.svg.");
+        if (!s.range_texts.empty() && s.plot.empty()) throw UsageError("-range requires -plot");
+        s.ranges = tool::parse_ranges(s.range_texts, "-range");
+        tools::PlotOutput::check_name("plot", s.plot);
         if (!s.with.empty() && options.mask.given())
             throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
@@ -433,18 +568,22 @@ void declare(tool::Builder& args) {
     args.body([&s](tool::Run& run) { run_spectra(run, s); });
 }
 
-} // namespace spectra_tool
 } // namespace
+} // namespace spectra_tool
 
 namespace tools {
 
 extern constinit const tool::Definition spectra{
     "spectra",
     "Spectra of classes, polygons and points",
-    "Spectra: reads the spectra of labelled pixels from a scene, as the mean of each class, "
-    "with its standard deviation, or pixel by pixel, and writes them as a library that the "
-    "other tools read.",
+    "Spectra: reads the spectra of labelled pixels from a scene, as the mean of each class, with its "
+    "standard deviation, or pixel by pixel, and writes them as a library that the other tools read, or as a "
+    "plot.",
     {{"gdal_hsi_spectra scene.img fields.gpkg crops.sli -field crop", "A mean spectrum of each crop"},
+     {"gdal_hsi_spectra -kind deviation -plot crops.svg scene.img fields.gpkg -field crop",
+      "A plot of each crop's mean and standard deviation"},
+     {"gdal_hsi_spectra -plot usgs.png -range 2100-2300nm -spectrum '*kaolin*' usgs.sli",
+      "Spectra of a library, with their absorption features"},
      {"gdal_hsi_spectra -kind deviation scene.img labels.tif classes.csv", "Mean and standard deviation"},
      {"gdal_hsi_spectra -kind every scene.img points.geojson profiles.geojson -field name",
       "Profiles at points, for QGIS and EnMAP-Box"}},

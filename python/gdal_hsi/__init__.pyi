@@ -1315,6 +1315,7 @@ class _SpectraOptions(TypedDict, total=False):
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
+    range: str | float | Sequence[str | float] | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None
@@ -1325,17 +1326,26 @@ class _SpectraOptions(TypedDict, total=False):
 class SpectraResult(Result, Generic[_V, _C]):
     out: Spectra
 @overload
-def spectra(src: PathLike, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
+def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
 @overload
-def spectra(src: PathLike, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[True], full: bool = ..., **options: Unpack[_SpectraOptions]) -> _SpectraLabelledPair[_A]: ...
 @overload
-def spectra(src: _A, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+    plot: str
+class _SpectraLabelledPair(SpectraResult[_A, _A], tuple[Spectra, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
+    ...
+class _SpectraPair(SpectraResult[Values, Classes], tuple[Spectra, str]):  # type: ignore[misc, unused-ignore]
+    ...
 @overload
-def spectra(src: _A, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[_A, _A]: ...
+def spectra(src: PathLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def spectra(src: ArrayLike, labels: ArrayLike | PathLike, *, full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+def spectra(src: PathLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: bool = ..., full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[_A, _A]: ...
 @overload
-def spectra(src: ArrayLike, labels: ArrayLike | PathLike, *, full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[Values, Classes]: ...
+def spectra(src: ArrayLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+@overload
+def spectra(src: ArrayLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[True], full: bool = ..., **options: Unpack[_SpectraOptions]) -> _SpectraPair: ...
+@overload
+def spectra(src: ArrayLike, labels: ArrayLike | PathLike | None = ..., *, plot: bool = ..., full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[Values, Classes]: ...
 class _SppOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None

@@ -3,6 +3,7 @@
 the forms of the output, holes, tiles and threads, errors."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -111,6 +112,100 @@ def test_envi_library(scene, labels, data, classes, tmp_path):
         assert np.allclose(row, naive(data, classes == value)[0], rtol=1e-6)
     # And it serves the tools that read libraries.
     succeed(run("gdal_hsi_unmix", scene, tmp_path / "o.sli", tmp_path / "o.tif"))
+
+
+def curves_of(path):
+    """The broken lines of a plot, by colour and dashes, without those of the legend."""
+    found = []
+    for attributes in re.findall(r"<polyline ([^>]*)/>", path.read_text()):
+        points = np.array([[float(v) for v in point.split(",")] for point in re.search("points='([^']*)'", attributes)[1].split()])
+        if re.search("stroke-width='3'", attributes) is None:
+            found.append((re.search("stroke='([^']*)'", attributes)[1], "dasharray" in attributes, points))
+    return found
+
+
+def axes_of(path):
+    """From pixels to values, by the ticks."""
+    text = path.read_text()
+    ticks = [(float(x), float(y), anchor, float(v)) for x, y, anchor, v in
+             re.findall(r"<text x='([\d.]+)' y='([\d.]+)' text-anchor='(\w+)'>(-?[\d.e+]+)</text>", text)]
+    horizontal = sorted((x, v) for x, y, anchor, v in ticks if anchor == "middle")
+    vertical = sorted((y - 5, v) for x, y, anchor, v in ticks if anchor == "end")
+    return [np.polyfit(*zip(*pairs), 1) for pairs in (horizontal, vertical)]
+
+
+@pytest.mark.quick
+def test_plot_of_classes(scene, labels, data, classes, tmp_path):
+    plot = tmp_path / "o.svg"
+    succeed(spectra("-kind", "deviation", "-b", "1-5,8-12", "-plot", plot, scene, labels))
+    present = np.unique(classes[classes > 0])
+    curves = curves_of(plot)
+    assert len(curves) == 2 * len(present)  # the bands that are left out are a gap
+    x, y = axes_of(plot)
+    kept = [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
+    for k, value in enumerate(present):
+        mean = naive(data[kept], classes == value)[0]
+        assert curves[2 * k][0] == curves[2 * k + 1][0]
+        for part, (bands, values) in zip(curves[2 * k:2 * k + 2], (([0, 1, 2, 3, 4], mean[:5]), ([7, 8, 9, 10, 11], mean[5:]))):
+            assert np.allclose(np.polyval(x, part[2][:, 0]), np.array(NM)[bands], atol=1)
+            assert np.allclose(np.polyval(y, part[2][:, 1]), values, atol=np.ptp(values) / 50 + 1)
+    text = plot.read_text()
+    assert text.count("<polygon") == 2 * len(present) and "wavelength (nm)" in text and "stored value" in text
+    for value in present:
+        assert f">{name_of(value)}<" in text
+    succeed(spectra("-plot", tmp_path / "o.png", scene, labels, tmp_path / "o.csv"))  # a library, too
+    assert gdal.Open(str(tmp_path / "o.png")).RasterCount == 3 and (tmp_path / "o.csv").exists()
+    succeed(spectra("-kind", "every", "-plot", tmp_path / "e.svg", scene, labels))
+    assert len({colour for colour, _, _ in curves_of(tmp_path / "e.svg")}) == len(present)
+
+
+@pytest.mark.quick
+def test_plot_and_copy_of_a_library(tmp_path):
+    nm = np.arange(2000, 2400, 10)
+    depth = 0.3 * np.exp(-(((nm - 2200) / 30) ** 2))
+    rows = {"clay <x>": (0.5 + (nm - 2000) / 4000) * (1 - depth), "flat": np.full(len(nm), 0.2)}
+    rows["clay <x>"][5] = np.nan
+    lines = ["wavelength (nm)," + ",".join(rows)] + [",".join([str(w)] + ["" if np.isnan(v[i]) else repr(float(v[i])) for v in rows.values()])
+                                                for i, w in enumerate(nm)]
+    library, plot = tmp_path / "l.csv", tmp_path / "l.svg"
+    library.write_text("\n".join(lines) + "\n")
+    succeed(spectra("-plot", plot, "-range", "2100-2300nm", "-out", tmp_path / "l.sli", library))
+    curves, text = curves_of(plot), plot.read_text()
+    solid = [curve for curve in curves if not curve[1]]
+    assert [len(curve[2]) for curve in solid][:3] == [5, 34, 40] and "clay &#60;x&#62;" in text
+    position, height = re.search(r">(\d+) nm, ([\d.]+)<", text).groups()
+    assert abs(int(position) - 2200) < 3 and abs(float(height) - 0.3) < 0.02
+    assert len([curve for curve in curves if curve[1]]) == 2  # a continuum each
+    assert envi_header(tmp_path / "l.sli")["spectra names"] == list(rows)
+    succeed(spectra("-plot", tmp_path / "one.svg", "-spectrum", "flat", library))
+    assert "clay" not in (tmp_path / "one.svg").read_text()
+
+
+def test_plot_of_a_library_with_deviations(scene, labels, tmp_path):
+    succeed(spectra("-kind", "deviation", "-plot", tmp_path / "a.svg", scene, labels, tmp_path / "l.sli"))
+    succeed(spectra("-plot", tmp_path / "b.svg", tmp_path / "l.sli"))
+    areas = [re.findall("<polygon[^>]*>", (tmp_path / f"{name}.svg").read_text()) for name in "ab"]
+    assert areas[0] == areas[1] and len(areas[0]) > 1 and "deviation" not in (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.parametrize("words, code, message", [
+    (["{scene}", "{labels}"], 2, "out is missing"),
+    (["-plot", "o.svg", "{scene}"], 2, "labels is missing"),
+    (["-plot", "o.jpg", "{scene}", "{labels}"], 2, "'o.jpg' ends neither in .svg nor in .png"),
+    (["-range", "500-600nm", "{scene}", "{labels}", "o.csv"], 2, "-range requires -plot"),
+    (["-plot", "o.svg", "-kind", "every", "{library}"], 2, "-kind requires labels"),
+    (["-plot", "o.svg", "-field", "x", "{library}"], 2, "-field tells how labels are read, and there are none"),
+    (["-plot", "o.svg", "-b", "1-3", "{library}"], 2, "-b does not go with a spectral library"),
+    (["-plot", "o.svg", "-spectrum", "none", "{library}"], 1, "none"),
+    (["-plot", "there.svg", "{scene}", "{labels}"], 1, "there.svg"),
+])
+def test_plots_refused(scene, labels, tmp_path, words, code, message):
+    (tmp_path / "l.csv").write_text("wavelength (nm),a\n400,1\n500,2\n600,1\n")
+    (tmp_path / "there.svg").write_text("mine")
+    words = [word.format(scene=scene, labels=labels, library=tmp_path / "l.csv") for word in words]
+    with assert_untouched(tmp_path):
+        result = spectra(*words, cwd=tmp_path)
+    assert result.code == code and message in first_error(result), result.err
 
 
 def test_every_spectrum(scene, labels, data, classes, tmp_path):
