@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "raster/labels.h"
 #include "raster/side_files.h"
+#include "sample/sample.h"
 #include "shared/labelled_spectra.h"
 #include "shared/many_scenes.h"
 #include "shared/neighbours.h"
@@ -23,7 +24,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +43,9 @@ struct Settings {
     std::string model_file, libsvm_file, class_weights = "none";
     std::vector<std::string> weights;
     std::vector<double> c, gamma;
+    std::string cv_by = "auto"; ///< auto, pixels, patches, or a file of groups
     int folds = 5;
+    bool cv_by_file() const { return cv_by != "auto" && cv_by != "pixels" && cv_by != "patches"; }
     uint64_t seed = 1;
     bool probability = false, overwrite = false;
     std::vector<std::array<std::string, 2>> with; ///< scene, labels
@@ -83,6 +89,7 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
 struct LabelledScene {
     std::shared_ptr<raster::RasterSource> scene;
     raster::LabelledPixels labels;
+    tools::LabelPatches patches;
 };
 
 /// Where the pixels of all scenes lie, as if on one grid: no pixel of one touches one of another.
@@ -106,10 +113,15 @@ class TrainingSets {
     void add(tool::Run& run, LabelledScene& part) {
         const svm::Gather operation = tools::read_spectra(run, part.scene, part.labels.index);
         const int64_t width = part.labels.grid.samples;
-        for (size_t i = 0; i < part.labels.index.size(); ++i)
-            if (operation.valid(i))
-                places.index.push_back((places.m_lines + part.labels.index[i] / width) * places.samples +
-                                       part.labels.index[i] % width);
+        size_t further = m_groups;
+        for (size_t i = 0; i < part.labels.index.size(); ++i) {
+            further = std::max(further, m_groups + part.patches.of[i] + 1);
+            if (!operation.valid(i)) continue;
+            places.index.push_back((places.m_lines + part.labels.index[i] / width) * places.samples +
+                                   part.labels.index[i] % width);
+            group.push_back(m_groups + part.patches.of[i]);
+        }
+        m_groups = further;
         places.m_lines += part.labels.grid.lines + 1;
         const auto one = tools::training_set(run, part.labels, part.scene->shape().bands, operation.spectra(),
                                              [&](size_t i) { return operation.valid(i); });
@@ -123,14 +135,114 @@ class TrainingSets {
 
     svm::TrainingSet all;
     Places places;
+    std::vector<size_t> group; ///< of each pixel: its patch, or what -cv-by FILE says
 
   private:
     tools::JoinedClasses m_classes;
+    size_t m_groups = 0;
 };
+
+/// How the pixels are held out.
+struct Folds {
+    std::vector<int> of; ///< each pixel; empty: drawn pixel by pixel
+    size_t groups = 0;
+    std::string what; ///< "whole patches"
+    std::string why;  ///< empty: -cv-by says so
+};
+
+/// Half of the pixels are in patches of this size or more: such labels are fields, not draws of pixels. A
+/// draw of a tenth of all pixels has patches of three.
+constexpr int64_t least_patch = 9;
+
+bool are_fields(const std::vector<size_t>& group) {
+    std::map<size_t, int64_t> pixels;
+    for (const size_t g : group)
+        ++pixels[g];
+    const auto inside =
+        std::count_if(group.begin(), group.end(), [&](size_t g) { return pixels.at(g) >= least_patch; });
+    return 2 * inside >= static_cast<int64_t>(group.size());
+}
+
+/// Two classes or more are in several groups, so that other groups can say how they are told apart.
+bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& group) {
+    std::map<uint16_t, std::set<size_t>> groups;
+    for (size_t i = 0; i < group.size(); ++i)
+        groups[set.label[i]].insert(group[i]);
+    return std::count_if(groups.begin(), groups.end(),
+                         [](const auto& one) { return one.second.size() > 1; }) > 1;
+}
+
+/// The groups of -cv-by FILE, for the labelled pixels. \throws Error where a pixel has none.
+std::vector<size_t> read_groups(const std::string& path, const LabelledScene& part) {
+    raster::LabelOptions options;
+    options.path = path;
+    options.zero = raster::ZeroMeans::a_class;
+    const auto grid = raster::grid_of(*part.scene);
+    const auto groups = raster::collect_labels(*raster::LabelSource::open(options, &grid));
+    std::vector<size_t> of;
+    int64_t without = 0;
+    for (const int64_t index : part.labels.index) {
+        const auto at = std::lower_bound(groups.index.begin(), groups.index.end(), index);
+        if (at == groups.index.end() || *at != index)
+            ++without;
+        else
+            of.push_back(groups.value[static_cast<size_t>(at - groups.index.begin())]);
+    }
+    if (without > 0)
+        throw Error("-cv-by " + path + " has no group for " + std::to_string(without) + " of " +
+                        counted(part.labels.index.size(), "labelled pixel"),
+                    "Give each of them a group, or take their labels away.");
+    return of;
+}
+
+/// \throws Error where -cv-by asks for what the labels do not have.
+Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
+    Folds folds;
+    if (s.cv_by == "pixels") return folds;
+    const bool fields = polygons || are_fields(sets.group);
+    if (s.cv_by == "auto" && !fields) return folds;
+    const bool comparable = are_comparable(sets.all, sets.group);
+    if (!comparable && s.cv_by != "auto")
+        throw Error("-cv-by " + s.cv_by + ": fewer than two classes are in more than one " +
+                        (s.cv_by_file() ? "group" : "patch"),
+                    "Label more places, or draw single pixels (-cv-by pixels).");
+    if (!comparable) {
+        folds.why = "fewer than two classes are in more than one patch";
+        return folds;
+    }
+    folds.of = sample::folds_of_groups(sets.all.label, sets.group, s.folds, s.seed);
+    folds.groups = std::set<size_t>(sets.group.begin(), sets.group.end()).size();
+    folds.what = s.cv_by_file() ? "groups of " + s.cv_by : "whole patches";
+    if (s.cv_by == "auto")
+        folds.why = polygons ? "the labels are polygons" : "most labelled pixels are in patches";
+    return folds;
+}
+
+/// Which folds are used, before the search.
+void report_folds(tool::Run& run, const Folds& folds, const std::string& cv_by) {
+    const bool by_groups = !folds.of.empty();
+    auto& report = run.report();
+    report["cv_by"] = !by_groups ? "pixels" : cv_by == "auto" ? "patches" : cv_by;
+    if (by_groups) report["cv_groups"] = folds.groups;
+    run.note("Cross-validation: folds of " +
+             (by_groups ? folds.what + " (" + std::to_string(folds.groups) + ")" : "single pixels") +
+             (folds.why.empty() ? "" : ", since " + folds.why) +
+             (cv_by != "auto" ? ""
+              : by_groups     ? "; -cv-by pixels draws single pixels"
+                              : "; -cv-by patches keeps pixels that touch one another together"));
+}
+
+std::string percent(double share) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
+    return text.data();
+}
+
+bool model_is_a_guess(const svm::TrainResult& result) { return result.model.cv_accuracy <= result.guess; }
 
 /// What makes the figures of training doubtful: classes of a few pixels, and folds that touch one another.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
-                           const Settings& s, const std::vector<int64_t>& places, int64_t samples) {
+                           bool by_groups, const Places& at) {
     // Of fewer than two pixels a fold, one that is wrong by chance is all that a fold says of a class.
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
@@ -143,16 +255,25 @@ void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const sv
     for (const auto& [text, count] : result.warnings)
         run.warn("LIBSVM: " + text + " (in " + counted(count, "training") + ")");
     if (!validated) return;
-    const auto fold = svm::stratified_folds(set.label, result.folds, s.seed);
+    if (model_is_a_guess(result))
+        run.warn("no C and gamma is better than a guess: " + percent(result.model.cv_accuracy) +
+                 " of the pixels are right while held out, and the largest class has " +
+                 percent(result.guess) +
+                 " of them. These features do not tell the classes apart there; try others "
+                 "(gdal_hsi_mnf, gdal_hsi_pca), or label more places");
+    const auto& fold = result.fold;
     const auto touches =
-        tools::touching_pixels(places, samples, [&](size_t i, size_t j) { return fold[i] != fold[j]; });
+        tools::touching_pixels(at.index, at.samples, [&](size_t i, size_t j) { return fold[i] != fold[j]; });
     const int64_t touching = std::count(touches.begin(), touches.end(), 1);
     run.report()["pixels_touching_other_folds"] = touching;
-    if (tools::touching_counts(touching, set.samples()))
-        run.warn(std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
-                 " touch one of another fold, and neighbours are alike: the accuracy of the "
-                 "cross-validation is too good. Believe that of gdal_hsi_accuracy on test pixels that "
-                 "gdal_hsi_sample -min-distance has drawn apart");
+    if (!by_groups && tools::touching_counts(touching, set.samples()))
+        run.warn(
+            std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
+            " touch one of another fold, and neighbours are alike: the accuracy of the "
+            "cross-validation is too good. -cv-by patches keeps neighbours together where labels are "
+            "patches; "
+            "else believe that of gdal_hsi_accuracy on test pixels that gdal_hsi_sample -min-distance has "
+            "drawn apart");
 }
 
 void describe(tool::Run& run, const svm::TrainResult& result) {
@@ -173,9 +294,12 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
     if (!result.grid.empty()) {
         Json grid = Json::array();
         for (const auto& g : result.grid)
-            grid.push_back({{"C", g.c}, {"gamma", g.gamma}, {"accuracy", g.accuracy}});
+            grid.push_back(
+                {{"C", g.c}, {"gamma", g.gamma}, {"accuracy", g.accuracy}, {"standard_error", g.error}});
         report["grid"] = grid;
         report["folds"] = result.folds;
+        report["cv_samples"] = result.samples;
+        report["cv_largest_class"] = result.guess;
         report["cv_accuracy"] = m.cv_accuracy;
         report["kernel_tables"] = result.kernel_tables;
     }
@@ -196,7 +320,16 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
 std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
     std::vector<LabelledScene> parts;
     auto source = run.open_source();
-    parts.push_back({source, tools::read_labels(run, s.labels, *source)});
+    const auto add = [&](std::shared_ptr<raster::RasterSource> scene, const raster::LabelOptions& options) {
+        LabelledScene part{std::move(scene), {}, {}};
+        part.labels = tools::read_labels(run, options, *part.scene, &part.patches);
+        parts.push_back(std::move(part));
+    };
+    add(source, s.labels);
+    if (s.cv_by_file()) {
+        run.files()->reads("-cv-by", s.cv_by, raster::files_read_with(s.cv_by));
+        parts.front().patches = {read_groups(s.cv_by, parts.front()), false};
+    }
     Json list = Json::array();
     const Json first = run.report()["labels"];
     for (const auto& [name, path] : tools::listed_pairs(run, "-with", s.with)) {
@@ -208,7 +341,7 @@ std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
         options.path = path;
         auto scene = tools::open_beside(run, "-with", name, *source);
         run.files()->reads("-with", path, raster::files_read_with(path));
-        parts.push_back({scene, tools::read_labels(run, options, *scene)});
+        add(scene, options);
         list.push_back({{"scene", name}, {"labels", run.report()["labels"]}});
     }
     run.report()["labels"] = first;
@@ -252,6 +385,24 @@ void run_train(tool::Run& run, const Settings& s) {
     if (!s.c.empty()) options.c = s.c;
     if (!s.gamma.empty()) options.gamma = s.gamma;
     options.folds = s.folds;
+    options.refine = s.c.empty() && s.gamma.empty();
+    Folds folds;
+    if (options.c.size() * options.gamma.size() > 1) {
+        folds = folds_of(s, sets, std::any_of(parts.begin(), parts.end(), [](const LabelledScene& part) {
+                             return part.patches.polygons;
+                         }));
+        report_folds(run, folds, s.cv_by);
+        options.fold = folds.of;
+        if (!folds.of.empty()) options.folds = 1 + *std::max_element(folds.of.begin(), folds.of.end());
+    }
+    options.searched = [&run](const std::vector<svm::GridPoint>& grid) {
+        const auto& best = svm::best_of(grid);
+        std::array<char, 160> text{};
+        std::snprintf(text.data(), text.size(),
+                      "Search: %zu candidates, the best C = %g and gamma = %g with %.2f %%", grid.size(),
+                      best.c, best.gamma, 100 * best.accuracy);
+        run.note(text.data());
+    };
     options.seed = s.seed;
     options.probability = s.probability;
     options.threads = run.options().threads;
@@ -260,11 +411,11 @@ void run_train(tool::Run& run, const Settings& s) {
     options.cancel = rest.cancel;
     options.progress = rest.progress;
     svm::TrainResult result = svm::train(set, options);
-    if (result.folds > 0 && result.folds < s.folds)
+    if (folds.of.empty() && result.folds > 0 && result.folds < s.folds)
         run.warn("the smallest class has " + counted(result.folds, "training pixel") + ": " +
                  counted(result.folds, "fold") + " instead of " + std::to_string(s.folds));
 
-    warn_of_weak_training(run, set, result, s, sets.places.index, sets.places.samples);
+    warn_of_weak_training(run, set, result, !folds.of.empty(), sets.places);
 
     svm::Model& model = result.model;
     const auto& scene = *parts.front().scene;
@@ -299,6 +450,10 @@ void declare(tool::Builder& args) {
         .defaults_to("2^-15, 2^-13 .. 2^3");
     args.option("cv", s.folds, "Folds of the cross-validation; fewer if a class has fewer training pixels")
         .between(2, 1000);
+    args.option("cv-by", s.cv_by,
+                "Groups of pixels that a fold holds out: patches of a class, or the groups in FILE; auto: "
+                "patches if any")
+        .shown_as("auto|pixels|patches|FILE");
     args.option("seed", s.seed, "Seed of the random folds").from(0);
     args.flag("probability", s.probability,
               "Also estimate class probabilities; training takes several times longer");
@@ -315,6 +470,9 @@ void declare(tool::Builder& args) {
     args.overwrite(s.overwrite, "Replace the model if it exists; otherwise an existing model is an error");
     args.add_compute(false);
     args.check([&s](const tool::CommonOptions& options) {
+        if (s.cv_by.empty()) throw UsageError("-cv-by is empty");
+        if (!s.with.empty() && s.cv_by_file())
+            throw UsageError("-cv-by FILE cannot be used with -with", "Use -cv-by patches.");
         if (!s.with.empty() && options.mask.given())
             throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
@@ -337,8 +495,8 @@ extern constinit const tool::Definition svm_train{
     "svm_train",
     "Training of a support vector machine (SVM)",
     "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "
-    "of a scene. Features are scaled to [0, 1]; C and gamma are found by stratified cross-validation "
-    "over a grid, or given. The model is one readable file.",
+    "of a scene. Features are scaled to [0, 1]; C and gamma are found by cross-validation over a grid, by "
+    "whole patches where the labels are patches, or given. The model is one readable file.",
     {{"gdal_hsi_svm_train -model model.json profile.tif train.tif", "C and gamma by cross-validation"},
      {"gdal_hsi_svm_train -model model.json -field landcover -probability scene.img fields.gpkg",
       "From polygons, with probabilities"},

@@ -7,6 +7,7 @@
 #include "core/host_memory.h"
 #include "model/training_set.h"
 #include "raster/labels.h"
+#include "sample/sample.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"
 
@@ -63,9 +64,16 @@ inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask&
     return kept;
 }
 
+/// Which labelled pixels are one patch: those of a class that touch one another, and those of one polygon.
+struct LabelPatches {
+    std::vector<size_t> of; ///< each labelled pixel, in the order of LabelledPixels; from 0
+    bool polygons = false;  ///< the labels are polygons
+};
+
 /// Labels on the scene's grid, those in the run's mask; what they are goes into the report.
 inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
-                                          const raster::RasterSource& scene) {
+                                          const raster::RasterSource& scene,
+                                          LabelPatches* patches = nullptr) {
     const auto grid = raster::grid_of(scene);
     const auto source = raster::LabelSource::open(options, &grid);
     for (const auto& note : source->notes())
@@ -74,7 +82,16 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     auto labels = raster::collect_labels(*source);
     for (const auto& note : labels.notes)
         run.warn(note);
-    return run.mask() ? labels_in(run, *run.mask(), labels) : std::move(labels);
+    if (run.mask()) labels = labels_in(run, *run.mask(), labels);
+    if (patches != nullptr) {
+        sample::Patches found(labels.index, labels.value, labels.grid.samples);
+        source->each_polygon([&](uint16_t value, const std::vector<int64_t>& pixels) {
+            patches->polygons = true;
+            found.join(value, pixels);
+        });
+        patches->of = found.numbers();
+    }
+    return labels;
 }
 
 /// The classes of the labels of several scenes as one list. A class is the one that has its name, or its

@@ -424,3 +424,52 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
 }
 
 } // namespace hsi::sample
+std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
+                                 int folds, uint64_t seed) {
+    struct Group {
+        std::map<uint16_t, int64_t> pixels; ///< of each class
+        int64_t all = 0;
+        std::vector<size_t> members;
+    };
+    std::map<size_t, Group> groups;
+    std::map<uint16_t, int64_t> of_class;
+    for (size_t i = 0; i < value.size(); ++i) {
+        auto& one = groups[group[i]];
+        ++one.pixels[value[i]];
+        ++one.all;
+        one.members.push_back(i);
+        ++of_class[value[i]];
+    }
+    std::vector<const Group*> order;
+    for (const auto& entry : groups)
+        order.push_back(&entry.second);
+    auto random = stream_of(seed, 0);
+    for (size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[static_cast<size_t>(below(random, static_cast<int64_t>(i)))]);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Group* a, const Group* b) { return a->all > b->all; });
+    const size_t count = std::min(static_cast<size_t>(folds), order.size());
+    std::vector<std::map<uint16_t, int64_t>> dealt(count);
+    std::vector<int64_t> dealt_all(count, 0);
+    std::vector<int> fold(value.size());
+    for (const Group* const one : order) {
+        // What the fold holds of these classes, each counting by its share of the group and of its class.
+        const auto weight = [&](size_t k) {
+            double sum = 0;
+            for (const auto& entry : one->pixels)
+                sum += static_cast<double>(entry.second) * static_cast<double>(dealt[k][entry.first]) /
+                       static_cast<double>(of_class[entry.first]);
+            return std::pair(sum, dealt_all[k]);
+        };
+        size_t least = 0;
+        for (size_t k = 1; k < count; ++k)
+            if (weight(k) < weight(least)) least = k;
+        for (const size_t i : one->members)
+            fold[i] = static_cast<int>(least);
+        for (const auto& entry : one->pixels)
+            dealt[least][entry.first] += entry.second;
+        dealt_all[least] += one->all;
+    }
+    return fold;
+}
+

@@ -84,10 +84,17 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});
 
-/// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name, as listed_words() takes
-/// them): sets options.share or by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction)
-/// rather than counts (-n). Throws UsageError, also for a class that was named before. Names are resolved
-/// against `classes`.
+/// A fold from 0 on for each pixel, so that the pixels of a group are in one fold. Groups may hold several
+/// classes. They are dealt out, the largest first and equal ones in the order of the seed, each to the fold
+/// that then has the least of its classes, by their shares, and of all pixels. At most as many folds as there
+/// are groups.
+std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
+                                 int folds, uint64_t seed);
+
+/// The stated option forms, "50", "150 at most" or "15:1,9,7" (the classes by value or by name, as
+/// listed_words() takes them): sets options.share or by_class. `fraction`: the numbers are shares between 0
+/// and 1 (-fraction) rather than counts (-n). Throws UsageError, also for a class that was named before.
+/// Names are resolved against `classes`.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 

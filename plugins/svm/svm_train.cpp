@@ -150,56 +150,160 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
     return q;
 }
 
-/// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma, as LIBSVM
-/// computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): most of a plain grid
-/// search is spent on computing the same exponentials again. The ranks of a job share the trainings of a
-/// gamma; each has the kernel matrix.
+/// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma and step of
+/// the search, as LIBSVM computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel):
+/// most of a plain grid search is spent on computing the same exponentials again. The ranks of a job share
+/// the trainings of a gamma; each has the kernel matrix.
 class GridSearch {
   public:
     GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
                int folds, const std::vector<int>& labels, const std::vector<double>& weights,
                Trainings& trainings)
         : m_problem(problem), m_options(options), m_fold_of(fold_of), m_folds(folds), m_labels(labels),
-          m_weights(weights), m_trainings(trainings) {
+          m_weights(weights), m_trainings(trainings), m_counted(static_cast<size_t>(folds)) {
         const auto n = static_cast<uint64_t>(problem.n);
         const uint64_t tables = n * n * 8 + n * (n + 2) * sizeof(Node);
         m_tables = tables <= options.memory / 4 * 3;
         m_cache_mb =
             std::clamp(static_cast<double>(options.memory) / 4 / options.threads / (1 << 20), 1.0, 200.0);
+        count_samples();
     }
 
     bool tables() const { return m_tables; }
+    int64_t samples() const { return std::accumulate(m_counted.begin(), m_counted.end(), int64_t{0}); }
+    double guess() const { return m_guess; }
 
     std::vector<GridPoint> run() {
-        const auto& c = m_options.c;
-        const auto& gamma = m_options.gamma;
-        std::vector<GridPoint> grid;
-        for (const double one : c)
-            for (const double g : gamma)
-                grid.push_back({one, g, 0});
-        std::vector<std::atomic<int64_t>> found(grid.size());
-        parallel::Group& ranks = parallel::group();
         if (m_tables) compute_distances();
-        m_total = static_cast<double>(grid.size()) * m_folds / ranks.size();
-        for (size_t g = 0; g < gamma.size(); ++g) {
-            if (m_tables) compute_kernel(gamma[g]);
-            // The largest C first: these trainings are the longest.
-            ranks.for_each("cross-validation", static_cast<int64_t>(c.size()) * m_folds, m_options.threads,
-                           m_options.cancel, [&](int64_t task, int) {
-                               const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
-                               found[i * gamma.size() + g] +=
-                                   held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
-                               tick();
-                           });
+        const size_t rows = m_options.c.size(), columns = m_options.gamma.size();
+        if (m_options.refine && rows > 2 && columns > 2) {
+            search_coarsely();
+        } else {
+            std::vector<Place> all;
+            for (size_t c = 0; c < rows; ++c)
+                for (size_t g = 0; g < columns; ++g)
+                    all.push_back({c, g});
+            evaluate(all, 0);
         }
-        std::vector<int64_t> right(found.begin(), found.end());
-        ranks.add_up("cross-validation", right);
-        for (size_t i = 0; i < grid.size(); ++i)
-            grid[i].accuracy = static_cast<double>(right[i]) / m_problem.n;
-        return grid;
+        return points();
     }
 
   private:
+    using Place = std::pair<size_t, size_t>; ///< among the candidates of C, and of gamma
+
+    /// Every second C up to 2^7 of the default candidates and every second gamma; the next larger C while the
+    /// largest is the best, for their trainings take most of the time; then the neighbours of the best until
+    /// it stays the best.
+    void search_coarsely() {
+        constexpr size_t around = 8; // neighbours
+        const size_t rows = m_options.c.size(), columns = m_options.gamma.size();
+        size_t largest = (rows / 2 + 1) / 2 * 2;
+        std::vector<Place> step;
+        const auto add_row = [&](size_t c) {
+            for (size_t g = 1; g < columns; g += 2)
+                step.push_back({c, g});
+        };
+        for (size_t c = 0; c <= largest; c += 2)
+            add_row(c);
+        evaluate(step, around);
+        while (best_place().first == largest && largest + 2 < rows) {
+            step.clear();
+            add_row(largest += 2);
+            evaluate(step, around);
+        }
+        do {
+            step.clear();
+            const auto [row, column] = best_place();
+            for (size_t c = std::max<size_t>(row, 1) - 1; c <= std::min(row + 1, rows - 1); ++c)
+                for (size_t g = std::max<size_t>(column, 1) - 1; g <= std::min(column + 1, columns - 1); ++g)
+                    if (m_found.count({c, g}) == 0) step.push_back({c, g});
+            evaluate(step, 0);
+        } while (!step.empty());
+    }
+
+    /// `further`: so many candidates are expected after these.
+    void evaluate(const std::vector<Place>& places, size_t further) {
+        if (places.empty()) return;
+        parallel::Group& ranks = parallel::group();
+        m_total = m_done + static_cast<double>((places.size() + further) * static_cast<size_t>(m_folds)) /
+                               ranks.size();
+        std::map<size_t, std::vector<size_t>> rows; // of each gamma
+        for (const auto& [c, g] : places)
+            rows[g].push_back(c);
+        const auto folds = static_cast<size_t>(m_folds);
+        std::vector<int64_t> right;
+        for (const auto& [g, c] : rows) {
+            const double gamma = m_options.gamma[g];
+            if (m_tables) compute_kernel(gamma);
+            std::vector<std::atomic<int64_t>> found(c.size() * folds);
+            // The largest C first: these trainings are the longest.
+            ranks.for_each("cross-validation", static_cast<int64_t>(found.size()), m_options.threads,
+                           m_options.cancel, [&, &all = c](int64_t task, int) {
+                               const size_t at = found.size() - 1 - static_cast<size_t>(task);
+                               found[at] += held_out(m_options.c[all[at / folds]], gamma,
+                                                     static_cast<int>(at % folds));
+                               tick();
+                           });
+            right.insert(right.end(), found.begin(), found.end());
+        }
+        ranks.add_up("cross-validation", right);
+        size_t at = 0;
+        for (const auto& [g, c] : rows)
+            for (const size_t row : c) {
+                m_found[{row, g}].assign(right.begin() + static_cast<ptrdiff_t>(at),
+                                         right.begin() + static_cast<ptrdiff_t>(at + folds));
+                at += folds;
+            }
+        if (m_options.refine && m_options.searched) m_options.searched(points());
+    }
+
+    std::vector<GridPoint> points() const {
+        std::vector<GridPoint> grid;
+        for (const auto& [place, right] : m_found) {
+            GridPoint point{m_options.c[place.first], m_options.gamma[place.second], 0, 0};
+            point.accuracy = static_cast<double>(std::accumulate(right.begin(), right.end(), int64_t{0})) /
+                             static_cast<double>(std::max<int64_t>(1, samples()));
+            double squares = 0, folds = 0;
+            for (size_t k = 0; k < right.size(); ++k) {
+                if (m_counted[k] == 0) continue;
+                const double off =
+                    static_cast<double>(right[k]) / static_cast<double>(m_counted[k]) - point.accuracy;
+                squares += off * off;
+                folds += 1;
+            }
+            if (folds > 1) point.error = std::sqrt(squares / (folds - 1) / folds);
+            grid.push_back(point);
+        }
+        return grid;
+    }
+
+    Place best_place() const {
+        const auto grid = points();
+        return std::next(m_found.begin(), &best_of(grid) - grid.data())->first;
+    }
+
+    /// Samples of each fold whose class the other folds have, and the share of their largest class.
+    void count_samples() {
+        std::map<double, std::vector<int64_t>> of_class;
+        for (size_t i = 0; i < m_problem.y.size(); ++i) {
+            auto& folds = of_class[m_problem.y[i]];
+            folds.resize(m_counted.size());
+            ++folds[static_cast<size_t>(m_fold_of[i])];
+        }
+        int64_t largest = 0;
+        for (const auto& [value, folds] : of_class) {
+            const int64_t all = std::accumulate(folds.begin(), folds.end(), int64_t{0});
+            int64_t of_this = 0;
+            for (size_t k = 0; k < folds.size(); ++k)
+                if (folds[k] < all) {
+                    m_counted[k] += folds[k];
+                    of_this += folds[k];
+                }
+            largest = std::max(largest, of_this);
+        }
+        m_guess = static_cast<double>(largest) / static_cast<double>(std::max<int64_t>(1, samples()));
+    }
+
     void compute_distances() {
         const auto n = static_cast<size_t>(m_problem.n), features = static_cast<size_t>(m_problem.features);
         m_distance.resize(n * n);
@@ -266,7 +370,8 @@ class GridSearch {
     void tick() {
         const std::lock_guard lock(m_mutex);
         m_done += 1;
-        if (m_options.progress) m_options.progress(0.95 * std::min(1.0, m_done / m_total));
+        m_shown = std::max(m_shown, 0.95 * std::min(1.0, m_done / m_total)); // the total may grow
+        if (m_options.progress) m_options.progress(m_shown);
     }
 
     const Problem& m_problem;
@@ -282,7 +387,10 @@ class GridSearch {
     std::vector<Node> m_kernel;
     std::vector<Node*> m_kernel_rows;
     std::mutex m_mutex;
-    double m_done = 0, m_total = 1;
+    double m_done = 0, m_total = 1, m_shown = 0;
+    std::map<Place, std::vector<int64_t>> m_found; ///< right samples of each fold
+    std::vector<int64_t> m_counted;                ///< samples of each fold
+    double m_guess = 0;
 };
 
 /// Ranges of the features over the training set.
@@ -362,6 +470,13 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
             fold[i] = static_cast<int>(offset++ % static_cast<size_t>(folds));
     }
     return fold;
+}
+
+const GridPoint& best_of(const std::vector<GridPoint>& grid) {
+    const GridPoint* best = &grid.front();
+    for (const auto& point : grid)
+        if (point.accuracy > best->accuracy) best = &point; // the first of equals
+    return *best;
 }
 
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes) {
@@ -450,21 +565,24 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     model.gamma = options.gamma.front();
     model.seed = options.seed;
     if (search) {
-        result.folds = static_cast<int>(std::max<int64_t>(2, std::min<int64_t>(options.folds, smallest)));
+        result.fold = options.fold;
+        result.folds = options.folds;
+        if (result.fold.empty()) {
+            result.folds = static_cast<int>(std::max<int64_t>(2, std::min<int64_t>(options.folds, smallest)));
+            result.fold = stratified_folds(set.label, result.folds, options.seed);
+        }
         std::vector<int> fold_of(set.label.size());
-        const auto folds = stratified_folds(set.label, result.folds, options.seed);
         for (size_t i = 0; i < fold_of.size(); ++i)
-            fold_of[i] = folds[problem.order[i]];
+            fold_of[i] = result.fold[problem.order[i]];
         GridSearch search_grid(problem, options, fold_of, result.folds, labels, weights, trainings);
         result.kernel_tables = search_grid.tables();
+        result.samples = search_grid.samples();
+        result.guess = search_grid.guess();
         result.grid = search_grid.run();
-        const GridPoint* best = &result.grid.front();
-        for (const auto& point : result.grid)
-            if (point.accuracy > best->accuracy)
-                best = &point; // the first of equals: smallest C, then smallest gamma
-        model.c = best->c;
-        model.gamma = best->gamma;
-        model.cv_accuracy = best->accuracy;
+        const GridPoint& best = best_of(result.grid);
+        model.c = best.c;
+        model.gamma = best.gamma;
+        model.cv_accuracy = best.accuracy;
         model.folds = result.folds;
     }
     if (options.cancel && options.cancel->requested()) throw Cancelled();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Training: scaling, a grid search over C and gamma by stratified cross-validation, and the machine itself.
+// Training: scaling, a grid search over C and gamma by cross-validation, and the machine itself.
 // LIBSVM's svm_train does the optimisation; everything around it is ours: folds, threads, kernel tables,
 // silence.
 #pragma once
@@ -22,10 +22,22 @@ std::vector<double> default_gamma();
 
 using model::TrainingSet;
 
+struct GridPoint {
+    double c = 0, gamma = 0;
+    double accuracy = 0; ///< share of the samples that were right while held out
+    double error = 0;    ///< standard error of the folds' accuracies
+};
+
 struct TrainOptions {
     std::vector<double> c = default_c();         ///< candidates, ascending
     std::vector<double> gamma = default_gamma(); ///< likewise
-    int folds = 5;                ///< wanted; fewer when the smallest class has fewer samples, at least 2
+    int folds = 5; ///< wanted; fewer when the smallest class has fewer samples, at least 2
+    /// The fold of every sample, from 0 to folds - 1; empty: stratified_folds(). A sample whose class all
+    /// other folds lack is not counted.
+    std::vector<int> fold;
+    /// Search a coarse grid first, larger C only while they are better, then the neighbours of the best; else
+    /// all candidates.
+    bool refine = false;
     uint64_t seed = 1;            ///< of the folds, and of LIBSVM's own cross-validation for probabilities
     bool probability = false;     ///< estimate pairwise probabilities (LIBSVM: five more trainings)
     bool always_validate = false; ///< cross-validate even when there is nothing to choose
@@ -33,17 +45,17 @@ struct TrainOptions {
     uint64_t memory = uint64_t{1} << 30; ///< bytes for kernel tables and caches
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
-};
-
-struct GridPoint {
-    double c = 0, gamma = 0;
-    double accuracy = 0; ///< share of all samples that were right while held out
+    /// With `refine`: called after each step of the search with the candidates so far, by one thread.
+    std::function<void(const std::vector<GridPoint>&)> searched;
 };
 
 struct TrainResult {
     Model model;                 ///< without names of bands, files and the like: the caller knows these
     std::vector<GridPoint> grid; ///< C outermost, both ascending; empty without cross-validation
     int folds = 0;
+    std::vector<int> fold;      ///< of every sample; empty without cross-validation
+    int64_t samples = 0;        ///< that were counted
+    double guess = 0;           ///< share of the largest class among them: what a guess gets right
     bool kernel_tables = false; ///< the grid search had room for whole kernel matrices
     /// What LIBSVM would have printed as a warning, and in how many trainings.
     std::map<std::string, int64_t> warnings;
@@ -57,6 +69,9 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options);
 /// The fold (0-based) of every sample: within each class drawn with the seed, so that the folds of a class
 /// differ by one sample at most, and the folds as a whole by one as well.
 std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds, uint64_t seed);
+
+/// The best of a grid: the highest accuracy, of equal ones the smallest C, then the smallest gamma.
+const GridPoint& best_of(const std::vector<GridPoint>& grid);
 
 /// Weights that make classes count alike: samples / (classes * samples of the class).
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes);

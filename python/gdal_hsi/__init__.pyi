@@ -1476,6 +1476,7 @@ class _SvmTrainOptions(TypedDict, total=False):
     class_weights: Literal['none', 'balanced'] | None
     weight: str | float | Sequence[str | float] | None
     zero: Literal['auto', 'class', 'none'] | None
+    cv_by: str | float | None
     leave_out: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None

@@ -104,6 +104,74 @@ def classify(folder, *args, scene="scene.dat", model="model.json", dst="map.tif"
 
 
 FIXED = ["-C", "8", "-gamma", "0.5"]
+GRID = ["-C", "1", "-C", "8", "-gamma", "0.5"]
+
+
+def told_of_folds(folder, *args, labels="labels.tif"):
+    result = succeed(run("gdal_hsi_svm_train", *GRID, "-overwrite", *args, "-report", folder / "r.json", folder / "scene.dat", folder / labels,
+                         folder / "m.json"))
+    return result, json.loads((folder / "r.json").read_text())
+
+
+@pytest.mark.quick
+def test_folds_by_patches_and_groups(files):
+    """Labels in fields are held out field by field, single pixels one by one; the tool says which."""
+    fields = 5 * 6  # of 8 x 7 pixels: truth() has them 9 lines and 8 samples apart
+    result, report = told_of_folds(files)
+    assert (report["cv_by"], report["cv_groups"], report["folds"]) == ("patches", fields, 5)
+    assert f"folds of whole patches ({fields}), since most labelled pixels are in patches; -cv-by pixels" in result.out
+    assert "touch one of another fold" not in result.err and report["pixels_touching_other_folds"] == 0
+    result, report = told_of_folds(files, "-cv-by", "pixels")
+    assert report["cv_by"] == "pixels" and "cv_groups" not in report and "folds of single pixels\n" in result.out
+    assert "touch one of another fold" in result.err and "-cv-by patches keeps" in result.err
+    polygonise(files / "labels.tif", files / "fields.gpkg", 32616)
+    result, report = told_of_folds(files, labels="fields.gpkg")
+    assert (report["cv_by"], report["cv_groups"]) == ("patches", fields) and "since the labels are polygons" in result.out
+    field = truth()
+    scattered = np.where(np.random.default_rng(3).random(field.shape) < 0.08, field, 0).astype("u1")
+    write_labels(files / "few.tif", scattered)
+    result, report = told_of_folds(files, labels="few.tif")
+    assert report["cv_by"] == "pixels" and "single pixels; -cv-by patches keeps" in result.out
+    write_labels(files / "columns.tif", np.broadcast_to(np.arange(48) // 16, field.shape).astype("u1"), names=None, colours=None)
+    result, report = told_of_folds(files, "-cv-by", files / "columns.tif")
+    assert (report["cv_groups"], report["folds"]) == (3, 3) and f"folds of groups of {files / 'columns.tif'} (3)" in result.out
+
+
+def test_folds_by_groups_refused(files):
+    field = truth()
+    half = np.ones(field.shape, "u1")
+    half[:, 24:] = 255
+    dataset = gdal.Open(str(write_labels(files / "half.tif", half, names=None, colours=None)), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetNoDataValue(255)
+    dataset = None
+    lacking = int((field[:, 24:] > 0).sum())
+    one = np.where(np.cumsum(np.ones_like(field), axis=1) < 9, field, 0)
+    one[9:] = 0
+    one[:9, 8:16] = truth()[:9, 8:16]
+    write_labels(files / "one.tif", one.astype("u1"))
+    for words, labels, code, message in (
+            (["-cv-by", files / "none.tif"], "labels.tif", 1, "none.tif"),
+            (["-cv-by", files / "half.tif"], "labels.tif", 1, f"has no group for {lacking} of {(field > 0).sum()} labelled pixels"),
+            (["-cv-by", "patches"], "one.tif", 1, "fewer than two classes are in more than one patch"),
+            (["-cv-by", files / "half.tif", "-with", files / "scene.dat", files / "labels.tif"], "labels.tif", 2,
+             "-cv-by FILE cannot be used with -with")):
+        result = train(files, *GRID, *words, labels=labels)
+        assert result.code == code and message in first_error(result), result.err
+    result, report = told_of_folds(files, labels="one.tif")
+    assert report["cv_by"] == "pixels" and "since fewer than two classes are in more than one patch" in result.out
+
+
+def test_a_search_no_better_than_a_guess(files):
+    field = truth()
+    write_scene(files / "scene.dat", np.random.default_rng(5).normal(1000, 50, (8, *field.shape)))
+    result, report = told_of_folds(files)
+    assert ("no C and gamma is better than a guess" in result.err) == (report["cv_accuracy"] <= report["cv_largest_class"])
+    uneven = np.where(field == 2, 1, field).astype("u1")  # two thirds are of class 1
+    write_labels(files / "uneven.tif", uneven)
+    result, report = told_of_folds(files, labels="uneven.tif")
+    share = (uneven == 1).sum() / (uneven > 0).sum()
+    assert report["cv_largest_class"] == pytest.approx(share) and report["cv_accuracy"] <= share
+    assert "no C and gamma is better than a guess" in result.err
 
 
 @pytest.mark.quick
@@ -118,7 +186,7 @@ def test_chain_from_labels_to_a_judged_map(files):
 
     succeed(train(files, "-report", files / "train.json", labels="train.tif"))
     report = json.loads((files / "train.json").read_text())
-    assert len(report["grid"]) == 110 and report["folds"] == 5
+    assert 20 < len(report["grid"]) < 110 and report["folds"] == 5 and report["cv_by"] == "pixels"
     best = max(point["accuracy"] for point in report["grid"])
     assert report["cv_accuracy"] == best > 0.9
     first = next(point for point in report["grid"] if point["accuracy"] == best)

@@ -325,6 +325,56 @@ TEST(SvmTrain, GridSearchFindsTheSameWithAndWithoutKernelTables) {
     EXPECT_GT(best, 0.6);
 }
 
+TEST(SvmTrain, RefinedSearchFindsWhatTheFullGridFinds) {
+    const auto scene = class_scene(40, 10, 8, 3, 1.5, 22);
+    const auto set = training_set(scene, 2);
+    svm::TrainOptions options;
+    const auto full = svm::train(set, options);
+    options.refine = true;
+    size_t steps = 0;
+    options.searched = [&](const std::vector<svm::GridPoint>& grid) {
+        ++steps;
+        EXPECT_LE(svm::best_of(grid).accuracy, 1);
+    };
+    const auto refined = svm::train(set, options);
+    EXPECT_EQ(full.grid.size(), 110u);
+    EXPECT_LT(refined.grid.size(), 60u);
+    EXPECT_GE(steps, 2u);
+    EXPECT_GE(refined.model.cv_accuracy, full.model.cv_accuracy - 0.01);
+    for (const auto& one : refined.grid) // each candidate as in the full grid
+        for (const auto& other : full.grid)
+            if (one.c == other.c && one.gamma == other.gamma) {
+                EXPECT_EQ(one.accuracy, other.accuracy);
+            }
+    options.threads = 3;
+    EXPECT_EQ(svm::to_json(svm::train(set, options).model), svm::to_json(refined.model));
+}
+
+TEST(SvmTrain, FoldsThatAreGivenAreUsed) {
+    const auto scene = class_scene(40, 10, 8, 3, 1.5, 22);
+    const auto set = training_set(scene, 2);
+    svm::TrainOptions options;
+    options.c = {1};
+    options.gamma = {0.1};
+    options.always_validate = true;
+    options.folds = 3;
+    // One class is in a fold of its own: nobody else has learned it, so that its pixels are not counted.
+    int64_t counted = 0, largest = 0;
+    std::map<uint16_t, int64_t> of_class;
+    for (size_t i = 0; i < set.label.size(); ++i) {
+        const bool alone = set.label[i] == set.classes.front().value;
+        options.fold.push_back(alone ? 0 : 1 + static_cast<int>(i % 2));
+        if (!alone) largest = std::max(largest, ++of_class[set.label[i]]);
+        counted += !alone;
+    }
+    const auto result = svm::train(set, options);
+    EXPECT_EQ(result.folds, 3);
+    EXPECT_EQ(result.fold, options.fold);
+    EXPECT_EQ(result.samples, counted);
+    EXPECT_EQ(result.guess, static_cast<double>(largest) / static_cast<double>(counted));
+    EXPECT_GT(result.grid.front().error, 0);
+}
+
 TEST(SvmTrain, CrossValidationHoldsFoldsOut) {
     // Random labels cannot be learned: held-out accuracy near chance, although the machine fits its own
     // samples.
