@@ -364,7 +364,7 @@ void declare(tool::Builder& args) {
     args.add_destination("The training labels; both outputs appear when they are complete");
     args.output_argument("dst_test", s.test_file, Content::raster, "The test labels: the remaining pixels");
     args.option("n", s.counts,
-                "Training pixels of each class: 50; of some classes, by number or name: 15:1,7,9")
+                "Training pixels of each class: 50; at most 150: '150 at most'; of some classes: 15:1,7,9")
         .shown_as("N[:CLASSES]")
         .defaults_to("50; with -folds all of the other folds")
         .also("count");

@@ -48,9 +48,8 @@ std::string label(const LabelClass& c) {
 int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
-    return share.count >= 0
-               ? share.count
-               : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
+    if (share.count >= 0) return share.at_most ? std::min(share.count, available) : share.count;
+    return std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
 }
 
 /// A class that has fewer pixels than are asked for.
@@ -207,12 +206,18 @@ struct ShareText {
 
 ShareText parse_share(const std::string& text, bool fraction) {
     const std::string option = fraction ? "-fraction" : "-n";
-    const UsageError wrong(option + ": '" + text + "' is not understood",
-                           fraction ? "Give a share such as 0.1, or 0.3:1,9,7 for classes 1, 9 and 7."
-                                    : "Give a number such as 50, or 15:1,9,7 for classes 1, 9 and 7.");
+    const UsageError wrong(
+        option + ": '" + text + "' is not understood",
+        fraction ? "Give a share such as 0.1, or 0.3:1,9,7 for classes 1, 9 and 7."
+                 : "Give a number such as 50, '150 at most', or 15:1,9,7 for classes 1, 9 and 7.");
     ShareText result;
     const size_t colon = text.find(':');
-    const std::string number = text.substr(0, colon);
+    std::string number = text.substr(0, colon);
+    constexpr std::string_view at_most = " at most";
+    if (!fraction && number.size() > at_most.size() && number.ends_with(at_most)) {
+        number.resize(number.size() - at_most.size());
+        result.share.at_most = true;
+    }
     if (fraction) {
         result.share.fraction = to_number(number).value_or(0);
         if (!(result.share.fraction > 0 && result.share.fraction <= 1)) throw wrong;
@@ -423,7 +428,6 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
     return all;
 }
 
-} // namespace hsi::sample
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed) {
     struct Group {
@@ -473,3 +477,4 @@ std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::
     return fold;
 }
 
+} // namespace hsi::sample

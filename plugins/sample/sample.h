@@ -15,8 +15,9 @@ namespace hsi::sample {
 
 /// How many training pixels a class gives.
 struct Share {
-    int64_t count = -1;  ///< so many; -1: use fraction
-    double fraction = 0; ///< this share of the class, rounded to the nearest whole number, at least 1
+    int64_t count = -1;   ///< so many; -1: use fraction
+    double fraction = 0;  ///< this share of the class, rounded to the nearest whole number, at least 1
+    bool at_most = false; ///< fewer where the class has fewer
 };
 
 struct Options {

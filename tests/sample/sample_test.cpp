@@ -240,10 +240,52 @@ TEST(Sample, TooFewPixelsNamesClassAndCount) {
     EXPECT_THROW(run(s, all), Error); // no test pixel
 }
 
+TEST(Sample, AtMostSoManyOfAClass) {
+    const Scene s = scene();
+    Options o;
+    apply_share("40 at most", false, s.classes, o);
+    const Split result = run(s, o);
+    for (const auto& c : s.classes)
+        EXPECT_EQ(result.train.at(c.value), std::min<int64_t>(40, c.pixels)) << c.value;
+    apply_share("7 at most:3", false, s.classes, o);
+    EXPECT_EQ(run(s, o).train.at(3), 7);
+}
+
+TEST(Sample, FoldsOfGroupsKeepGroupsTogetherAndClassesApart) {
+    // 12 groups of 10 pixels; group g holds class 1 + g % 3, the last two hold two classes.
+    std::vector<uint16_t> value;
+    std::vector<size_t> group;
+    for (size_t i = 0; i < 120; ++i) {
+        group.push_back(100 + 7 * (i / 10));
+        value.push_back(static_cast<uint16_t>(1 + (i >= 100 && i % 2 == 0 ? 0 : i / 10 % 3)));
+    }
+    for (const int count : {2, 4, 5}) {
+        const auto fold = folds_of_groups(value, group, count, 1);
+        std::map<size_t, std::set<int>> folds_of_group;
+        std::map<int, int> pixels;
+        std::map<uint16_t, std::set<int>> folds_of_class;
+        for (size_t i = 0; i < fold.size(); ++i) {
+            folds_of_group[group[i]].insert(fold[i]);
+            folds_of_class[value[i]].insert(fold[i]);
+            ++pixels[fold[i]];
+        }
+        for (const auto& one : folds_of_group)
+            EXPECT_EQ(one.second.size(), 1u) << one.first;
+        for (const auto& one : folds_of_class)
+            EXPECT_GE(one.second.size(), 2u) << one.first;
+        EXPECT_EQ(pixels.size(), static_cast<size_t>(count));
+        for (const auto& one : pixels)
+            EXPECT_LE(one.second, 10 * ((12 + count - 1) / count)) << count;
+        EXPECT_EQ(folds_of_groups(value, group, count, 1), fold);
+    }
+    EXPECT_EQ(folds_of_groups({1, 2}, {5, 5}, 5, 1), (std::vector<int>{0, 0})) << "one group is one fold";
+}
+
 TEST(Sample, OptionForms) {
     const Scene s = scene();
     Options o;
-    for (const char* bad : {"", "0", "-3", "1.5", "x", "5:", "5:1,,2", "5 "})
+    for (const char* bad : {"", "0", "-3", "1.5", "x", "5:", "5:1,,2", "5 ", " at most", "x at most",
+                            "0 at most", "5 at least"})
         EXPECT_THROW(check_share(bad, false), UsageError) << bad;
     for (const char* bad : {"", "0", "1.01", "-0.1", "nan", "0.1:"})
         EXPECT_THROW(check_share(bad, true), UsageError) << bad;
