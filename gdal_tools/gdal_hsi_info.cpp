@@ -113,7 +113,10 @@ void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
                   ? "unknown"
                   : short_number(least) + " to " + short_number(most) + " nm" +
                         (known < nm.size() ? ", of " + counted(known, "band") : "") +
-                        (turned.empty() ? "" : "; not above one before: band " + tool::list_text(turned)));
+                        (turned.empty()
+                             ? ""
+                             : "; not ascending: " + std::string(worded(turned.size(), "band ", "bands ")) +
+                                   tool::ranges_text(turned) + "; detectors overlap"));
     facts.json()["wavelengths_out_of_order"] = turned;
     facts.json()["fwhm_nm"] = numbers_or_null(source.facts().bands.fwhm_nm);
 }

@@ -172,6 +172,19 @@ std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::str
     return parse_ranges(texts, "-exclude-range");
 }
 
+std::string ranges_text(const std::vector<int>& numbers) {
+    std::vector<std::string> ranges;
+    for (size_t from = 0, to = 0; from < numbers.size(); from = to) {
+        for (to = from + 1; to < numbers.size() && numbers[to] == numbers[to - 1] + 1;)
+            ++to;
+        const std::string first = std::to_string(numbers[from]), last = std::to_string(numbers[to - 1]);
+        ranges.push_back(to - from == 1   ? first
+                         : to - from == 2 ? first + ", " + last
+                                          : first + " to " + last);
+    }
+    return joined(ranges, ", ");
+}
+
 std::string list_text(const std::vector<int>& numbers) {
     std::string text;
     for (int n : numbers)

@@ -43,6 +43,8 @@ std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::str
 
 /// "3,17,18"
 std::string list_text(const std::vector<int>& numbers);
+/// Returns "92 to 99, 120" for rising numbers.
+std::string ranges_text(const std::vector<int>& numbers);
 
 /// One line of it: line ends become blanks.
 std::string one_line(std::string text);

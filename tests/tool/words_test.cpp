@@ -20,5 +20,16 @@ TEST(Numbers, AreReadInFull) {
         EXPECT_FALSE(parse_integer(bad)) << bad;
 }
 
+TEST(Words, RangesOfNumbers) {
+    const std::vector<std::pair<std::vector<int>, const char*>> cases = {
+        {{}, ""},
+        {{4}, "4"},
+        {{4, 5}, "4, 5"},
+        {{92, 93, 94, 120}, "92 to 94, 120"},
+        {{1, 3, 4, 5, 9, 10}, "1, 3 to 5, 9, 10"}};
+    for (const auto& one : cases)
+        EXPECT_EQ(ranges_text(one.first), one.second);
+}
+
 } // namespace
 } // namespace hsi::tool

@@ -56,7 +56,7 @@ def test_wavelengths_out_of_order(tmp_path):
     nm = [450, 500, 550, 545, 550, 600]
     scene = write_scene(tmp_path / "s.img", cube(9, 7, 6), wavelengths=nm)
     assert info(scene)["wavelengths_out_of_order"] == [4, 5]
-    assert "450 to 600 nm; not above one before: band 4,5" in text_of(scene)
+    assert "450 to 600 nm; not ascending: bands 4, 5; detectors overlap" in text_of(scene)
     assert info("-b", "1-3,6", scene)["wavelengths_out_of_order"] == []
 
 
