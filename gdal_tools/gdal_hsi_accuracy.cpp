@@ -147,6 +147,11 @@ Files open_files(tool::Run& run, Settings& s) {
     return files;
 }
 
+/// Reference pixels that are judged, and how many of them are training pixels or touch one.
+struct Overlap {
+    int64_t judged = 0, trained = 0, touching = 0;
+};
+
 /// What is known over all files of a run.
 struct Known {
     std::vector<std::string> names;   ///< of classes, as they were spelled first
@@ -157,6 +162,10 @@ struct Known {
     /// names has a number.
     std::map<std::string, int> number;
     std::map<int, std::string> name;
+    Overlap overlap;      ///< of all references
+    std::string drawn_by; ///< the history of the last training labels
+    std::vector<std::string>
+        without_training; ///< what is to be said of each map whose training pixels are unknown
 };
 
 bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
@@ -300,11 +309,6 @@ bool zero_is_the_other_class(const Files& files, const std::string& unclassified
            reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
 }
 
-/// Reference pixels that are judged, and how many of them are training pixels or touch one.
-struct Overlap {
-    int64_t judged = 0, trained = 0, touching = 0;
-};
-
 /// `wide`: three lines of training labels, the middle one that of `judged` (0 or 1 a sample).
 void count_overlap(const std::vector<char>& judged, const std::array<const uint16_t*, 3>& wide, uint16_t none,
                    Overlap& overlap) {
@@ -324,8 +328,9 @@ void count_overlap(const std::vector<char>& judged, const std::array<const uint1
     }
 }
 
-/// A warning where test pixels are training pixels, or many touch one; the counts into `report`.
-void compare_with_training(tool::Run& run, const Settings& s, const Files& files, Json& report) {
+/// Counts test pixels that are training pixels or touch one, into `report` and `known`.
+void compare_with_training(tool::Run& run, const Settings& s, const Files& files, Json& report,
+                           Known& known) {
     const auto& grid = files.map->grid();
     const auto training = raster::LabelSource::open(s.training, &grid);
     for (const auto& note : training->notes())
@@ -362,16 +367,34 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
                           {"judged_pixels", overlap.judged},
                           {"pixels_of_training", overlap.trained},
                           {"pixels_touching_training", overlap.touching}};
-    const std::string of = s.several() ? "'" + files.reference->path() + "': " : std::string();
+    known.overlap.judged += overlap.judged;
+    known.overlap.trained += overlap.trained;
+    known.overlap.touching += overlap.touching;
+    known.drawn_by = training->item("HSI_HISTORY");
+}
+
+/// Warns once for all maps where test pixels are training pixels, or many touch one. The advice leaves out
+/// what the history of the training labels says was done.
+void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) {
+    const Overlap& overlap = known.overlap;
     if (overlap.trained > 0)
         run.warn(of + std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
                  worded(overlap.trained, " is a training pixel", " are training pixels") +
                  ": they say nothing of other pixels. Judge by others");
-    if (tools::touching_counts(overlap.touching, overlap.judged))
+    if (tools::touching_counts(overlap.touching, overlap.judged)) {
+        std::vector<std::string> options;
+        for (const char* const option : {"-min-distance", "-by patches"})
+            if (known.drawn_by.find(option) == std::string::npos) options.emplace_back(option);
         run.warn(of + std::to_string(overlap.touching) + " of " + counted(overlap.judged, "reference pixel") +
                  " touch a training pixel: the figures are too good, most of all those of maps made with "
-                 "neighbours (profiles, sahic, regularize). gdal_hsi_sample -min-distance and -by patches "
-                 "part them");
+                 "neighbours (profiles, sahic, regularize)" +
+                 (options.empty() ? std::string()
+                                  : ". gdal_hsi_sample " + joined(options, " and ") +
+                                        worded(options.size(), " parts them", " part them")));
+    }
+    if (const size_t maps = known.without_training.size(); maps > 0)
+        run.warn(known.without_training.front() +
+                 (maps > 1 ? "; the same holds for " + counted(maps - 1, "other map") : std::string()));
 }
 
 /// The tool of the map's history that looked at the neighbours of a pixel; empty: none did, or nobody knows.
@@ -403,14 +426,16 @@ std::string labels_of_model(const std::string& model) {
     return {};
 }
 
-/// A map that was made with neighbours, and of whose training pixels nothing is known, to the user.
-void warn_without_training(tool::Run& run, const Settings& s, const raster::LabelSource& map) {
+/// Keeps what is to be said of a map that was made with neighbours, and of whose training pixels nothing is
+/// known.
+void note_without_training(const tool::Run& run, const Settings& s, const raster::LabelSource& map,
+                           Known& known) {
     const std::string tool = tool_with_neighbours(run, map.item("HSI_HISTORY"));
     if (!s.training.path.empty() || tool.empty()) return;
     std::string model = map.item("HSI_SVM_MODEL");
     if (model.empty()) model = map.item("HSI_SAHIC_MODEL");
     const std::string labels = labels_of_model(model);
-    run.warn(
+    known.without_training.push_back(
         "'" + map.path() + "' was made with the neighbours of pixels (" + tool +
         "), and without -training nothing tells how many reference pixels are training pixels or touch one, "
         "of which the figures are too good. Give the labels that it was made from" +
@@ -446,8 +471,8 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
         for (const auto& note : source->reading_notes())
             run.warn(note);
     if (!s.several()) files.reference->check_left_out();
-    if (!s.training.path.empty()) compare_with_training(run, s, files, report);
-    warn_without_training(run, s, *files.map);
+    if (!s.training.path.empty()) compare_with_training(run, s, files, report, known);
+    note_without_training(run, s, *files.map, known);
     auto result = confusion.result(s.unclassified == "error");
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
@@ -592,6 +617,7 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
         results.push_back(std::move(*result));
     }
     check_left_out(results, missing);
+    warn_of_overlap(run, known, "all folds: ");
     if (const auto further = tools::files_of_more_folds(s.map.path, s.folds); !further.empty())
         run.warn(std::string("there ") + worded(further.size(), "is a map", "are maps") +
                  " of more folds than the " + std::to_string(s.folds) +
@@ -662,6 +688,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
     }
     Known known;
     if (const auto result = judge_all(run, s, known)) {
+        warn_of_overlap(run, known, s.with.empty() ? "" : "all references: ");
         warn_of_few_pixels(run, {*result});
         warn_of_one_class(run, {*result});
         warn_of_unknown_classes(run, {*result}, left_out_words(s.reference.leave_out));
