@@ -9,6 +9,8 @@
 #include "core/text.h"
 #include "raster/output_set.h"
 #include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+#include "raster/regular_file.h"
 #include "raster/scene_document.h"
 #include "raster/side_files.h"
 #include "stream/copy_operation.h"
@@ -165,6 +167,20 @@ bool writes(const tool::Call& call) {
                return call.given_to(one).count > 0 &&
                       (one.role == tool::Role::output || one.role == tool::Role::destination);
            });
+}
+
+/// What to do where a step lacks the name of its output, or has one that belongs to write; else empty.
+std::string advice_on_outputs(const Step& step, const std::string& what) {
+    const auto& declaration = step.call->declaration();
+    const std::string name = step.call->definition().name, unexpected = "unexpected argument: ";
+    if (declaration.has_destination() && !step.beside && what.rfind(unexpected, 0) == 0)
+        return "The result of " + name + " goes on to the next step: ! " + name + " ! write " +
+               what.substr(unexpected.size());
+    for (const tool::Argument& one : declaration.arguments())
+        if (one.role == tool::Role::output && one.required && what == one.name + " is missing")
+            return name + " makes no scene that write takes, and names its own output: ! " + name +
+                   " [options] FILE";
+    return {};
 }
 
 void refuse_inner_options(const Step& step) {
@@ -349,7 +365,8 @@ Step Reading::step(const Words& words, const std::string& number) {
         call.finish();
         if (is_tool) refuse_inner_options(step);
     } catch (const UsageError& e) {
-        throw UsageError(step.title + ": " + e.what(), e.advice());
+        const std::string advice = is_tool ? advice_on_outputs(step, e.what()) : std::string();
+        throw UsageError(step.title + ": " + e.what(), advice.empty() ? e.advice() : advice);
     }
     return step;
 }
@@ -634,6 +651,42 @@ void check_files(const Steps& steps) {
     });
 }
 
+/// A plain path of a file system. Names such as NETCDF:"a.nc":v, a database's, and texts are none.
+bool is_plain_path(const std::string& path) {
+    return !path.empty() && path.find_first_of(":<{@") == std::string::npos;
+}
+
+/// What a step reads is there before the first pass, also with -dry-run; rasters are opened. \throws Error
+/// naming the step.
+void check_inputs(const Steps& steps) {
+    each_step(steps, [](const Step& step) {
+        for (const tool::Argument& argument : step.call->arguments()) {
+            const bool scene = argument.role == tool::Role::source && step.is(read_step);
+            if (!scene && (argument.role != tool::Role::input || argument.content == tool::Content::none))
+                continue;
+            for (const std::string& path : step.call->given_to(argument).words) {
+                const bool nested = std::any_of(step.nested.begin(), step.nested.end(),
+                                                [&](const Nested& one) { return one.path == path; });
+                if (nested || !is_plain_path(path) || raster::is_pipe_or_device(path)) continue;
+                if (!raster::is_there(path))
+                    throw Error(step.title + ": cannot read '" + path + "': there is no such file",
+                                "Inputs of all steps must be there before the pipeline begins.");
+                if (!scene && argument.content != tool::Content::raster) continue;
+                try {
+                    raster::OpenOptions options;
+                    if (scene) options = step.call->options().source;
+                    options.path = path;
+                    (void)raster::open_raster(options);
+                } catch (const UsageError& e) {
+                    throw UsageError(step.title + ": " + e.what(), e.advice());
+                } catch (const Error& e) {
+                    throw Error(step.title + ": " + e.what(), e.advice());
+                }
+            }
+        }
+    });
+}
+
 /// One word: from a form, or a shell's quotes. A '!' may stand before the first step, too.
 Words words_of(const Settings& s) {
     Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
@@ -661,6 +714,7 @@ void run_pipeline(tool::Run& run, const Settings& s) {
     Steps steps = Reading(run, s, scratch).steps(steps_of(words_of(s)));
     check_order(steps, false);
     check_files(steps);
+    check_inputs(steps);
     run.report()["steps"] = Json::array();
     Pipeline(run, s, steps, scratch).work(steps);
 }

@@ -227,6 +227,31 @@ def test_wrong_words(folder, out, number):
     assert result.code == 2 and told in first_error(result), result.err
 
 
+@pytest.mark.parametrize("words, told, advice", [
+    (["read", "{scene}", "!", "tee", "[", "pca", "!", "quicklook", "{out}/a.png", "]", "!", "pca", "!", "write", "{out}/b.tif"],
+     "unexpected argument", "! quicklook ! write {out}/a.png"),
+    (["read", "{scene}", "!", "spp", "!", "atdca", "-t", "3", "!", "write", "{out}/t.gpkg"], "step 3 (atdca): dst is missing",
+     "names its own output: ! atdca [options] FILE"),
+])
+def test_advice_where_an_output_is_at_the_wrong_place(folder, out, words, told, advice):
+    result = pipeline(*(word.format(scene=folder / "scene.img", out=out) for word in words))
+    assert result.code == 2 and told in first_error(result) and advice.format(out=out) in result.err, result.err
+
+
+@pytest.mark.parametrize("dry", [[], ["-dry-run"]])
+@pytest.mark.parametrize("words, title", [
+    (["!", "svm_classify", "-apply", "{out}/none.json"], "step 3 (svm_classify)"),
+    (["!", "tee", "compare", "{out}/none.tif", "!", "pca"], "step 3 (tee compare)"),
+    (["!", "tee", "compare", "[", "read", "{out}/none.img", "!", "spp", "]", "!", "pca"], "step 3.1 (read)"),
+    (["!", "tee", "compare", "{labels}x", "!", "pca"], "step 3 (tee compare)"),
+])
+def test_inputs_of_all_steps_are_there_before_the_first_pass(folder, out, dry, words, title):
+    words = [word.format(labels=folder / "labels.tif", out=out) for word in words]
+    with assert_untouched(folder, out):
+        result = pipeline(*dry, "read", folder / "scene.img", "!", "spp", "-ws", 7, *words, "!", "write", out / "a.tif")
+    assert result.code == 1 and f"{title}: cannot read '" in first_error(result) and "Pass" not in result.out, result.err
+
+
 @pytest.mark.quick
 def test_a_step_that_fails_leaves_nothing(folder, out):
     with assert_untouched(folder, out):
