@@ -284,13 +284,13 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
     char text[200];
     if (found.fewer.empty()) {
         std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers", residual, count);
-        return run.note(text);
+        return run.print(text);
     }
     const double before = residuals.back();
     run.report()["residual"]["rmse_of_one_less"] = before;
     std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers, %.6g with %zu",
                   residual, count, before, found.fewer.size());
-    run.note(text);
+    run.print(text);
     if (residual <= before) return;
     std::snprintf(text, sizeof text,
                   "the residual of unmixing grows from %.6g with %zu endmembers to %.6g with %zu: the larger "
@@ -497,7 +497,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
     if (steps.empty()) return static_cast<int>(found.members.size());
     const auto knee = knee_of(steps);
     const int chosen = steps[knee.value_or(steps.size() - 1)].t;
-    run.note("   t     Line   Sample      Height          Volume        RMSE  Explained %   Gain %");
+    run.print("   t     Line   Sample      Height          Volume        RMSE  Explained %   Gain %");
     Json list = Json::array();
     for (size_t k = 0; k < steps.size(); ++k) {
         const Step& step = steps[k];
@@ -506,7 +506,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
         std::snprintf(text, sizeof text, "%4d %8lld %8lld %11.5g %15s %11.5g %12.4f %8.4f", step.t,
                       static_cast<long long>(member.line), static_cast<long long>(member.sample), step.height,
                       power_text(step.log_volume).c_str(), step.rmse, 100 * step.explained, 100 * step.gain);
-        run.note(text);
+        run.print(text);
         const auto last = static_cast<size_t>(step.t) - 1;
         list.push_back({{"t", step.t},
                         {"line", member.line},
