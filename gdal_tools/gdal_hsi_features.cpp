@@ -84,10 +84,8 @@ void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
 Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
     Plan plan;
     if (scene.facts().bands.wavelengths_nm.empty())
-        throw Error(
-            scene.path() + " has no wavelengths, and a continuum is drawn over these",
-            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-            "band (gdal_edit.py -mo) ...");
+        throw Error(scene.path() + " has no wavelengths, and a continuum is drawn over these",
+                    tools::advice_on_wavelengths());
     for (const auto& range : s.ranges)
         add_range(plan, scene, range.text, range.from_nm, range.to_nm);
     if (s.ranges.empty()) add_range(plan, scene, "", -1e300, 1e300);

@@ -250,10 +250,7 @@ Plan plan_of(tool::Run& run, const Settings& s, const std::string& path, const i
     }
     if (plan.indices.empty() && std::none_of(bands.wavelengths.begin(), bands.wavelengths.end(),
                                              [](double nm) { return std::isfinite(nm); }))
-        throw Error(
-            path + " has no wavelengths",
-            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-            "band (gdal_edit.py -mo) ...");
+        throw Error(path + " has no wavelengths", tools::advice_on_wavelengths());
     if (plan.indices.empty())
         throw Error(path + " has the bands of none of these indices",
                     "gdal_hsi_index -list SCENE lists what it has.");

@@ -69,8 +69,7 @@ Target target_of(tool::Run& run, const Settings& s) {
 
 [[noreturn]] void refuse_without_wavelengths(const std::string& source) {
     throw Error(source + " has no wavelengths, and nothing tells where its bands lie beside others",
-                "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-                "band (gdal_edit.py -mo) ...");
+                tools::advice_on_wavelengths());
 }
 
 /// No band can be made.

@@ -113,10 +113,8 @@ void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const st
 FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene,
                           const std::vector<FeatureLine>& lines, const detect::Targets& targets) {
     if (scene.facts().bands.wavelengths_nm.empty())
-        throw Error(
-            scene.path() + " has no wavelengths, and features lie at these",
-            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-            "band (gdal_edit.py -mo) ...");
+        throw Error(scene.path() + " has no wavelengths, and features lie at these",
+                    tools::advice_on_wavelengths());
     std::vector<FeatureLine> common;
     for (const auto& range : how.ranges)
         common.push_back({"", range.from_nm, range.to_nm, {}, 0, 0});

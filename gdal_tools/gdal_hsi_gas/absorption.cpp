@@ -29,10 +29,7 @@ namespace {
 std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& s,
                                                 const std::shared_ptr<raster::RasterSource>& scene) {
     const auto& nm = scene->facts().bands.wavelengths_nm;
-    if (nm.empty())
-        throw Error(scene->path() + " has no wavelengths",
-                    "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of "
-                    "every band (gdal_edit.py -mo) ...");
+    if (nm.empty()) throw Error(scene->path() + " has no wavelengths", tools::advice_on_wavelengths());
     std::vector<int> used;
     for (size_t b = 0; b < nm.size(); ++b)
         if (std::any_of(s.ranges.begin(), s.ranges.end(),

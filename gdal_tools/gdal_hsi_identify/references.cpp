@@ -93,10 +93,8 @@ std::vector<identify::Reference> references_of(tool::Run& run, const ReferenceOp
                                                const raster::RasterSource& scene) {
     const auto& facts = scene.facts().bands;
     if (facts.wavelengths_nm.empty())
-        throw Error(
-            scene.path() + " has no wavelengths, and features lie at these",
-            "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-            "band (gdal_edit.py -mo) ...");
+        throw Error(scene.path() + " has no wavelengths, and features lie at these",
+                    tools::advice_on_wavelengths());
     auto libraries = read_libraries(run, options, path, file);
     for (const auto& name : identify::spectra_of(file, choice)) {
         const auto found = std::find_if(libraries.begin(), libraries.end(), [&](Library& library) {

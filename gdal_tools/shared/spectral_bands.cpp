@@ -39,6 +39,13 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
            nm_text(bands.centres[rising.back()]);
 }
 
+std::string advice_on_wavelengths() {
+    return "Write them into its header: a list wavelength in an ENVI .hdr, or in any format gdal_edit.py -mo "
+           "wavelength=450,460,470 -mo wavelength_units=nm FILE, a number per band. A VRT mosaic has those "
+           "of its "
+           "sources.";
+}
+
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to) {
     const auto rising = math::rising_bands(wavelengths_nm, from, to);

@@ -23,6 +23,9 @@ std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
 /// "`what` between 400 and 2500 nm", or that there is none.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
 
+/// Returns how a scene without wavelengths gets them.
+std::string advice_on_wavelengths();
+
 /// A note where a range that is asked for (nm; `what`: as the user has it) goes on for over two spacings of
 /// its bands beyond the first or the last of them: there the scene ends, or its bands are bad.
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,

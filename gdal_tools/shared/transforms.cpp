@@ -7,6 +7,7 @@
 #include "raster/output_set.h"
 #include "resample/resample.h"
 #include "shared/number_lists.h"
+#include "shared/spectral_bands.h"
 #include "stream/computed_source.h"
 #include "stream/statistics_scan.h"
 #include "tool/devices.h"
@@ -140,9 +141,7 @@ std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
 }
 
 void refuse_without_wavelengths(const std::string& path) {
-    throw Error(path + " has no wavelengths",
-                "Write them into its header: a list wavelength in an ENVI .hdr, an item wavelength of every "
-                "band (gdal_edit.py -mo) ...");
+    throw Error(path + " has no wavelengths", advice_on_wavelengths());
 }
 
 } // namespace hsi::tools

@@ -249,3 +249,73 @@ def test_maps_share_colours_by_name(tmp_path):
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_quicklook", "-like", "s.img", "second.tif", "q.png", cwd=tmp_path)
     assert result.code == 1 and "-like s.img is a scene" in first_error(result)
+
+
+def known(path):
+    """Wavelengths and bad bands of a file, and what was said of it."""
+    result = run("gdal_hsi_info", "-json", path)
+    facts = json.loads(succeed(result).out)
+    return facts["wavelengths_nm"], facts["fwhm_nm"], result.err
+
+
+def tiles(folder, names, nm, shift=0.0):
+    for k, name in enumerate(names):
+        data = np.random.default_rng(k).integers(1, 900, (len(nm), 8, 10)).astype("u2")
+        write_scene(folder / name, data, dtype="u2", wavelengths=[w + shift * k for w in nm], fwhm=[9.0] * len(nm),
+                    geotransform=(500000 + 200 * k, 20, 0, 4480000, 0, -20))
+    return [str(folder / name) for name in names]
+
+
+@pytest.mark.quick
+def test_a_virtual_mosaic_has_the_wavelengths_of_its_sources(tmp_path):
+    nm = [450.0, 460.5, 500.0, 470.0]
+    files = tiles(tmp_path, ["a.img", "b.img"], nm)
+    gdal.BuildVRT(str(tmp_path / "m.vrt"), files).FlushCache()
+    gdal.BuildVRT(str(tmp_path / "outer.vrt"), [str(tmp_path / "m.vrt")]).FlushCache()
+    gdal.Warp(str(tmp_path / "w.vrt"), str(tmp_path / "m.vrt"), format="VRT", xRes=30, yRes=30).FlushCache()
+    assert gdal.Open(str(tmp_path / "m.vrt")).GetRasterBand(1).GetMetadataItem("wavelength") is None
+    for name in ("m.vrt", "outer.vrt", "w.vrt"):
+        assert known(tmp_path / name)[:2] == (nm, [9.0] * 4), name
+    # And a result keeps them.
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-ws", 3, tmp_path / "m.vrt", tmp_path / "s.tif"))
+    assert known(tmp_path / "s.tif")[0] == nm
+
+
+def test_a_virtual_mosaic_of_single_bands(tmp_path):
+    files = tiles(tmp_path, ["a.img"], [450.0, 460.5, 500.0])
+    bands = []
+    for b in (3, 1):
+        bands.append(str(tmp_path / f"{b}.vrt"))
+        gdal.Translate(bands[-1], files[0], bandList=[b]).FlushCache()
+    gdal.BuildVRT(str(tmp_path / "m.vrt"), bands, separate=True).FlushCache()
+    assert known(tmp_path / "m.vrt")[0] == [500.0, 450.0]
+
+
+def test_a_virtual_mosaic_of_other_wavelengths(tmp_path):
+    gdal.BuildVRT(str(tmp_path / "m.vrt"), tiles(tmp_path, ["a.img", "b.img"], [450.0, 460.0], 5)).FlushCache()
+    found, _, said = known(tmp_path / "m.vrt")
+    assert found in ([], [None, None]) and "the sources of the mosaic have different wavelengths at band 1" in said
+    plain = tiles(tmp_path, ["c.img"], [450.0, 460.0])[0]
+    gdal.BuildVRT(str(tmp_path / "d.vrt"), [plain]).FlushCache()
+    text = (tmp_path / "d.vrt").read_text().replace('<VRTRasterBand dataType="UInt16" band="1"', '<VRTRasterBand dataType="UInt16" band="1" subClass="VRTDerivedRasterBand"')
+    (tmp_path / "d.vrt").write_text(text.replace("</VRTRasterBand>", "<PixelFunctionType>sqrt</PixelFunctionType></VRTRasterBand>", 1))
+    assert known(tmp_path / "d.vrt")[0] in ([], [None, None])  # what a function makes of bands lies elsewhere
+    (tmp_path / "c.img").unlink()
+    gdal.BuildVRT(str(tmp_path / "e.vrt"), [str(tmp_path / "a.img")]).FlushCache()
+    (tmp_path / "a.img").unlink()
+    assert run("gdal_hsi_info", "-json", tmp_path / "e.vrt").code in (0, 1)
+
+
+@pytest.mark.parametrize("driver", ["GTiff", "PNG"])
+def test_the_advice_on_wavelengths_works(tmp_path, driver):
+    """gdal_edit.py gives wavelengths to a file of any format."""
+    data = np.random.default_rng(1).integers(1, 250, (3, 8, 10)).astype("u1")
+    write_scene(tmp_path / "x.tif", data, "GTiff", "u1")
+    path = tmp_path / ("x.png" if driver == "PNG" else "y.tif")
+    gdal.Translate(str(path), str(tmp_path / "x.tif"), format=driver).FlushCache()
+    result = run("gdal_hsi_features", path, tmp_path / "f.tif")
+    assert result.code == 1 and "gdal_edit.py -mo wavelength=450,460,470 -mo wavelength_units=nm" in result.err
+    dataset = gdal.Open(str(path), gdal.GA_Update if driver == "GTiff" else gdal.GA_ReadOnly)  # as gdal_edit.py does it
+    dataset.SetMetadata({**dataset.GetMetadata(), "wavelength": "450,460,470", "wavelength_units": "nm"})
+    dataset = None
+    assert known(path)[0] == [450.0, 460.0, 470.0]

@@ -11,6 +11,7 @@
 #include "raster/metadata/envi_map_info.h"
 #include "raster/metadata/esri_header.h"
 #include "raster/metadata/spectral_metadata.h"
+#include "raster/metadata/virtual_sources.h"
 #include "raster/regular_file.h"
 #include "raster/sample_convert.h"
 
@@ -205,7 +206,7 @@ void drop_applied_scale(SceneMetadata& scene, const std::string& path) {
 
 } // namespace
 
-SceneMetadata read_metadata(GDALDataset& dataset) {
+SceneMetadata read_metadata(GDALDataset& dataset, int depth) {
     SceneMetadata scene;
     scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
     scene.file_bands = dataset.GetRasterCount();
@@ -237,6 +238,7 @@ SceneMetadata read_metadata(GDALDataset& dataset) {
             if (b.categories.size() == names.size()) b.categories = names;
     if (scene.driver == "ENVI") restore_band_names(scene);
     read_spectral(scene);
+    if (scene.driver == "VRT") take_from_sources(dataset, scene, depth);
     return scene;
 }
 

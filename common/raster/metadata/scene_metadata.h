@@ -90,8 +90,9 @@ struct BandScales {
 };
 BandScales scales_of(const SceneMetadata& scene, bool own_scales);
 
-/// Reads everything; all file bands are kept, the window is the whole file.
-SceneMetadata read_metadata(GDALDataset& dataset);
+/// Reads everything; all file bands are kept, the window is the whole file. A VRT without wavelengths has
+/// those of its sources (virtual_sources.h); `depth`: so many VRTs are around it.
+SceneMetadata read_metadata(GDALDataset& dataset, int depth = 0);
 
 /// GDAL's geotransform; of an ENVI header whose map is turned around its reference pixel the right one, which
 /// GDAL (3.12, too) takes for the file's first pixel. `header` is the dataset's.
