@@ -9,6 +9,7 @@
 #include "raster/output_set.h"
 #include "raster/spectral_library.h"
 #include "raster/vector_sink.h"
+#include "shared/references.h"
 #include "shared/scene_and_library.h"
 #include "shared/second_scene.h"
 #include "shared/target_search.h"
@@ -39,9 +40,8 @@ using tools::AtdcaComputing;
 struct Settings : tools::TargetCount {
     raster::VectorOptions targets;
     std::string count = "auto", method = "osp", score = "abs", score_kind = "abundance";
-    std::string original, spectra, map, scores, reference;
-    std::vector<std::string> reference_spectra; ///< of -reference; empty: all
-    tools::BandFit fit = tools::BandFit::automatic;
+    std::string original, spectra, map, scores;
+    tools::KnownSpectra reference;
     std::vector<std::string> creation_options;
     double max_angle = 180;
     std::vector<std::string> with;
@@ -187,64 +187,6 @@ void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& 
     if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
 }
 
-// The targets beside known spectra: -reference
-// ----------------------------------------------------------------------------------------------------------
-
-/// Table I of the paper: for every reference (of the spectra of -reference, `references`) the target that is
-/// most similar. `bands`: those of the targets, and `fwhm_nm` their widths.
-void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
-                             const raster::SpectralLibrary& targets, const model::SceneBands& bands,
-                             const std::vector<double>& fwhm_nm, const Settings& s) {
-    const std::string& path = s.reference;
-    std::string used;
-    auto fit = tools::fit_library(references, "-reference", path, bands, fwhm_nm, s.fit, &used);
-    tools::report_fit(run, used, "-reference", path);
-    const auto overlap =
-        tools::overlap_of(fit, "-reference", path, tools::names_single_spectra(s.reference_spectra));
-    tools::report_overlap(run, overlap, fit, references, bands, "-reference", path, "Compared");
-    fit = raster::selected(fit, overlap.spectra);
-    const auto& common = overlap.bands;
-    const auto cut = [&](const std::vector<double>& x) {
-        std::vector<double> y;
-        y.reserve(common.size());
-        for (size_t b : common)
-            y.push_back(x[b]);
-        return y;
-    };
-    size_t width = 9;
-    for (const auto& name : fit.names)
-        width = std::max(width, name.size());
-    const auto row = [&](const std::string& name, const std::string& target, double angle) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%12.4f", angle);
-        run.print(name + std::string(width - name.size(), ' ') +
-                  std::string(8 - std::min<size_t>(8, target.size()), ' ') + target + text);
-    };
-    run.print("Reference" + std::string(width - 9, ' ') + "  Target SAD/degree");
-    Json table = Json::array();
-    double sum = 0;
-    for (size_t r = 0; r < fit.names.size(); ++r) {
-        const auto reference = cut(fit.spectra[r]);
-        double best = std::numeric_limits<double>::infinity();
-        size_t at = 0;
-        for (size_t k = 0; k < targets.spectra.size(); ++k) {
-            const double angle =
-                atdca::spectral_angle(reference.data(), cut(targets.spectra[k]).data(), reference.size());
-            if (angle < best) {
-                best = angle;
-                at = k;
-            }
-        }
-        if (!std::isfinite(best))
-            throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
-        row(fit.names[r], std::to_string(at + 1), best);
-        table.push_back({{"reference", fit.names[r]}, {"target", at + 1}, {"sad_degrees", best}});
-        sum += best;
-    }
-    row("Average", "", sum / static_cast<double>(fit.names.size()));
-    run.report()["reference"] = {{"library", path}, {"bands", common.size()}, {"best", table}};
-}
-
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
@@ -267,10 +209,8 @@ void run_atdca(tool::Run& run, Settings s) {
     raster::check_vector_output(s.targets);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
-    raster::SpectralLibrary references;
-    if (!s.reference.empty())
-        references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra,
-                                           static_cast<size_t>(source->shape().bands));
+    const auto references =
+        tools::read_references(run, s.reference, static_cast<size_t>(source->shape().bands));
     { // What cannot be written is refused before the search.
         const TargetRasters planned(run, s, source->shape(), s.number > 0 ? s.number : 255,
                                     original ? *original : *source);
@@ -313,9 +253,7 @@ void run_atdca(tool::Run& run, Settings s) {
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets, many.get());
-    if (!s.reference.empty())
-        compare_with_references(run, references, library, tool::scene_bands(*cube),
-                                cube->facts().bands.fwhm_nm, s);
+    tools::compare_with_references(run, s.reference, references, library, *cube, "Target");
 }
 
 // The options
@@ -329,7 +267,7 @@ void check_dependent_options(const tool::Call& call, const Settings& s) {
                              "Leave it out, or give " + other + ", too.");
     };
     for (const char* name : {"spectrum", "resample"})
-        needs(!s.reference.empty(), name, "-reference FILE");
+        needs(!s.reference.path.empty(), name, "-reference FILE");
     needs(!s.map.empty(), "max-angle", "-map FILE");
     needs(!s.scores.empty(), "score-kind", "-scores FILE");
     for (const char* name : {"co", "mask-output"})
@@ -397,11 +335,7 @@ void declare(tool::Builder& args) {
         "score-kind", s.score_kind, "Content of -scores",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},
          {"angle", "angle", "spectral angle in degrees"}});
-    args.input("reference", s.reference, Content::spectra,
-               "Print the angle of the best target to each spectrum of the library FILE (.sli, .csv, "
-               "USGS ...)");
-    tools::add_spectrum_option(args, s.reference_spectra, "the library of -reference");
-    tools::add_resample_option(args, s.fit);
+    tools::add_reference_options(args, s.reference, "target");
     tools::add_vector_options(args, s.targets);
     args.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")

@@ -4,6 +4,7 @@
 #include "compare/measurement.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "gdal_hsi_compare/libraries.h"
 #include "gdal_hsi_compare/mosaic.h"
 #include "gdal_hsi_compare/two_scenes.h"
 #include "shared/many_scenes.h"
@@ -149,7 +150,10 @@ void declare(tool::Builder& args) {
             throw UsageError("-overwrite applies to the map and the file of -o",
                              "Give -map FILE or -o FILE.");
     });
-    args.body([&s](tool::Run& run) { s.mosaic ? compare_mosaic(run, s) : compare_scenes(run, s); });
+    args.body([&s](tool::Run& run) {
+        if (compare_libraries(run, s)) return;
+        s.mosaic ? compare_mosaic(run, s) : compare_scenes(run, s);
+    });
 }
 
 } // namespace
@@ -160,7 +164,8 @@ namespace tools {
 extern constinit const tool::Definition compare{
     "compare",
     "Comparison of two scenes",
-    "Measures how much two scenes of the same size differ; src is the reference. -b, -bbl, -srcwin and "
+    "Measures how much two scenes of the same size differ; src is the reference. Spectra of two libraries "
+    "are matched one to one by their angles. -b, -bbl, -srcwin and "
     "-srcnodata apply to both scenes (-other-b to the other one), -if and -oo to src. Exit code 0: compared "
     "and within the given thresholds; 1: beyond one of them, or not comparable.",
     {{"gdal_hsi_compare cpu.tif gpu.tif", "The five spectral metrics"},
@@ -170,6 +175,7 @@ extern constinit const tool::Definition compare{
       "Where do they differ?"},
      {"gdal_hsi_compare -q -mean-nrmse 1e-6 -max-maxsde 5e-6 reference.tif result.tif && echo alike",
       "A test that the exit code decides"},
+     {"gdal_hsi_compare endmembers.sli minerals.sli", "Which spectrum of one library is which of the other"},
      {"gdal_hsi_compare -metric ssim,sr -band 1:2,1:3 profile.tif profile.tif",
       "Diffused copies of a component against the component itself"}},
     "Metrics of a pixel (mean and maximum are shown): nrmse, maxsde, sad (degrees), rmse, "

@@ -12,6 +12,7 @@
 #include "raster/library_output.h"
 #include "raster/vector_sink.h"
 #include "shared/plot.h"
+#include "shared/references.h"
 #include "shared/scene_and_library.h"
 #include "shared/target_search.h"
 #include "stream/statistics_sums.h"
@@ -48,6 +49,7 @@ struct Settings {
     int first = 0; ///< of a range; 0: there is none
     uint64_t seed = 1;
     bool residual = false;
+    tools::KnownSpectra reference;
     std::vector<std::string> with;
 };
 
@@ -578,22 +580,26 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     const tools::PlotOutput plot(run, "plot", s.curve, s.members.overwrite);
     plot.check(curve_frame);
+    const auto references =
+        tools::read_references(run, s.reference, static_cast<size_t>(scene.shape().bands));
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     warn_of_few_pixels(run, found);
     auto targets = found.members;
     if (s.first > 0)
         targets.resize(static_cast<size_t>(choose_number(run, s, scene, many.get(), found, plot)));
     if (s.residual) report_residual(run, s, scene, many.get(), found);
+    auto cube = scene.raster();
+    raster::SpectralLibrary library;
+    if (!s.spectra.empty() || !s.reference.path.empty())
+        library = tools::library_of_targets(tools::spectra_of_targets(cube, run, targets, many.get()),
+                                            targets, *cube, "Endmember", many.get());
     if (!s.spectra.empty()) {
-        auto cube = scene.raster();
-        const auto spectra = tools::spectra_of_targets(cube, run, targets, many.get());
         tools::BandScales(*cube).note(run);
-        raster::write_spectral_library(
-            spectra_output, tools::library_of_targets(spectra, targets, *cube, "Endmember", many.get()),
-            s.members.history);
+        raster::write_spectral_library(spectra_output, library, s.members.history);
     }
     tools::write_targets(run, s.members, targets, *scene.raster(), many.get());
     tools::report_targets(run, targets, many.get());
+    tools::compare_with_references(run, s.reference, references, library, *cube, "Endmember");
 }
 
 void declare(tool::Builder& args) {
@@ -622,10 +628,14 @@ void declare(tool::Builder& args) {
     args.output("plot", s.curve, Content::text,
                 "Also write the explained share by number to FILE (range of -t): .svg, .png, or .csv (a "
                 "table)");
+    tools::add_reference_options(args, s.reference, "endmember");
     tools::add_with_option(args, s.with);
     tools::add_vector_options(args, s.members);
     args.overwrite(s.members.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.check([&s](const tool::Call& call) {
+        for (const char* name : {"spectrum", "resample"})
+            if (call.given(name) && s.reference.path.empty())
+                throw UsageError("-" + std::string(name) + " requires -reference");
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " takes no random numbers",
                              "Leave it out, or use -method vca.");

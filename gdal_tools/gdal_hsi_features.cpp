@@ -2,10 +2,13 @@
 // gdal_hsi_features: the continuum of spectra removed, or their absorption features measured. One pass.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "features/features.h"
 #include "links/links.h"
 #include "math/continuum.h"
+#include "raster/library_output.h"
 #include "raster/output_set.h"
+#include "raster/text_output.h"
 #include "shared/number_lists.h"
 #include "shared/spectral_bands.h"
 #include "tool/definition.h"
@@ -15,6 +18,7 @@
 #include "tool/words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -234,8 +238,83 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
     return true;
 }
 
+// A library
+// ----------------------------------------------------------------------------------------------------------
+
+/// Of one spectrum in one range, over the bands at which it has a value. x: their wavelengths; empty: there
+/// are fewer than 3, or no continuum.
+struct RemovedRange {
+    std::vector<size_t> bands;
+    std::vector<double> x, ratio;
+};
+
+RemovedRange removed_range(const raster::SpectralLibrary& library, size_t spectrum, double from, double to) {
+    RemovedRange out;
+    for (const size_t b : math::rising_bands(library.wavelengths_nm, from, to))
+        if (const double v = library.spectra[spectrum][b]; std::isfinite(v)) {
+            out.bands.push_back(b);
+            out.x.push_back(library.wavelengths_nm[b]);
+            out.ratio.push_back(v);
+        }
+    if (out.x.size() < 3 || !math::Continuum(out.x).remove(out.ratio.data(), out.ratio.data())) return {};
+    return out;
+}
+
+/// The library with the spectra divided by their continua, or a table of features: a row a spectrum and
+/// range.
+void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
+    const auto& o = run.options();
+    const bool removed = s.output == features::Output::removed;
+    const auto output = run.text_output("dst", o.destination.path, o.destination.overwrite);
+    if (removed)
+        raster::check_library_output(output);
+    else
+        raster::check_text_output(output);
+    if (library.wavelengths_nm.empty())
+        throw Error(o.source.path + " has no wavelengths, and a continuum is drawn over these",
+                    tools::advice_on_wavelengths());
+    auto ranges = s.ranges;
+    if (ranges.empty()) ranges.push_back({0, 0, -1e300, 1e300, false, "all", "-range"});
+    std::string table = "name,range,depth,position,width,area,asymmetry\n";
+    std::vector<std::string> without;
+    auto values = library.spectra;
+    for (size_t k = 0; k < values.size(); ++k) {
+        std::fill(values[k].begin(), values[k].end(), std::nan(""));
+        for (const auto& range : ranges) {
+            const auto found = removed_range(library, k, range.from_nm, range.to_nm);
+            if (found.x.empty()) without.push_back(library.names[k] + " (" + range.text + ")");
+            for (size_t b = 0; b < found.bands.size(); ++b)
+                values[k][found.bands[b]] = found.ratio[b];
+            table += csv_cell(library.names[k]) + "," + csv_cell(range.text);
+            const auto f = found.x.empty() ? features::Feature{std::nan(""), std::nan(""), std::nan(""),
+                                                               std::nan(""), std::nan("")}
+                                           : features::feature_of(found.x, found.ratio.data());
+            for (const double v : {f.depth, f.position, f.width, f.area, f.asymmetry})
+                table += "," + tools::number_cell(v);
+            table += "\n";
+        }
+    }
+    if (without.size() == values.size() * ranges.size())
+        throw Error("no spectrum of " + o.source.path + " has a continuum in " +
+                        (s.ranges.empty() ? "its bands" : "a range") +
+                        ", which takes 3 bands with values above 0",
+                    tools::reach_text({library.wavelengths_nm, {}}, "Its bands lie") + ".");
+    tool::end_of_plan(run, [&] {
+        run.print(counted(values.size(), "spectrum", "spectra") + " of " + counted(library.bands(), "band") +
+                  "; nothing is written");
+    });
+    if (!without.empty()) run.warn("spectra without a continuum: " + joined(without, ", "));
+    if (!removed) return raster::write_text_output(output, table);
+    library.spectra = std::move(values);
+    if (const auto told = raster::write_spectral_library(output, library, o.destination.history);
+        !told.empty())
+        run.warn(told);
+}
+
 void run_features(tool::Run& run, const Settings& s) {
-    auto scene = run.open_source();
+    auto source = tools::open_scene_or_library(run);
+    if (source.library) return run_library(run, s, std::move(*source.library));
+    auto scene = std::move(source.scene);
     tool::check_spectrum(*scene, "a continuum");
     scene = meant_values(run, std::move(scene));
     for (const auto& range : s.ranges)
@@ -263,7 +342,9 @@ void run_features(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_destination();
+    args.add_destination(
+        "The result: a raster; of a library .csv (a row per spectrum and range), with -output "
+        "removed .sli or .csv");
     args.computes_dst();
     args.add_mask("the result", true);
     args.add_compute();
@@ -291,12 +372,13 @@ extern constinit const tool::Definition features{
     "Continuum removal and absorption features",
     "Absorption features: divides every spectrum by its continuum, the upper convex hull, in "
     "one or several ranges of wavelengths, and measures depth, position, width, area and "
-    "asymmetry of the feature, or writes the continuum-removed spectra.",
+    "asymmetry of the feature, or writes the continuum-removed spectra; for a scene or a spectral library.",
     {{"gdal_hsi_features -range 2100-2300nm scene.img clay.tif", "The feature of clays at 2.2 um"},
      {"gdal_hsi_features -range 550-770nm -range 2.1-2.3um scene.img f.tif", "Two features, ten bands"},
      {"gdal_hsi_features -output removed scene.img removed.tif",
       "Continuum-removed spectra over all good bands"},
-     {"gdal_hsi_features -range 2.1-2.3um -of VRT scene.img clay.vrt", "Computed when it is displayed"}},
+     {"gdal_hsi_features -range 2.1-2.3um -of VRT scene.img clay.vrt", "Computed when it is displayed"},
+     {"gdal_hsi_features -range 2.1-2.3um library.sli clay.csv", "The features of a library's spectra"}},
     "",
     features_tool::declare};
 

@@ -272,6 +272,7 @@ std::shared_ptr<const stream::CubeSource> sun_positions(const std::array<double,
     refuse_places();
 }
 
+bool may_be_library(const std::string&) { return false; }
 std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }
 std::vector<std::string> files_of_library(const std::string&) { return {}; }
 

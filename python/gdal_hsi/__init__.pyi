@@ -403,6 +403,7 @@ class _EndmembersOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
     mask_flags_from: ArrayLike | PathLike | None
+    reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
     srcwin: Sequence[str | float] | None
@@ -415,6 +416,8 @@ class _EndmembersOptions(TypedDict, total=False):
     method: Literal['nfindr', 'vca', 'atdca'] | None
     seed: int | None
     residual: bool | None
+    spectrum: str | float | Sequence[str | float] | None
+    resample: Literal['auto', 'response', 'linear'] | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gdal_hsi_compare against numpy: every metric, counts, positions, maps, thresholds, and bad input."""
 
+import itertools
 import json
 
 import numpy as np
@@ -364,3 +365,51 @@ def test_enmap_equals_itself():
     got = compared("-bbl", "ignore", scene, scene)
     assert len(got["bands_a"]) == 218 and got["pixels"]["compared"] > 0
     assert got["metrics"]["maxabs"]["maximum"] == 0
+
+
+def library(path, names, spectra, nm):
+    path.write_text("\n".join(["wavelength (nm)," + ",".join(names)] + [
+        ",".join([str(w), *(repr(float(v)) for v in spectra[:, b])]) for b, w in enumerate(nm)]) + "\n")
+    return path
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("counts", [(5, 5), (3, 6), (6, 4)])
+def test_libraries_are_matched_one_to_one(tmp_path, counts):
+    """The least sum of angles over all ways to pair them."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        nm = np.arange(500, 900, 20)
+        a, b = (random.uniform(0.1, 1, (n, len(nm))) for n in counts)
+        b[:2] = a[1::-1] * 1.5 + random.normal(0, 0.01, (2, len(nm)))
+        files = [library(tmp_path / f"{name}.csv", [f"{name}{k}" for k in range(len(x))], x, nm) for name, x in (("a", a), ("b", b))]
+        result = json.loads(succeed(run("gdal_hsi_compare", "-json", *files)).out)
+        angle = np.degrees(np.arccos(np.clip((a @ b.T) / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1), -1, 1)))
+        few = min(counts)
+        best = min((angle[range(few), list(p)].sum() if counts[0] <= counts[1] else angle[list(p), range(few)].sum())
+                   for p in itertools.permutations(range(max(counts)), few))
+        assert len(result["matches"]) == few and result["mean_sad"] * few == pytest.approx(best, abs=1e-9)
+        for one in result["matches"]:
+            i, k = int(one["src"][1:]), int(one["other"][1:])
+            assert one["sad"] == pytest.approx(angle[i, k], abs=1e-6) and one["rmse"] == pytest.approx(np.sqrt(((a[i] - b[k]) ** 2).mean()))
+        assert len({one["other"] for one in result["matches"]}) == few
+        assert len(result["src_alone"]) + few == counts[0] and len(result["other_alone"]) + few == counts[1]
+    text = succeed(run("gdal_hsi_compare", "-o", tmp_path / "o.txt", *files)).out
+    assert text == (tmp_path / "o.txt").read_text() and "SAD/degree" in text and ("Without a partner" in text) == (counts[0] != counts[1])
+
+
+def test_libraries_at_other_bands_limits_and_refusals(tmp_path):
+    nm = np.arange(500, 900, 10)
+    spectra = np.array([0.3 + 0.2 * np.sin(nm / 80), 0.6 - nm / 3000])
+    a = library(tmp_path / "a.csv", ["wave", "slope"], spectra, nm)
+    b = library(tmp_path / "b.csv", ["slope", "wave"], spectra[::-1, ::2], nm[::2])
+    result = json.loads(succeed(run("gdal_hsi_compare", "-json", a, b)).out)
+    assert [(one["src"], one["other"]) for one in result["matches"]] == [("wave", "wave"), ("slope", "slope")]
+    assert result["maximum_sad"] < 1 and result["bands"] == len(nm) - 1  # the last band is beyond the other's
+    result = run("gdal_hsi_compare", "-max-sad", 1e-9, a, b)
+    assert result.code == 1 and "the maximum of sad is" in first_error(result)
+    for words, code, message in ((["-metric", "nrmse", a, b], 2, "-metric cannot be used with spectral libraries"),
+                                 (["-map", tmp_path / "m.tif", a, b], 2, "-map cannot be used"), (["-b", 3, a, b], 2, "-b does not go with"),
+                                 (["-max-nrmse", 1, a, b], 2, "-max-nrmse cannot be used"), ([a, tmp_path / "none.csv"], 1, "none.csv")):
+        result = run("gdal_hsi_compare", *words)
+        assert result.code == code and message in first_error(result), result.err

@@ -110,6 +110,27 @@ def test_seeds_differ_and_repeat(scene, tmp_path):
     assert found[0] == found[1] and len(set(found)) > 2
 
 
+@pytest.mark.quick
+def test_references(scene, tmp_path):
+    """-reference: the nearest endmember to each known spectrum, also with -q; and -residual with -q."""
+    pure = np.random.default_rng(3).uniform(200, 1000, (5, 10))
+    library = tmp_path / "known.csv"
+    library.write_text("\n".join(["wavelength," + ",".join(f"m{k}" for k in range(5))] + [
+        ",".join([str(nm), *map(repr, map(float, pure[:, b]))]) for b, nm in enumerate(WAVELENGTHS)]) + "\n")
+    result = succeed(endmembers("-q", "-t", 5, "-residual", "-reference", library, "-spectra", tmp_path / "e.csv", "-report", tmp_path / "r.json",
+                                scene, tmp_path / "e.gpkg"))
+    found = np.array([[float(v) for v in row.split(",")[2:]] for row in (tmp_path / "e.csv").read_text().splitlines()[1:]]).T
+    angle = np.degrees(np.arccos(np.clip((pure @ found.T) / np.linalg.norm(pure, axis=1)[:, None] / np.linalg.norm(found, axis=1), -1, 1)))
+    rows = [line.split() for line in result.out.splitlines() if line.startswith("m")]
+    assert [(row[0], int(row[1])) for row in rows] == [(f"m{k}", 1 + angle[k].argmin()) for k in range(5)]
+    assert np.allclose([float(row[2]) for row in rows], angle.min(axis=1), atol=1e-3)
+    assert "Residual of unmixing:" in result.out and "Endmember SAD/degree" in result.out and "Rank" not in result.out
+    report = json.loads((tmp_path / "r.json").read_text())["reference"]["best"]
+    assert [one["endmember"] for one in report] == [1 + angle[k].argmin() for k in range(5)]
+    result = endmembers("-t", 5, "-spectrum", "m1", scene, tmp_path / "x.gpkg")
+    assert result.code == 2 and "-spectrum requires -reference" in first_error(result)
+
+
 def test_spectra_are_those_of_the_pixels_and_can_be_unmixed(scene, tmp_path):
     succeed(endmembers("-t", 4, "-spectra", tmp_path / "e.sli", scene, tmp_path / "e.gpkg"))
     library = np.fromfile(tmp_path / "e.sli", dtype="<f8" if (tmp_path / "e.sli").stat().st_size == 4 * 10 * 8 else "<f4").reshape(4, 10)

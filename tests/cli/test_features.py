@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gdal_hsi_features against a slow reference in double precision, closed forms, metadata, and what it refuses."""
 
+import csv
 import json
 import os
 import subprocess
@@ -213,3 +214,32 @@ def test_a_range_that_is_cut_short(files, words, told):
     assert (f"-range {words} has good bands {told} alone" in said) if told else "alone" not in said, said
     said = succeed(features("-overwrite", "-range", "2100-2300nm", "-exclude-range", "2250-2320nm", files / "scene.img", files / "f.tif")).out
     assert "-range 2100-2300nm has good bands from 2101 nm to 2240 nm alone" in said, said
+
+
+@pytest.mark.quick
+def test_a_library_against_the_reference(tmp_path):
+    random = np.random.default_rng(4)
+    spectra = random.uniform(0.2, 0.8, (3, BANDS))
+    spectra[1, 12:14] = np.nan  # each spectrum has the bands that it has
+    spectra[2, 0] = -0.1
+    names = ["one", "two, young", "three"]
+    library = tmp_path / "l.csv"
+    library.write_text("\n".join(["wavelength," + ",".join(f'"{n}"' for n in names)] + [
+        ",".join([str(NM[b]), *("" if np.isnan(v) else repr(float(v)) for v in spectra[:, b])]) for b in range(BANDS)]) + "\n")
+    succeed(features("-range", "2100-2250nm", "-range", "2.2-2.39um", library, tmp_path / "f.csv"))
+    rows = list(csv.reader((tmp_path / "f.csv").open()))
+    assert rows[0] == ["name", "range", *MEASURES] and len(rows) == 1 + 6
+    x = np.array(NM)
+    for row, (name, values, (low, high)) in zip(rows[1:], [(n, v, limits) for n, v in zip(names, spectra) for limits in ((2100, 2250), (2200, 2390))]):
+        at = [b for b in in_range(low, high) if np.isfinite(values[b])]
+        assert row[0] == name and np.allclose([float(v) for v in row[2:]], measures_of(x[at], removed_of(x[at], values[at])), rtol=1e-7)
+    result = succeed(features("-output", "removed", library, tmp_path / "r.csv"))
+    assert "spectra without a continuum: three (all)" in result.err
+    got = np.genfromtxt(tmp_path / "r.csv", delimiter=",", skip_header=1)[:, -3:].T
+    for k in (0, 1):
+        at = np.isfinite(spectra[k])
+        assert np.allclose(got[k, at], removed_of(x[at], spectra[k, at]), rtol=1e-7) and np.isnan(got[k, ~at]).all()
+    assert np.isnan(got[2]).all()
+    for words, code, message in ((["-range", "3000-3100nm"], 1, "no spectrum of"), (["-b", "1-9"], 2, "-b does not go with a spectral library")):
+        result = features(*words, library, tmp_path / "x.csv")
+        assert result.code == code and message in result.err and not (tmp_path / "x.csv").exists()

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "gdal_hsi_compare/libraries.h"
+
+#include "atdca/atdca.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "raster/text_output.h"
+#include "shared/scene_and_library.h"
+#include "shared/spectral_bands.h"
+#include "tool/passes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace hsi::compare_tool {
+namespace {
+
+using Costs = std::vector<std::vector<double>>; ///< no more rows than columns
+
+/// For each row its column. Rows are added one by one along the cheapest augmenting path, with the potentials
+/// of the dual problem (E. L. Lawler: Combinatorial Optimization, 1976).
+std::vector<size_t> assigned(const Costs& cost) {
+    const size_t rows = cost.size(), columns = cost.front().size(), none = rows;
+    std::vector<double> of_row(rows, 0), of_column(columns + 1, 0);
+    std::vector<size_t> row_at(columns + 1, none); // the last column is where a new row begins
+    for (size_t r = 0; r < rows; ++r) {
+        std::vector<double> least(columns, std::numeric_limits<double>::infinity());
+        std::vector<size_t> from(columns, columns);
+        std::vector<char> reached(columns + 1, 0);
+        size_t at = columns;
+        row_at[columns] = r;
+        do {
+            reached[at] = 1;
+            size_t next = columns;
+            double step = std::numeric_limits<double>::infinity();
+            for (size_t c = 0; c < columns; ++c) {
+                if (reached[c] != 0) continue;
+                const double reduced = cost[row_at[at]][c] - of_row[row_at[at]] - of_column[c];
+                if (reduced < least[c]) {
+                    least[c] = reduced;
+                    from[c] = at;
+                }
+                if (least[c] < step) {
+                    step = least[c];
+                    next = c;
+                }
+            }
+            for (size_t c = 0; c <= columns; ++c) {
+                if (reached[c] != 0) {
+                    of_row[row_at[c]] += step;
+                    of_column[c] -= step;
+                } else {
+                    least[c] -= step;
+                }
+            }
+            at = next;
+        } while (row_at[at] != none);
+        for (; at != columns; at = from[at])
+            row_at[at] = row_at[from[at]];
+    }
+    std::vector<size_t> column_of(rows);
+    for (size_t c = 0; c < columns; ++c)
+        if (row_at[c] != none) column_of[row_at[c]] = c;
+    return column_of;
+}
+
+void refuse_scene_options(const Settings& s) {
+    const auto refuse = [](bool given, const char* option) {
+        if (given)
+            throw UsageError("-" + std::string(option) + " cannot be used with spectral libraries",
+                             "Libraries are compared by angles; -mean-sad and -max-sad are limits.");
+    };
+    refuse(!s.map.empty(), "map");
+    refuse(s.mosaic, "mosaic");
+    refuse(s.any_wavelengths, "any-wavelengths");
+    refuse(!s.metric_texts.empty(), "metric");
+    refuse(!s.pair_texts.empty(), "band");
+    refuse(!s.other_texts.empty(), "other-b");
+    refuse(s.min_ssim >= -1, "min-ssim");
+    refuse(s.max_unmatched >= 0, "max-unmatched");
+    for (size_t k = 0; k < spectral_metrics.size(); ++k)
+        if (spectral_metrics[k] != Metric::sad) {
+            const std::string name = compare::metric_name(spectral_metrics[k]);
+            refuse(s.limits[k].mean >= 0, ("mean-" + name).c_str());
+            refuse(s.limits[k].maximum >= 0, ("max-" + name).c_str());
+        }
+}
+
+/// At these bands.
+std::vector<double> values_at(const std::vector<double>& spectrum, const std::vector<size_t>& bands) {
+    std::vector<double> values;
+    values.reserve(bands.size());
+    for (const size_t b : bands)
+        values.push_back(spectrum[b]);
+    return values;
+}
+
+struct Match {
+    size_t first, second;
+    double angle, rmse; ///< degrees; in the units of the libraries
+};
+
+struct Matched {
+    std::vector<Match> matches; ///< by the first library's order
+    std::vector<std::string> first_alone, second_alone;
+    size_t bands = 0;
+    double mean = 0, largest = 0; ///< of the angles
+};
+
+Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLibrary& b,
+                      const std::string& path) {
+    std::vector<size_t> common;
+    for (size_t k = 0; k < a.bands(); ++k) {
+        const auto has_value = [&](const std::vector<double>& spectrum) {
+            return std::isfinite(spectrum[k]);
+        };
+        if (std::all_of(a.spectra.begin(), a.spectra.end(), has_value) &&
+            std::all_of(b.spectra.begin(), b.spectra.end(), has_value))
+            common.push_back(k);
+    }
+    if (common.size() < 2)
+        throw Error("the spectra of both libraries have " + counted(common.size(), "band") + " in common",
+                    "Resample one of them (gdal_hsi_resample), or choose spectra without gaps; other is " +
+                        path + ".");
+    const bool turned = a.spectra.size() > b.spectra.size();
+    const auto &rows = turned ? b : a, &columns = turned ? a : b;
+    Costs angles;
+    for (const auto& one : rows.spectra) {
+        auto& row = angles.emplace_back();
+        const auto x = values_at(one, common);
+        for (const auto& other : columns.spectra) {
+            const double angle = atdca::spectral_angle(x.data(), values_at(other, common).data(), x.size());
+            row.push_back(std::isfinite(angle) ? angle : 180); // all zero
+        }
+    }
+    const auto column_of = assigned(angles);
+    Matched out;
+    out.bands = common.size();
+    std::vector<char> first_used(a.spectra.size(), 0), second_used(b.spectra.size(), 0);
+    for (size_t r = 0; r < column_of.size(); ++r) {
+        const size_t first = turned ? column_of[r] : r, second = turned ? r : column_of[r];
+        double squares = 0;
+        for (const size_t k : common)
+            squares += std::pow(a.spectra[first][k] - b.spectra[second][k], 2);
+        out.matches.push_back({first, second, angles[r][column_of[r]],
+                               std::sqrt(squares / static_cast<double>(common.size()))});
+        out.mean += out.matches.back().angle / static_cast<double>(column_of.size());
+        out.largest = std::max(out.largest, out.matches.back().angle);
+        first_used[first] = second_used[second] = 1;
+    }
+    std::sort(out.matches.begin(), out.matches.end(),
+              [](const Match& x, const Match& y) { return x.first < y.first; });
+    for (size_t k = 0; k < first_used.size(); ++k)
+        if (first_used[k] == 0) out.first_alone.push_back(a.names[k]);
+    for (size_t k = 0; k < second_used.size(); ++k)
+        if (second_used[k] == 0) out.second_alone.push_back(b.names[k]);
+    return out;
+}
+
+Json library_json(const Matched& m, const raster::SpectralLibrary& a, const raster::SpectralLibrary& b) {
+    Json matches = Json::array();
+    for (const auto& one : m.matches)
+        matches.push_back({{"src", a.names[one.first]},
+                           {"other", b.names[one.second]},
+                           {"sad", one.angle},
+                           {"rmse", one.rmse}});
+    return {{"matches", matches},       {"bands", m.bands},           {"mean_sad", m.mean},
+            {"maximum_sad", m.largest}, {"src_alone", m.first_alone}, {"other_alone", m.second_alone}};
+}
+
+std::string library_text(const Matched& m, const raster::SpectralLibrary& a,
+                         const raster::SpectralLibrary& b) {
+    size_t first = 8, second = 8;
+    for (const auto& one : m.matches) {
+        first = std::max(first, a.names[one.first].size());
+        second = std::max(second, b.names[one.second].size());
+    }
+    std::string text;
+    const auto row = [&](const std::string& x, const std::string& y, const std::string& figures) {
+        text += x + std::string(first - std::min(first, x.size()), ' ') + "  " + y +
+                std::string(second - std::min(second, y.size()), ' ') + figures + "\n";
+    };
+    const auto figures = [](const char* format, double angle, double rmse) {
+        char cells[64];
+        std::snprintf(cells, sizeof cells, format, angle, rmse);
+        return std::string(cells);
+    };
+    row("src", "other", "  SAD/degree         RMSE");
+    for (const auto& one : m.matches)
+        row(a.names[one.first], b.names[one.second], figures("%12.4f %12.6g", one.angle, one.rmse));
+    row("Average", "", figures("%12.4f", m.mean, 0));
+    for (const auto& [alone, whose] : {std::pair(m.first_alone, "src"), std::pair(m.second_alone, "other")})
+        if (!alone.empty())
+            text += "Without a partner in " + std::string(whose) + ": " + joined(alone, ", ") + "\n";
+    return text;
+}
+
+} // namespace
+
+bool compare_libraries(tool::Run& run, const Settings& s) {
+    const std::string& path = run.options().source.path;
+    if (!raster::may_be_library(path)) return false;
+    auto source = tools::open_scene_or_library(run);
+    if (!source.library) return false;
+    refuse_scene_options(s);
+    if (s.json) run.only_print();
+    const auto text_output = run.text_output("-o", s.text_file, s.overwrite);
+    raster::check_text_output(text_output);
+    const raster::SpectralLibrary a = raster::selected(*source.library, [&] {
+        const auto deviations = raster::deviations_in(source.library->names);
+        std::vector<size_t> kept;
+        for (size_t k = 0; k < source.library->names.size(); ++k)
+            if (deviations.count(k) == 0) kept.push_back(k);
+        return kept;
+    }());
+    const auto other = tools::chosen_library(run, "other", s.other, {}, a.bands());
+    std::string used;
+    const auto b = tools::fit_library(other, "other", s.other, tools::library_bands(a), a.fwhm_nm,
+                                      tools::BandFit::automatic, &used);
+    tools::report_fit(run, used, "other", s.other);
+    tool::end_of_plan(run, [&] {
+        run.print(counted(a.names.size(), "spectrum", "spectra") + " of src and " +
+                  std::to_string(b.names.size()) + " of " + s.other);
+    });
+    const Matched found = match_spectra(a, b, s.other);
+    const Json result = library_json(found, a, b);
+    run.report()["result"] = result;
+    auto text = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
+                       : library_text(found, a, b);
+    raster::write_text_output(text_output, text);
+    text.pop_back(); // print() ends the line
+    run.print(text);
+    run.keep_outputs(); // wanted all the more when a limit is exceeded
+    for (size_t k = 0; k < spectral_metrics.size(); ++k) {
+        if (spectral_metrics[k] != Metric::sad) continue;
+        const auto& limit = s.limits[k];
+        if (limit.mean >= 0 && found.mean > limit.mean)
+            throw Error("the mean of sad is " + tools::short_number(found.mean) + ", more than -mean-sad " +
+                        tools::short_number(limit.mean));
+        if (limit.maximum >= 0 && found.largest > limit.maximum)
+            throw Error("the maximum of sad is " + tools::short_number(found.largest) +
+                        ", more than -max-sad " + tools::short_number(limit.maximum));
+    }
+    return true;
+}
+
+} // namespace hsi::compare_tool

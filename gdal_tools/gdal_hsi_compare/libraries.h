@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Two spectral libraries, spectrum by spectrum.
+#pragma once
+
+#include "gdal_hsi_compare/settings.h"
+#include "tool/run.h"
+
+namespace hsi::compare_tool {
+
+/// Matches the spectra of two libraries one to one, so that the sum of the angles is the least (H. W. Kuhn:
+/// The Hungarian method for the assignment problem, Naval Research Logistics Quarterly 2, 1955). False where
+/// src is no library: nothing was done then.
+bool compare_libraries(tool::Run& run, const Settings& s);
+
+} // namespace hsi::compare_tool
