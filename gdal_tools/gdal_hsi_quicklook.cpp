@@ -4,6 +4,7 @@
 // shown.
 #include "core/counted.h"
 #include "core/error.h"
+#include "gdal_hsi_quicklook/frame.h"
 #include "gdal_hsi_quicklook/legend.h"
 #include "math/elementary.h"
 #include "raster/labels.h"
@@ -38,7 +39,8 @@ constexpr double land_gamma = 0.6; ///< land is dark beside the brightest roofs 
 constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
 
 struct Settings {
-    std::string beside, points, like;
+    std::string beside, points, like, title;
+    bool frame = false;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
     double gamma = 0; ///< 0: by what is shown
@@ -283,10 +285,14 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
+/// What pixels without a value or label have with -frame: no shade of grey, and no colour of a class that
+/// raster::default_colour() gives.
+constexpr Rgb no_value_colour{190, 210, 240};
+
 /// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
-/// infinite one, are black; returns how many have one.
+/// infinite one, get the colour `none`; returns how many have one.
 int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
-                    const std::vector<Limits>& limits, double gamma) {
+                    const std::vector<Limits>& limits, double gamma, const Rgb& none) {
     int64_t with_value = 0;
     for (int64_t y = 0; y < scale.panel_lines; ++y)
         for (int64_t x = 0; x < scale.panel_samples; ++x) {
@@ -298,7 +304,7 @@ int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, 
                 valid &= std::isfinite(picked[b][at]);
                 if (valid) colour[k] = shade(picked[b][at], limits[b], gamma);
             }
-            canvas.set(x0 + x, y0 + y, valid ? colour : Rgb{});
+            canvas.set(x0 + x, y0 + y, valid ? colour : none);
             with_value += valid;
         }
     return with_value;
@@ -332,7 +338,7 @@ void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) 
 
 /// A class map; classes without an entry get one.
 void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, raster::LabelSource& labels,
-                  std::vector<Entry>& entries) {
+                  std::vector<Entry>& entries, const Rgb& none) {
     std::vector<uint16_t> line(static_cast<size_t>(scale.samples));
     std::vector<int> entry(raster::max_class + 1, -1);
     for (size_t k = 0; k < entries.size(); ++k)
@@ -342,7 +348,7 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
         if (scale.line(y) != before) labels.read(before = scale.line(y), 1, line.data());
         for (int64_t x = 0; x < scale.panel_samples; ++x) {
             const uint16_t value = line[static_cast<size_t>(scale.sample(x))];
-            Rgb colour{};
+            Rgb colour = none;
             if (value != labels.none()) {
                 int& k = entry[value];
                 if (k < 0) {
@@ -489,6 +495,28 @@ std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& 
     return limits_of_all(values, s.stretch);
 }
 
+/// The description of a band, or its number and wavelength.
+std::string name_of_band(const raster::RasterSource& source, int band) {
+    const auto& facts = source.facts().bands;
+    const auto b = static_cast<size_t>(band);
+    const std::string number = std::to_string(source.bands()[b]);
+    if (facts.names[b] != "Band " + number) return facts.names[b];
+    return b < facts.wavelengths_nm.size() && std::isfinite(facts.wavelengths_nm[b])
+               ? std::to_string(std::lround(facts.wavelengths_nm[b])) + " nm"
+               : "band " + number;
+}
+
+/// Of a panel in grey; the numbers are scaled values where the band has a scale.
+ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& limits, double gamma) {
+    const auto& values = source.facts().bands.values;
+    const auto b = static_cast<size_t>(band);
+    const double scale = values.scale.empty() ? 1 : values.scale[b],
+                 offset = values.offset.empty() ? 0 : values.offset[b];
+    return {limits[0] * scale + offset, limits[1] * scale + offset,
+            [=](double value) { return shade(static_cast<float>((value - offset) / scale), limits, gamma); },
+            name_of_band(source, band) + (values.unit.empty() ? "" : " (" + values.unit + ")")};
+}
+
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
     check_options(s, files);
@@ -529,6 +557,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     std::vector<Entry> legend;
     const auto first_scene =
         std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
+    const Rgb none = s.frame ? no_value_colour : Rgb{};
+    std::optional<ColourBar> bar;
     std::optional<std::vector<Limits>> shared; ///< of src, for files with its bands
     Json shown = Json::array();
     for (size_t k = 0; k < panels.size(); ++k) {
@@ -538,7 +568,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         if (file.classes) {
             auto entries = entries_of(*file.classes);
             if (like && like->classes) take_colours(*like->classes, entries);
-            draw_classes(picture, x0, y0, scale, *file.classes, entries);
+            draw_classes(picture, x0, y0, scale, *file.classes, entries, none);
             if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
                 run.warn("'" + file.path + "': no pixel that is shown has a class: all are black");
             add_to_legend(entries, legend);
@@ -555,7 +585,12 @@ void run_quicklook(tool::Run& run, const Settings& s) {
                 limits = limits_like(run, s, *like, panels[k].bands);
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
-            const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma);
+            const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma, none);
+            if (s.frame && panels.size() == 1 && picked.size() == 1)
+                bar = bar_of(*file.source, panels[k].bands[0], limits[0], gamma);
+            if (s.frame && s.each)
+                draw_name(picture, x0, y0, scale.panel_samples,
+                          name_of_band(*file.source, panels[k].bands[0]));
             warn_of_no_contrast(run, file, panels[k].bands, picked, limits, with_value, s.stretch);
             run.note(file.path + ": " + bands_text(file, panels[k].bands));
             std::vector<int> bands;
@@ -579,6 +614,9 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         draw_legend(with_legend, wide + gap, legend);
         picture = std::move(with_legend);
     }
+    if (!s.title.empty() || s.frame)
+        picture = framed(picture, s.title, s.frame,
+                         {*files[0].source, scale.panel_samples, scale.panel_lines}, bar ? &*bar : nullptr);
     tools::write_picture(run, run.options().destination, picture, 0.1);
 }
 
@@ -602,6 +640,9 @@ void declare(tool::Builder& args) {
         .above(0)
         .defaults_to("0.6 for scenes of visible light, else 1");
     args.flag("each", s.each, "Show each band of -b as a grey panel, three in a row");
+    args.option("title", s.title, "Write this above the picture").shown_as("TEXT");
+    args.flag("frame", s.frame,
+              "Draw a frame for a report: coordinates, scale bar, north arrow, colour bar, names of panels");
     args.flag("no-legend", s.no_legend, "Do not draw the legend of class maps");
     args.check([&s](const tool::Call& call) {
         const tool::CommonOptions& options = call.options();
@@ -634,6 +675,8 @@ extern constinit const tool::Definition quicklook{
      {"gdal_hsi_quicklook -beside map.tif scene.img both.png", "A scene and its class map, with the legend"},
      {"gdal_hsi_quicklook -beside smooth.tif -points targets.gpkg scene.img both.png",
       "Before and after, with targets"},
+     {"gdal_hsi_quicklook -frame -title 'Potsdam, 20 July' scene.img report.png",
+      "With coordinates, scale bar and north arrow"},
      {"gdal_hsi_quicklook -b 1 -b 2 -b 3 pcs.tif components.png", "Components as red, green and blue"},
      {"gdal_hsi_quicklook -each -b 1 -b 2 -b 3 -b 4 pcs.tif components.png", "A panel for each"}},
     "Only the pixels that are shown are looked at: of a large scene those nearest to the centres of the "

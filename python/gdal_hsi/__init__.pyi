@@ -913,6 +913,8 @@ class _QuicklookOptions(TypedDict, total=False):
     stretch: Sequence[float] | None
     gamma: float | None
     each: bool | None
+    title: str | float | None
+    frame: bool | None
     no_legend: bool | None
     band_axis: int
     nodata: float | None
@@ -1313,12 +1315,12 @@ class _SpectraOptions(TypedDict, total=False):
     mask_flags: str | float | Sequence[str | float] | None
     kind: Literal['mean', 'deviation', 'every'] | None
     spectrum: str | float | Sequence[str | float] | None
+    range: str | float | Sequence[str | float] | None
     zero: Literal['auto', 'class', 'none'] | None
     leave_out: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
-    range: str | float | Sequence[str | float] | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None
@@ -1328,11 +1330,6 @@ class _SpectraOptions(TypedDict, total=False):
     progress: bool | Callable[[float], object] | None
 class SpectraResult(Result, Generic[_V, _C]):
     out: Spectra
-@overload
-def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
-@overload
-def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[True], full: bool = ..., **options: Unpack[_SpectraOptions]) -> _SpectraLabelledPair[_A]: ...
-@overload
     plot: str
 class _SpectraLabelledPair(SpectraResult[_A, _A], tuple[Spectra, str], Generic[_A]):  # type: ignore[misc, unused-ignore]
     ...
@@ -1342,6 +1339,11 @@ class _SpectraPair(SpectraResult[Values, Classes], tuple[Spectra, str]):  # type
 def spectra(src: PathLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> PathLike: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
 def spectra(src: PathLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+@overload
+def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
+@overload
+def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[True], full: bool = ..., **options: Unpack[_SpectraOptions]) -> _SpectraLabelledPair[_A]: ...
+@overload
 def spectra(src: _A, labels: ArrayLike | PathLike | None = ..., *, plot: bool = ..., full: bool = ..., **options: Unpack[_SpectraOptions]) -> SpectraResult[_A, _A]: ...
 @overload
 def spectra(src: ArrayLike, labels: ArrayLike | PathLike | None = ..., *, plot: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SpectraOptions]) -> Spectra: ...
@@ -1474,12 +1476,12 @@ class _SvmTrainOptions(TypedDict, total=False):
     C: float | Sequence[float] | None
     gamma: float | Sequence[float] | None
     cv: int | None
+    cv_by: str | float | None
     seed: int | None
     probability: bool | None
     class_weights: Literal['none', 'balanced'] | None
     weight: str | float | Sequence[str | float] | None
     zero: Literal['auto', 'class', 'none'] | None
-    cv_by: str | float | None
     leave_out: str | float | Sequence[str | float] | None
     memory: str | float | None
     threads: str | float | None

@@ -358,3 +358,49 @@ def test_the_legend_is_bounded(tmp_path, classes, size, shown):
     report = json.loads((tmp_path / "r.json").read_text())
     assert report.get("legend_left_out", 0) == classes - shown
     assert (f"first {shown} of {classes} classes" in result.err and f"{classes - shown} are left out" in result.err) == (shown < classes)
+
+
+def longest_black_run(row):
+    best = count = 0
+    for dark in (row == 0).all(axis=0):
+        count = count + 1 if dark else 0
+        best = max(best, count)
+    return best
+
+
+@pytest.mark.quick
+def test_a_frame_for_a_report(scene, tmp_path):
+    size = 10 * SAMPLES
+    succeed(quicklook("-b", 1, "-size", size, scene, tmp_path / "plain.png"))
+    succeed(quicklook("-b", 1, "-size", size, "-frame", scene, tmp_path / "frame.png"))
+    succeed(quicklook("-b", 1, "-size", size, "-frame", "-title", "Pots dam", scene, tmp_path / "title.png"))
+    plain, frame, title = (picture(tmp_path / f"{name}.png") for name in ("plain", "frame", "title"))
+    # The panel is where it was, beside coordinates and under nothing; a pixel without a value has a colour of its own.
+    high, wide = plain.shape[1:]
+    left = next(x for x in range(frame.shape[2] - wide) if np.array_equal(frame[:, :high // 2, x + wide // 2], plain[:, :high // 2, wide // 2]))
+    hole = np.zeros((LINES, SAMPLES), bool)
+    hole[5, 7] = True
+    hole = np.kron(hole, np.ones((10, 10), bool))
+    panel = frame[:, :high, left:left + wide]
+    assert (panel[:, ~hole] == plain[:, ~hole]).all() and (panel[:, hole] == np.array([[190], [210], [240]])).all()
+    assert left > 6 * 12 and frame.shape[1] > high + 40 and frame.shape[2] > left + wide + 40
+    # 500 m are a third of the panel at the most: pixels of 3 m.
+    assert max(longest_black_run(frame[:, y]) for y in range(high + 20, frame.shape[1])) == round(500 / 3)
+    assert title.shape[1] > frame.shape[1] and (title[:, -frame.shape[1]:, :frame.shape[2]] == frame).all()
+    # The colour bar has all shades, from white to black.
+    bar = frame[0, :high, left + wide + 16 + 8].astype(int)
+    assert bar[1] == 255 and bar[-2] == 0 and (np.diff(bar[1:-1]) <= 0).all()
+
+
+def test_a_frame_without_a_georeference_and_with_names(tmp_path):
+    bare = write_scene(tmp_path / "bare.img", values(), wavelengths=NM, geotransform=None, epsg=None)
+    succeed(quicklook("-size", SAMPLES, bare, tmp_path / "plain.png"))
+    succeed(quicklook("-size", SAMPLES, "-frame", bare, tmp_path / "frame.png"))
+    assert np.array_equal(picture(tmp_path / "plain.png"), picture(tmp_path / "frame.png"))
+    for words in ([], ["-frame"]):
+        succeed(quicklook("-each", "-size", 4 * SAMPLES, *words, bare, tmp_path / f"each{len(words)}.png"))
+    plain, named = picture(tmp_path / "each0.png"), picture(tmp_path / "each1.png")
+    assert plain.shape == named.shape and (plain[:, 30:4 * LINES] == named[:, 30:4 * LINES]).all() and (named[:, 1, :60] == 255).all()
+    turned = write_scene(tmp_path / "turned.img", values(), wavelengths=NM, geotransform=(4e5, 20, 10, 5.8e6, 10, -20), epsg=32633)
+    succeed(quicklook("-size", SAMPLES, "-frame", turned, tmp_path / "t.png"))
+    assert picture(tmp_path / "t.png").shape[2] >= SAMPLES and picture(tmp_path / "t.png").shape[1] == LINES + 40

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What a picture has in a report: a title, coordinates, a scale bar, a north arrow and a colour bar.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "shared/canvas.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace hsi::quicklook_tool {
+
+/// The values of a panel in grey, from black to white.
+struct ColourBar {
+    double lowest = 0, highest = 1;
+    std::function<uint8_t(double value)> shade;
+    std::string label; ///< the band and its unit
+};
+
+/// Of the first panel, at the upper left corner of the picture.
+struct FramedPanel {
+    const raster::RasterSource& scene;
+    int64_t samples, lines; ///< pixels of the picture
+};
+
+/// The picture with a title above it (if it is not empty) and, with `frame`, coordinates, scale bar and north
+/// arrow of the panel where the scene has a georeference. Coordinates are those of the SRS, at round numbers;
+/// a scene that is turned has none. `bar` may be null.
+tools::Canvas framed(const tools::Canvas& picture, const std::string& title, bool frame,
+                     const FramedPanel& panel, const ColourBar* bar);
+
+/// The text on white, at the upper left corner of a panel.
+void draw_name(tools::Canvas& canvas, int64_t x0, int64_t y0, int64_t width, const std::string& name);
+
+} // namespace hsi::quicklook_tool
