@@ -213,7 +213,7 @@ def test_other_bands_are_no_matter(files):
 
 @pytest.mark.parametrize("args,code,text", [
     (("-range", "2280-2400nm", "-target-pixel", "1", "1"), 2, "-target"),
-    (("-range", "2280-2400nm"), 2, "needs -target LIBRARY"),
+    (("-range", "2280-2400nm"), 2, "requires -target LIBRARY"),
     (("-target", "minerals.csv"), 1, "target 'kaolinite' has no features"),
     (("-target", "minerals.csv", "-range", "2280-2290nm"), 1, "target 'kaolinite', 2280-2290 nm has 2 good bands, and a fit needs 4"),
     (("-target", "flat.csv", "-range", "2280-2400nm"), 1, "target 'flat', 2280-2400 nm: the target has no feature"),
