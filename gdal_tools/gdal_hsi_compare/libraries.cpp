@@ -204,11 +204,11 @@ std::string library_text(const Matched& m, const raster::SpectralLibrary& a,
 
 bool compare_libraries(tool::Run& run, const Settings& s) {
     const std::string& path = run.options().source.path;
+    if (s.json) run.only_print();
     if (!raster::may_be_library(path)) return false;
     auto source = tools::open_scene_or_library(run);
     if (!source.library) return false;
     refuse_scene_options(s);
-    if (s.json) run.only_print();
     const auto text_output = run.text_output("-o", s.text_file, s.overwrite);
     raster::check_text_output(text_output);
     const raster::SpectralLibrary a = raster::selected(*source.library, [&] {

@@ -409,7 +409,7 @@ def test_libraries_at_other_bands_limits_and_refusals(tmp_path):
     result = run("gdal_hsi_compare", "-max-sad", 1e-9, a, b)
     assert result.code == 1 and "the maximum of sad is" in first_error(result)
     for words, code, message in ((["-metric", "nrmse", a, b], 2, "-metric cannot be used with spectral libraries"),
-                                 (["-map", tmp_path / "m.tif", a, b], 2, "-map cannot be used"), (["-b", 3, a, b], 2, "-b does not go with"),
+                                 (["-map", tmp_path / "m.tif", a, b], 2, "-map cannot be used"), (["-b", 3, a, b], 2, "-b cannot be used with"),
                                  (["-max-nrmse", 1, a, b], 2, "-max-nrmse cannot be used"), ([a, tmp_path / "none.csv"], 1, "none.csv")):
         result = run("gdal_hsi_compare", *words)
         assert result.code == code and message in first_error(result), result.err

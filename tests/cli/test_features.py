@@ -240,6 +240,6 @@ def test_a_library_against_the_reference(tmp_path):
         at = np.isfinite(spectra[k])
         assert np.allclose(got[k, at], removed_of(x[at], spectra[k, at]), rtol=1e-7) and np.isnan(got[k, ~at]).all()
     assert np.isnan(got[2]).all()
-    for words, code, message in ((["-range", "3000-3100nm"], 1, "no spectrum of"), (["-b", "1-9"], 2, "-b does not go with a spectral library")):
+    for words, code, message in ((["-range", "3000-3100nm"], 1, "no spectrum of"), (["-b", "1-9"], 2, "-b cannot be used with a spectral library")):
         result = features(*words, library, tmp_path / "x.csv")
         assert result.code == code and message in result.err and not (tmp_path / "x.csv").exists()
