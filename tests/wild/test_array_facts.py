@@ -216,6 +216,16 @@ def test_bands_in_arrays_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ["Band{}", "band_{:02}", "B{}", "b{:03}", "Band {}"])
+def test_names_of_arrays_that_are_bands(tmp_path, format, name):
+    """Their wavelengths may be texts with units."""
+    path = File([("y", Y, {}), ("x", X, {})], {name.format(b + 1): (("y", "x"), VALUES[b], {"wavelength": f"{NM[b] / 1000:g} um"})
+                                               for b in range(BANDS)}).write(tmp_path, format)
+    check(path, tmp_path)
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["wavelengths_nm"] == NM
+
+
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["reflectance", "radiance", "products", "HDFEOS", "toa radiance"])
 def test_arrays_of_any_name(tmp_path, format, name):
     """Names that agencies give to groups of their products."""
@@ -639,6 +649,14 @@ def test_positions(tmp_path, format):
             if what in ("uneven", "a stale grid"):
                 said = run("gdal_hsi_info", path)
                 assert ("not evenly spaced" if what == "uneven" else "GeoTransform") in said.out + said.err, said
+
+
+@pytest.mark.parametrize("unit", ["degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"])
+def test_spellings_of_degrees(tmp_path, unit):
+    """CF's; the units alone show the axes and the reference system."""
+    path = scene("sbl", x=9 + .01 * np.arange(SAMPLES), y=48 - .01 * np.arange(LINES), names=("wavelength", "b", "a"), mapping=None,
+                 of_x={"units": unit}, of_y={"units": unit.replace("east", "north").replace("E", "N")}).write(tmp_path, "NETCDF4")
+    assert check(path, tmp_path, grid=(8.995, .01, 0, 48.005, 0, -.01)).GetSpatialRef().GetAuthorityCode(None) == "4326"
 
 
 I, J = np.arange(LINES), np.arange(SAMPLES)

@@ -64,6 +64,10 @@ void take_values(Product& product, const ArrayFile& file, const Array& array, Cu
 /// Value = sample * scale + offset, by attributes or by the format; nothing where it does not tell.
 std::pair<std::optional<double>, std::optional<double>> scale_of(const Array& array);
 
+/// Whether a unit in small letters is degrees to the east (`letter` e) or north (n), in CF's spellings:
+/// "degrees_east", "degree_e", "degreese".
+bool is_degrees(const std::string& unit, char letter);
+
 /// Whether `unit` is one of wavelengths only: metres are of other lengths, too.
 bool is_unit_of_wavelengths(const std::string& unit);
 

@@ -121,7 +121,7 @@ Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_
     if (centres.unit == "km" || starts_with(centres.unit, "kilomet"))
         for (double& place : centres.at)
             place *= metres;
-    if (starts_with(centres.unit, "degrees_e") || centres.standard == "longitude" ||
+    if (is_degrees(centres.unit, 'e') || centres.standard == "longitude" ||
         starts_with(lower(centres.name), "lon"))
         unwrap(centres.at);
     centres.even = evenly_spaced(centres.at);
@@ -337,10 +337,10 @@ Srs srs_of(const ArrayFile& file, const Array& array, const Array& mapping, Stat
 }
 
 bool are_degrees(const Centres& x, const Centres& y) {
-    const auto is = [](const Centres& c, const char* unit, const char* standard, const char* name) {
-        return starts_with(c.unit, unit) || c.standard == standard || starts_with(lower(c.name), name);
+    const auto is = [](const Centres& c, char letter, const char* standard, const char* name) {
+        return is_degrees(c.unit, letter) || c.standard == standard || starts_with(lower(c.name), name);
     };
-    return is(x, "degrees_e", "longitude", "lon") && is(y, "degrees_n", "latitude", "lat");
+    return is(x, 'e', "longitude", "lon") && is(y, 'n', "latitude", "lat");
 }
 
 using Grid = std::array<double, 6>;

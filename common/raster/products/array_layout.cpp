@@ -38,8 +38,8 @@ Role role_by_attributes(const Array& coordinate) {
         return Role::samples;
     if (standard.find("radiation_") == 0 || standard.find("sensor_band") == 0) return Role::bands;
     if (standard == "time" || unit.find(" since ") != std::string::npos || axis == "t") return Role::time;
-    if (starts_with(unit, "degrees_n") || starts_with(unit, "degree_n") || axis == "y") return Role::lines;
-    if (starts_with(unit, "degrees_e") || starts_with(unit, "degree_e") || axis == "x") return Role::samples;
+    if (is_degrees(unit, 'n') || axis == "y") return Role::lines;
+    if (is_degrees(unit, 'e') || axis == "x") return Role::samples;
     return is_unit_of_wavelengths(unit) ? Role::bands : Role::unknown;
 }
 
@@ -235,6 +235,12 @@ void take_places(ArrayLayout& layout, const ArrayFile& file, const Array& array,
 }
 
 } // namespace
+
+bool is_degrees(const std::string& unit, char letter) {
+    for (const char* const begin : {"degrees_", "degrees", "degree_", "degree"})
+        if (unit.starts_with(begin + std::string(1, letter))) return true;
+    return false;
+}
 
 bool is_unit_of_wavelengths(const std::string& unit) {
     const WavelengthUnit* const found = field_unit(unit);

@@ -193,6 +193,16 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     return std::move(all.front());
 }
 
+/// "band7" for "Band7", "band_07" and "B7"; other names in small letters.
+std::string name_in_stack(const std::string& name) {
+    const auto words = words_of(name);
+    constexpr size_t longest = 5; // of digits
+    if (words.size() != 2 || !one_of(words[0], {"band", "b"}) || words[1].size() > longest ||
+        words[1].find_first_not_of("0123456789") != std::string::npos)
+        return lower(name);
+    return "band" + std::to_string(std::stoi(words[1]));
+}
+
 /// Planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x and
 /// glt_y where any plane is wanted. Empty when there are others of those names, or fewer than two.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
@@ -201,7 +211,7 @@ std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& cont
     std::vector<Choice> stack;
     const auto add = [&](const std::string& name) {
         for (const Array& array : contents.arrays) {
-            if (lower(array->GetName()) != name) continue;
+            if (name_in_stack(array->GetName()) != name) continue;
             auto layout = layout_of(file, array, contents.wavelengths);
             if (!layout || !layout->refusal.empty() || layout->band_axis) return false;
             if (!stack.empty() && (layout->lines != stack.front().layout.lines ||
