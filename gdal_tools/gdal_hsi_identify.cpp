@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/name_index.h"
 #include "core/text.h"
 #include "core/valid_pixel.h"
 #include "gdal_hsi_identify/references.h"
@@ -85,18 +86,18 @@ void read_rule_file(tool::Run& run, Settings& s) {
     if (s.file.drops_centres)
         run.note(s.rules + ": \"absorption_center_range\" is ignored: scripts/cramm_rules converts it");
     if (s.colours.empty()) return;
-    std::vector<std::string> names;
+    NameIndex names;
+    for (size_t k = 0; k < s.file.rules.size(); ++k)
+        names.add(s.file.rules[k].name, k);
+    std::string unknown;
     for (const auto& [name, colour] :
          identify::read_colours(raster::read_input(s.colours, largest_file::model), s.colours)) {
-        names.push_back(name);
-        for (auto& rule : s.file.rules)
-            if (equal_names(rule.name, name)) rule.colour = colour;
+        if (const auto rule = names.find(name))
+            s.file.rules[*rule].colour = colour;
+        else if (unknown.empty())
+            unknown = name;
     }
-    const auto unknown = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-        return std::none_of(s.file.rules.begin(), s.file.rules.end(),
-                            [&](const auto& rule) { return equal_names(rule.name, name); });
-    });
-    if (unknown != names.end()) run.warn("-colours " + s.colours + ": no rule is called '" + *unknown + "'");
+    if (!unknown.empty()) run.warn("-colours " + s.colours + ": no rule is called '" + unknown + "'");
 }
 
 const std::string& name_of(const Plan& plan, size_t rule) {
@@ -106,6 +107,9 @@ const std::string& name_of(const Plan& plan, size_t rule) {
 void report_rules(tool::Run& run, const Plan& plan) {
     Json rules = Json::array();
     size_t features = 0;
+    std::vector<Json> reasons(plan.rules.size(), Json::array());
+    for (const auto& [rule, why] : plan.left_out)
+        reasons[rule].push_back(why);
     for (size_t k = 0; k < plan.rules.size(); ++k) {
         Json parts = Json::array();
         for (const auto& part : plan.rules[k].features) {
@@ -119,9 +123,6 @@ void report_rules(tool::Run& run, const Plan& plan) {
                              {"chance", part.chance}});
         }
         features += parts.size();
-        Json reasons = Json::array();
-        for (const auto& [rule, why] : plan.left_out)
-            if (rule == k) reasons.push_back(why);
         std::string text = name_of(plan, k) + ": ";
         for (const auto& part : parts)
             text += (&part == &parts.front() ? "" : ", ") + tools::nm_text(part["from_nm"].get<double>()) +
@@ -129,7 +130,7 @@ void report_rules(tool::Run& run, const Plan& plan) {
                     counted(part["bands"].get<size_t>(), "band") + ")";
         tool::add_to_plan(run, text);
         rules.push_back(
-            {{"name", name_of(plan, k)}, {"used", true}, {"reason", reasons}, {"features", parts}});
+            {{"name", name_of(plan, k)}, {"used", true}, {"reason", reasons[k]}, {"features", parts}});
     }
     for (const auto& [rule, why] : plan.skipped)
         rules.push_back(
@@ -151,9 +152,13 @@ void warn_of_noise(tool::Run& run, const Plan& plan) {
     for (size_t k = 0; k < plan.rules.size(); ++k)
         if (const auto& parts = plan.rules[k].features; parts.size() == 1 && parts.front().chance > often)
             noisy.push_back(name_of(plan, k));
-    if (!noisy.empty())
-        run.warn("white noise meets the least fit of " + counted(noisy.size(), "rule") +
+    constexpr size_t most_named = 20;
+    const size_t count = noisy.size();
+    noisy.resize(std::min(count, most_named));
+    if (count > 0)
+        run.warn("white noise meets the least fit of " + counted(count, "rule") +
                  " with one feature in over 5 % of the pixels: " + joined(noisy, ", ") +
+                 (count > most_named ? " and " + std::to_string(count - most_named) + " more" : "") +
                  ". Give it more bands, a limit on its depth or another feature");
 }
 

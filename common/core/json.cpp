@@ -55,25 +55,28 @@ class Watch {
     /// places: null where nobody asks. `line`: that the parser has come to.
     Watch(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
 
-    bool operator()(int, Json::parse_event_t event, const Json& parsed) {
-        using Event = Json::parse_event_t;
-        if (event == Event::object_start || event == Event::array_start) {
-            std::string path = m_places != nullptr ? path_of_next() : std::string();
-            m_around.push_back({{}, std::move(path), 0, event == Event::array_start});
-            if (m_around.size() > deepest)
-                throw Fault{"nests more than " + std::to_string(deepest) + " levels deep"};
-        } else if (event == Event::object_end || event == Event::array_end) {
-            m_around.pop_back();
-        } else if (event == Event::key) {
-            const auto& key = parsed.get_ref<const std::string&>();
-            if (!m_around.back().members.insert(key).second) throw Fault{"has '" + key + "' twice"};
-            if (m_places == nullptr) return true;
-            m_key = m_around.back().path + "/" + key;
-            note(m_key);
-        } else if (m_places != nullptr) {
-            path_of_next();
-        }
+    // The names are those of nlohmann's interface for what a parser meets.
+    bool null() { return value(); }
+    bool boolean(bool) { return value(); }
+    bool number_integer(Json::number_integer_t) { return value(); }
+    bool number_unsigned(Json::number_unsigned_t) { return value(); }
+    bool number_float(Json::number_float_t, const std::string&) { return value(); }
+    bool string(std::string&) { return value(); }
+    bool binary(Json::binary_t&) { return value(); }
+    bool start_object(size_t) { return begin(false); }
+    bool start_array(size_t) { return begin(true); }
+    bool end_object() { return end(); }
+    bool end_array() { return end(); }
+    bool key(std::string& key) {
+        if (!m_around.back().members.insert(key).second) throw Fault{"has '" + key + "' twice"};
+        if (m_places == nullptr) return true;
+        m_key = m_around.back().path + "/" + key;
+        note(m_key);
         return true;
+    }
+    template <class Error>
+    bool parse_error(size_t, const std::string&, const Error&) {
+        return false;
     }
 
   private:
@@ -84,6 +87,21 @@ class Watch {
         size_t entries = 0; ///< so far, of a list
         bool list = false;
     };
+    bool value() {
+        if (m_places != nullptr) path_of_next();
+        return true;
+    }
+    bool begin(bool list) {
+        std::string path = m_places != nullptr ? path_of_next() : std::string();
+        m_around.push_back({{}, std::move(path), 0, list});
+        if (m_around.size() > deepest)
+            throw Fault{"nests more than " + std::to_string(deepest) + " levels deep"};
+        return true;
+    }
+    bool end() {
+        m_around.pop_back();
+        return true;
+    }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
     /// Of the value that begins.
     std::string path_of_next() {
@@ -104,11 +122,18 @@ std::optional<Json> parse(const std::string& text, std::string& fault, JsonPlace
     int line = 1;
     try {
         Watch watch(places, line);
-        Json root = Json::parse(
-            Characters(text.data(), &line), Characters(text.data() + text.size(), &line),
-            [&](int depth, Json::parse_event_t event, Json& parsed) { return watch(depth, event, parsed); },
-            false, places != nullptr);
-        if (!root.is_discarded()) return root;
+        const auto read_by = [&](auto&& reader) {
+            line = 1;
+            return reader(Characters(text.data(), &line), Characters(text.data() + text.size(), &line));
+        };
+        const bool comments = places != nullptr;
+        // Not by a callback of Json::parse(), which looks through a list anew behind each object in it.
+        const bool valid = read_by([&](auto begin, auto end) {
+            return Json::sax_parse(begin, end, &watch, Json::input_format_t::json, true, comments);
+        });
+        if (valid)
+            return read_by(
+                [&](auto begin, auto end) { return Json::parse(begin, end, nullptr, false, comments); });
         fault = "is not valid JSON, or is cut off";
     } catch (const Fault& found) {
         fault = found.what;

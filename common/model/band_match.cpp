@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace hsi::model {
@@ -20,12 +22,41 @@ std::string nanometres(double wavelength) {
     return text;
 }
 
-/// A quarter of the distance to the nearest other band of the model.
-double tolerance(const std::vector<double>& wavelengths, size_t band) {
-    double spacing = std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < wavelengths.size(); ++i)
-        if (i != band) spacing = std::min(spacing, std::fabs(wavelengths[i] - wavelengths[band]));
-    return std::isfinite(spacing) ? std::max(0.5, 0.25 * spacing) : 0.5;
+/// Wavelengths, rising, and whose they are; of equal ones the first band comes first. Lists of strangers are
+/// long.
+using Rising = std::vector<std::pair<double, size_t>>;
+Rising rising(const std::vector<double>& wavelengths) {
+    Rising all;
+    for (size_t b = 0; b < wavelengths.size(); ++b)
+        all.emplace_back(wavelengths[b], b);
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+/// Of each band: a quarter of the distance to the nearest other one.
+std::vector<double> tolerances(const std::vector<double>& wavelengths) {
+    const Rising all = rising(wavelengths);
+    std::vector<double> found(wavelengths.size(), 0.5);
+    for (size_t k = 0; k < all.size(); ++k) {
+        double spacing = std::numeric_limits<double>::infinity();
+        if (k > 0) spacing = all[k].first - all[k - 1].first;
+        if (k + 1 < all.size()) spacing = std::min(spacing, all[k + 1].first - all[k].first);
+        if (std::isfinite(spacing)) found[all[k].second] = std::max(0.5, 0.25 * spacing);
+    }
+    return found;
+}
+
+/// The band nearest to a wavelength, the first of several.
+size_t nearest(const Rising& bands, double nm) {
+    const auto first_of = [&](double value) {
+        return std::lower_bound(bands.begin(), bands.end(), std::pair(value, size_t{0}));
+    };
+    const auto above = first_of(nm);
+    if (above == bands.begin()) return above->second;
+    const auto below = first_of(std::prev(above)->first);
+    if (above == bands.end()) return below->second;
+    const double up = above->first - nm, down = nm - below->first;
+    return up == down ? std::min(above->second, below->second) : up < down ? above->second : below->second;
 }
 
 /// Of every band of a model the scene's with its wavelength, none twice; and what to say of those that have
@@ -40,13 +71,13 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     const std::vector<double>& wanted = model.wavelengths_nm;
     Partners found;
     std::vector<char> used(scene.size());
+    const Rising given = rising(scene);
+    const std::vector<double> limits = tolerances(wanted);
     std::string first, why;
     size_t missing = 0;
     for (size_t b = 0; b < wanted.size(); ++b) {
-        size_t best = 0;
-        for (size_t i = 1; i < scene.size(); ++i)
-            if (std::fabs(scene[i] - wanted[b]) < std::fabs(scene[best] - wanted[b])) best = i;
-        const bool near = std::fabs(scene[best] - wanted[b]) <= tolerance(wanted, b);
+        const size_t best = nearest(given, wanted[b]);
+        const bool near = std::fabs(scene[best] - wanted[b]) <= limits[b];
         if (near && !used[best]) {
             used[best] = 1;
             found.matched.push_back(static_cast<int>(best));
@@ -74,19 +105,21 @@ bool all_known(const std::vector<double>& wavelengths) {
 
 std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm) {
     if (!all_known(first_nm) || !all_known(second_nm)) return {};
+    const Rising second = rising(second_nm);
+    const std::vector<double> limits = tolerances(first_nm);
     std::vector<int> matched;
     std::vector<char> used(second_nm.size());
     for (size_t b = 0; b < first_nm.size(); ++b) {
-        const double limit = tolerance(first_nm, b);
-        int best = -1;
-        for (size_t i = 0; i < second_nm.size(); ++i) {
-            const double apart = std::fabs(second_nm[i] - first_nm[b]);
-            if (used[i] || apart > limit) continue;
-            if (best < 0 || apart < std::fabs(second_nm[static_cast<size_t>(best)] - first_nm[b]))
-                best = static_cast<int>(i);
-        }
-        if (best >= 0) used[static_cast<size_t>(best)] = 1;
-        matched.push_back(best);
+        constexpr double little = 1e-3; // nm
+        std::pair best(limits[b], std::numeric_limits<size_t>::max());
+        for (auto at = std::lower_bound(second.begin(), second.end(),
+                                        std::pair(first_nm[b] - limits[b] - little, size_t{0}));
+             at != second.end() && at->first <= first_nm[b] + limits[b] + little; ++at)
+            if (!used[at->second])
+                best = std::min(best, std::pair(std::fabs(at->first - first_nm[b]), at->second));
+        const bool found = best.second < used.size();
+        if (found) used[best.second] = 1;
+        matched.push_back(found ? static_cast<int>(best.second) : -1);
     }
     return matched;
 }
@@ -103,10 +136,13 @@ bool comparable_numbers(const SceneBands& first, const SceneBands& second) {
 }
 
 std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second) {
+    std::unordered_map<int, int> place_of; // the first one
+    for (size_t k = 0; k < second.size(); ++k)
+        place_of.emplace(second[k], static_cast<int>(k));
     std::vector<int> places;
     for (const int number : first) {
-        const auto at = std::find(second.begin(), second.end(), number);
-        places.push_back(at == second.end() ? -1 : static_cast<int>(at - second.begin()));
+        const auto at = place_of.find(number);
+        places.push_back(at == place_of.end() ? -1 : at->second);
     }
     return places;
 }

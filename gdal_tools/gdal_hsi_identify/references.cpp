@@ -2,6 +2,7 @@
 #include "gdal_hsi_identify/references.h"
 
 #include "core/error.h"
+#include "core/name_index.h"
 #include "core/text.h"
 #include "core/valid_pixel.h"
 #include "math/resampling.h"
@@ -20,6 +21,7 @@ namespace {
 struct Library {
     std::string path;
     raster::SpectralLibrary spectra;
+    NameIndex names;
     std::vector<size_t> wanted; ///< of its spectra
 };
 
@@ -46,7 +48,10 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
                     "Give -library FILE, or \"library\" in " + path + ".");
     std::vector<Library> libraries;
     for (const auto& one : paths)
-        libraries.push_back({one, tools::chosen_library(run, "-library", one, {}), {}});
+        libraries.push_back({one, tools::chosen_library(run, "-library", one, {}), {}, {}});
+    for (Library& library : libraries)
+        for (size_t k = 0; k < library.spectra.names.size(); ++k)
+            library.names.add(library.spectra.names[k], k);
     return libraries;
 }
 
@@ -98,11 +103,9 @@ std::vector<identify::Reference> references_of(tool::Run& run, const ReferenceOp
     auto libraries = read_libraries(run, options, path, file);
     for (const auto& name : identify::spectra_of(file, choice)) {
         const auto found = std::find_if(libraries.begin(), libraries.end(), [&](Library& library) {
-            const auto& names = library.spectra.names;
-            const auto at = std::find_if(names.begin(), names.end(),
-                                         [&](const std::string& one) { return equal_names(one, name); });
-            if (at != names.end()) library.wanted.push_back(static_cast<size_t>(at - names.begin()));
-            return at != names.end();
+            const auto at = library.names.find(name);
+            if (at) library.wanted.push_back(*at);
+            return at.has_value();
         });
         if (found != libraries.end()) continue;
         const std::string role = naming(file, name, path) + ", -library " + libraries.back().path;

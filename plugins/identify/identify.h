@@ -60,6 +60,7 @@ struct Span {
            right = 0; ///< bands before `left` are in the left window, those from `right` on in the right
     double x_left = 0, x_right = 0;
     size_t slot = 0; ///< y_l, y_r, their mean, s
+    bool is_like(const Span& o) const { return bands == o.bands && left == o.left && right == o.right; }
 };
 /// A reference in a span.
 struct Fit {

@@ -2,6 +2,7 @@
 // From rules to what is computed at the bands of a scene.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/name_index.h"
 #include "core/text.h"
 #include "identify/identify.h"
 #include "math/continuum.h"
@@ -12,8 +13,10 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace hsi::identify {
 namespace {
@@ -28,27 +31,33 @@ struct Used {
     std::vector<bool> groups, rules;
 };
 
-bool has(const std::vector<std::string>& list, const std::string& name) {
-    return std::any_of(list.begin(), list.end(), [&](const auto& one) { return equal_names(one, name); });
+/// The rules of a file by their names.
+NameIndex rules_by_name(const RuleFile& file) {
+    NameIndex names;
+    for (size_t k = 0; k < file.rules.size(); ++k)
+        names.add(file.rules[k].name, k);
+    return names;
 }
 
 Used used_by(const RuleFile& file, const Choice& choice) {
     Used used{std::vector<bool>(file.groups.size(), choice.groups.empty()),
               std::vector<bool>(file.rules.size())};
+    const NameIndex names = rules_by_name(file);
+    const auto groups = groups_of_rules(file);
     for (const size_t g : choice.groups)
         used.groups[g] = true;
     for (size_t g = file.groups.size(); g-- > 0;) // conditions are about earlier groups
-        for (const Rule& rule : file.rules)
-            for (size_t other = 0; other < g && used.groups[g]; ++other)
-                if (is_in(rule, file.groups[other]) &&
-                    (has(file.groups[g].unless, rule.name) || has(file.groups[g].where, rule.name)))
-                    used.groups[other] = true;
+        for (const auto* const list : {&file.groups[g].unless, &file.groups[g].where})
+            for (const auto& name : *list)
+                if (const auto rule = names.find(name); rule && used.groups[g])
+                    for (const size_t other : groups[*rule])
+                        if (other < g) used.groups[other] = true;
+    std::vector<bool> chosen(file.rules.size(), choice.rules.empty());
+    for (const size_t k : choice.rules)
+        chosen[k] = true;
     for (size_t k = 0; k < file.rules.size(); ++k)
-        for (size_t g = 0; g < file.groups.size(); ++g)
-            if (used.groups[g] && is_in(file.rules[k], file.groups[g]) &&
-                (choice.rules.empty() ||
-                 std::find(choice.rules.begin(), choice.rules.end(), k) != choice.rules.end()))
-                used.rules[k] = true;
+        used.rules[k] = chosen[k] && std::any_of(groups[k].begin(), groups[k].end(),
+                                                 [&](size_t g) { return used.groups[g]; });
     return used;
 }
 
@@ -67,20 +76,19 @@ double mean(const std::vector<double>& values, size_t from, size_t to) {
 
 class Planner {
   public:
-    explicit Planner(Plan& plan) : m_plan(plan) {}
+    explicit Planner(Plan& plan) : m_plan(plan) {
+        for (size_t k = 0; k < plan.file.rules.size(); ++k)
+            m_families.add(plan.file.rules[k].family, k);
+        for (size_t k = 0; k < plan.references.size(); ++k)
+            m_references.add(plan.references[k].name, k);
+    }
 
     /// A rule at the scene's bands; where it is skipped, the reason is noted.
     void add(size_t number) {
         const Rule& rule = m_plan.file.rules[number];
         RuleInUse made;
         made.rule = number;
-        const auto& rules = m_plan.file.rules;
-        if (!rule.family.empty())
-            made.family =
-                1 + static_cast<size_t>(
-                        std::find_if(rules.begin(), rules.end(),
-                                     [&](const Rule& one) { return equal_names(one.family, rule.family); }) -
-                        rules.begin());
+        if (!rule.family.empty()) made.family = 1 + *m_families.find(rule.family);
         m_fits.assign(rule.features.size(), none);
         m_lost.clear();
         const Size before = size();
@@ -231,11 +239,9 @@ class Planner {
 
     /// The fit of a spectrum in windows; none where the scene or the spectrum does not cover it, and `why`.
     size_t fit_of(const std::string& name, const Windows& windows, std::string& why) {
-        const auto reference =
-            std::find_if(m_plan.references.begin(), m_plan.references.end(),
-                         [&](const Reference& one) { return equal_names(one.name, name); });
-        if (reference == m_plan.references.end()) throw Error("the spectrum '" + name + "' is missing");
-        const auto& spectrum = reference->spectrum;
+        const auto reference = m_references.find(name);
+        if (!reference) throw Error("the spectrum '" + name + "' is missing");
+        const auto& spectrum = m_plan.references[*reference].spectrum;
         auto nm = m_plan.bands.wavelengths;
         for (size_t b = 0; b < nm.size(); ++b)
             if (!std::isfinite(spectrum[b])) nm[b] = std::numeric_limits<double>::quiet_NaN();
@@ -249,24 +255,28 @@ class Planner {
         const size_t n = span.x.size();
         span.x_left = mean(span.x, 0, span.left);
         span.x_right = mean(span.x, span.right, n);
-        const auto same = std::find_if(m_plan.spans.begin(), m_plan.spans.end(), [&](const Span& one) {
-            return one.bands == span.bands && one.left == span.left && one.right == span.right;
-        });
         Fit fit;
-        fit.span = static_cast<size_t>(same - m_plan.spans.begin());
+        size_t& same = m_same_span.try_emplace({span.bands, span.left, span.right}, none).first->second;
+        const bool known =
+            same < m_plan.spans.size() && m_plan.spans[same].is_like(span); // else it was shrunk
+        if (!known) same = m_plan.spans.size();
+        fit.span = same;
         why = shape_of(spectrum, span, fit);
         if (!why.empty()) return none;
-        if (same == m_plan.spans.end()) {
+        if (!known) {
             span.slot = m_plan.slots;
             m_plan.slots += slots::of_span;
             m_plan.spans.push_back(std::move(span));
         }
-        for (size_t k = 0; k < m_plan.fits.size(); ++k)
-            if (m_plan.fits[k].span == fit.span && m_plan.fits[k].shape == fit.shape) return k;
+        size_t& like = m_same_fit.try_emplace({fit.span, fit.shape}, none).first->second;
+        if (like < m_plan.fits.size() && m_plan.fits[like].span == fit.span &&
+            m_plan.fits[like].shape == fit.shape)
+            return like;
+        like = m_plan.fits.size();
         fit.slot = m_plan.slots;
         m_plan.slots += slots::of_fit;
         m_plan.fits.push_back(std::move(fit));
-        return m_plan.fits.size() - 1;
+        return like;
     }
 
     /// Where the bands lie instead, which tells wrong units.
@@ -342,24 +352,40 @@ class Planner {
     }
 
     Plan& m_plan;
+    NameIndex m_families, m_references; ///< the first rule of a family; references
+    /// Spans by bands, left and right, fits by span and shape; where shrink() has taken them, of another one
+    /// or of none.
+    std::map<std::tuple<std::vector<size_t>, size_t, size_t>, size_t> m_same_span;
+    std::map<std::pair<size_t, std::vector<double>>, size_t> m_same_fit;
     std::vector<size_t> m_fits;      ///< of the rule's features; none: left out
     std::vector<std::string> m_lost; ///< of the rule
 };
 
+/// Rules of the file by their names, each once, rising.
+std::vector<size_t> numbers_of(const NameIndex& rules, const std::vector<std::string>& names) {
+    std::set<size_t> numbers;
+    for (const auto& name : names)
+        if (const auto number = rules.find(name)) numbers.insert(*number);
+    return {numbers.begin(), numbers.end()};
+}
+
 void add_groups(Plan& plan, const Used& used, const Choice& choice) {
     const RuleFile& file = plan.file;
+    const NameIndex names = rules_by_name(file);
+    const auto groups = groups_of_rules(file);
+    std::vector<std::vector<size_t>> members(file.groups.size());
+    for (size_t k = 0; k < plan.rules.size(); ++k)
+        for (const size_t g : groups[plan.rules[k].rule])
+            members[g].push_back(k);
     for (size_t g = 0; g < file.groups.size(); ++g) {
         if (!used.groups[g]) continue;
         GroupInUse group;
         group.group = g;
         group.shown = choice.groups.empty() ||
                       std::find(choice.groups.begin(), choice.groups.end(), g) != choice.groups.end();
-        for (size_t k = 0; k < plan.rules.size(); ++k)
-            if (is_in(file.rules[plan.rules[k].rule], file.groups[g])) group.rules.push_back(k);
-        for (size_t k = 0; k < file.rules.size(); ++k) {
-            if (has(file.groups[g].unless, file.rules[k].name)) group.unless.push_back(k);
-            if (has(file.groups[g].where, file.rules[k].name)) group.where.push_back(k);
-        }
+        group.rules = std::move(members[g]);
+        group.unless = numbers_of(names, file.groups[g].unless);
+        group.where = numbers_of(names, file.groups[g].where);
         group.conditional = !file.groups[g].where.empty();
         plan.groups.push_back(std::move(group));
     }
@@ -397,8 +423,9 @@ std::vector<size_t> Plan::shown() const {
 std::vector<std::string> spectra_of(const RuleFile& file, const Choice& choice) {
     const auto used = used_by(file, choice);
     std::vector<std::string> all;
+    NameIndex names;
     const auto add = [&](const std::string& name) {
-        if (!has(all, name)) all.push_back(name);
+        if (names.add(name, all.size()) == all.size()) all.push_back(name);
     };
     for (size_t k = 0; k < file.rules.size(); ++k) {
         if (!used.rules[k]) continue;

@@ -4,11 +4,13 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/json_places.h"
+#include "core/name_index.h"
 #include "core/text.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace hsi::identify {
 namespace {
@@ -312,6 +314,7 @@ RuleFile read_own(const File& file) {
     if (root.number("version").value_or(0) != 1)
         root.fail("version", "is not 1", "A newer version of these tools may know it.");
     RuleFile rules;
+    NameIndex names;
     const auto fit = root.text("fit", "r2");
     if (fit != "r2" && fit != "r") root.fail("fit", "is '" + fit + "'", "Fits are \"r2\" and \"r\".");
     rules.root = fit == "r";
@@ -321,8 +324,7 @@ RuleFile read_own(const File& file) {
         group.name = one.required_text("name");
         one.call("group '" + group.name + "'");
         if (group.name == "*") one.fail("name", "is '*', which is every group");
-        if (std::any_of(rules.groups.begin(), rules.groups.end(),
-                        [&](const Group& other) { return equal_names(other.name, group.name); }))
+        if (names.add(group.name, rules.groups.size()) != rules.groups.size())
             one.fail("name", "is that of an earlier group");
         group.unless = one.texts("unless");
         group.where = one.texts("where");
@@ -423,52 +425,94 @@ RuleFile read_cramm(const File& file) {
 // ----------------------------------------------------------------------------------------------------------
 
 void check_names(const File& file, const RuleFile& rules) {
+    NameIndex names;
     for (size_t k = 0; k < rules.rules.size(); ++k)
-        for (size_t other = 0; other < k; ++other)
-            if (equal_names(rules.rules[k].name, rules.rules[other].name))
-                throw Error(file.path + ", line " + std::to_string(rules.rules[k].line) +
-                                ": two rules are called '" + rules.rules[k].name + "'",
-                            "Give one of them another name, and name its \"spectrum\".");
+        if (names.add(rules.rules[k].name, k) != k)
+            throw Error(file.path + ", line " + std::to_string(rules.rules[k].line) +
+                            ": two rules are called '" + rules.rules[k].name + "'",
+                        "Give one of them another name, and name its \"spectrum\".");
 }
 
 void add_groups(RuleFile& rules) {
+    NameIndex names;
+    for (size_t g = 0; g < rules.groups.size(); ++g)
+        names.add(rules.groups[g].name, g);
     for (const Rule& rule : rules.rules)
         for (const auto& name : rule.groups)
-            if (name != "*" && std::none_of(rules.groups.begin(), rules.groups.end(),
-                                            [&](const Group& one) { return equal_names(one.name, name); }))
+            if (name != "*" && names.add(name, rules.groups.size()) == rules.groups.size())
                 rules.groups.push_back({name, {}, {}});
     if (rules.groups.empty()) rules.groups.push_back({"all", {}, {}});
 }
 
-/// True when the conditions of a group wait for another one, at first hand or through further groups.
-bool waits_for(const RuleFile& rules, size_t group, size_t other) {
-    std::vector<size_t> next{group};
-    std::vector<bool> seen(rules.groups.size());
-    while (!next.empty()) {
-        const Group& one = rules.groups[next.back()];
-        next.pop_back();
-        for (const Rule& rule : rules.rules) {
-            const auto named = [&](const std::string& name) { return equal_names(rule.name, name); };
-            if (std::none_of(one.unless.begin(), one.unless.end(), named) &&
-                std::none_of(one.where.begin(), one.where.end(), named))
-                continue;
-            for (size_t g = 0; g < rules.groups.size(); ++g)
-                if (!seen[g] && is_in(rule, rules.groups[g])) {
-                    seen[g] = true;
-                    next.push_back(g);
-                }
-        }
+/// What is computed of a rule file takes time with each of these.
+void check_counts(const std::string& path, const RuleFile& rules) {
+    constexpr size_t most_rules = 65535, // classes of a map
+        most_groups = 256, most_features = 100000;
+    const auto refuse = [&](const std::string& what, size_t most) {
+        throw Error(path + " has " + what + ", and at most " + std::to_string(most) + " are read",
+                    "Divide it into several files.");
+    };
+    size_t features = 0;
+    for (const Rule& rule : rules.rules)
+        features += rule.features.size() + rule.nots.size();
+    if (rules.rules.size() > most_rules) refuse(counted(rules.rules.size(), "rule"), most_rules);
+    if (rules.groups.size() > most_groups) refuse(counted(rules.groups.size(), "group"), most_groups);
+    if (features > most_features) refuse(counted(features, "feature") + " and NOTs", most_features);
+}
+
+/// Names of rules that a group has a condition on.
+std::vector<std::string> conditions_of(const Group& group) {
+    auto all = group.unless;
+    all.insert(all.end(), group.where.begin(), group.where.end());
+    return all;
+}
+
+/// Which groups and rules there are, by their names and by each other.
+struct Members {
+    NameIndex rules;
+    std::vector<std::vector<size_t>> groups; ///< of each rule
+
+    explicit Members(const RuleFile& file) : groups(groups_of_rules(file)) {
+        for (size_t k = 0; k < file.rules.size(); ++k)
+            rules.add(file.rules[k].name, k);
     }
-    return seen[other];
+    bool is_in(size_t rule, size_t group) const {
+        return std::binary_search(groups[rule].begin(), groups[rule].end(), group);
+    }
+};
+
+/// The groups that wait for group g: by their conditions, or those of groups that they wait for.
+std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size_t g) {
+    const size_t count = file.groups.size();
+    std::vector<std::vector<bool>> waits(count, std::vector<bool>(count)); // [of this one][for that one]
+    for (size_t one = 0; one < count; ++one)
+        for (const auto& name : conditions_of(file.groups[one]))
+            if (const auto rule = members.rules.find(name))
+                for (const size_t other : members.groups[*rule])
+                    waits[one][other] = true;
+    std::vector<bool> found(count);
+    std::vector<size_t> next{g};
+    while (!next.empty()) {
+        const size_t other = next.back();
+        next.pop_back();
+        for (size_t one = 0; one < count; ++one)
+            if (waits[one][other] && !found[one]) {
+                found[one] = true;
+                next.push_back(one);
+            }
+    }
+    return found;
 }
 
 /// Group g has a condition on a rule that is in no group before it.
-[[noreturn]] void refuse_order(const File& file, const RuleFile& rules, size_t g, const char* key,
-                               const Rule& rule) {
+[[noreturn]] void refuse_order(const File& file, const RuleFile& rules, const Members& members, size_t g,
+                               const char* key, size_t number) {
+    const Rule& rule = rules.rules[number];
     const std::string &name = rules.groups[g].name, at = "/groups/" + std::to_string(g) + "/" + key,
                       what = "group '" + name + "', \"" + key + "\": ";
+    const auto waiting = waiting_for(rules, members, g);
     for (size_t other = g; other < rules.groups.size(); ++other)
-        if (is_in(rule, rules.groups[other]) && (other == g || waits_for(rules, other, g)))
+        if (members.is_in(number, other) && (other == g || waiting[other]))
             file.fail(at,
                       what + (other == g ? "the rule '" + rule.name + "' is of the group itself"
                                          : "the groups '" + name + "' and '" + rules.groups[other].name +
@@ -480,41 +524,55 @@ bool waits_for(const RuleFile& rules, size_t group, size_t other) {
 
 /// `unless` and `where` name rules of groups that are decided before.
 void check_conditions(const File& file, const RuleFile& rules) {
-    std::vector<std::string> names;
-    for (const Rule& rule : rules.rules)
-        names.push_back(rule.name);
+    const Members members(rules);
     for (size_t g = 0; g < rules.groups.size(); ++g)
         for (const auto* const key : {"unless", "where"})
             for (const auto& name :
                  key == std::string("unless") ? rules.groups[g].unless : rules.groups[g].where) {
-                const auto rule = std::find_if(rules.rules.begin(), rules.rules.end(),
-                                               [&](const Rule& one) { return equal_names(one.name, name); });
-                if (rule == rules.rules.end())
+                const auto rule = members.rules.find(name);
+                if (!rule) {
+                    std::vector<std::string> names;
+                    for (const Rule& one : rules.rules)
+                        names.push_back(one.name);
                     file.fail("/groups/" + std::to_string(g) + "/" + key,
                               "group '" + rules.groups[g].name + "', \"" + key + "\": no rule is called '" +
                                   name + "'",
                               did_you_mean(name, names));
-                if (std::none_of(rules.groups.begin(), rules.groups.begin() + static_cast<std::ptrdiff_t>(g),
-                                 [&](const Group& one) { return is_in(*rule, one); }))
-                    refuse_order(file, rules, g, key, *rule);
+                }
+                const auto& in = members.groups[*rule];
+                if (in.empty() || in.front() >= g) refuse_order(file, rules, members, g, key, *rule);
             }
 }
 
 } // namespace
 
-bool is_in(const Rule& rule, const Group& group) {
-    return std::any_of(rule.groups.begin(), rule.groups.end(),
-                       [&](const std::string& name) { return name == "*" || equal_names(name, group.name); });
+std::vector<std::vector<size_t>> groups_of_rules(const RuleFile& file) {
+    NameIndex names;
+    for (size_t g = 0; g < file.groups.size(); ++g)
+        names.add(file.groups[g].name, g);
+    std::vector<std::vector<size_t>> all(file.rules.size());
+    for (size_t k = 0; k < all.size(); ++k) {
+        std::vector<size_t>& groups = all[k];
+        for (const auto& name : file.rules[k].groups)
+            if (name == "*") {
+                groups.resize(file.groups.size());
+                std::iota(groups.begin(), groups.end(), size_t{0});
+                break;
+            } else if (const auto g = names.find(name)) {
+                groups.push_back(*g);
+            }
+        std::sort(groups.begin(), groups.end());
+        groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+    }
+    return all;
 }
 
 RuleFile read_rules(const std::string& text, const std::string& path) {
     const File file = parsed(text, path);
     auto rules = file.root.contains("rf") ? read_cramm(file) : read_own(file);
-    constexpr size_t most = 65535; // classes of a map
-    if (rules.rules.size() > most)
-        throw Error(path + " has " + counted(rules.rules.size(), "rule") + ", and a map holds 65535");
     check_names(file, rules);
     add_groups(rules);
+    check_counts(path, rules);
     check_conditions(file, rules);
     return rules;
 }

@@ -75,13 +75,14 @@ struct RuleFile {
     bool drops_centres = false;         ///< CRAMM's absorption_center_range is not taken
 };
 
-/// `path` is for messages. \throws Error naming the line, the part of the file and what is wrong with it.
+/// `path` is for messages. A file has up to 65535 rules and 256 groups, and its rules have up to 100000
+/// features and NOTs in all. \throws Error naming the line, the part of the file and what is wrong with it.
 RuleFile read_rules(const std::string& text, const std::string& path);
 
 /// Colours by the names of rules: {"name": [r, g, b]}. \throws Error likewise.
 std::vector<std::pair<std::string, Colour>> read_colours(const std::string& text, const std::string& path);
 
-/// True when the rule belongs to the group.
-bool is_in(const Rule& rule, const Group& group);
+/// The numbers of each rule's groups, rising.
+std::vector<std::vector<size_t>> groups_of_rules(const RuleFile& file);
 
 } // namespace hsi::identify

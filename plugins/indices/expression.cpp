@@ -18,6 +18,7 @@ namespace {
 constexpr double no_result = std::numeric_limits<double>::quiet_NaN();
 /// Nested brackets and signs: parsing and evaluating need memory for each.
 constexpr size_t most_nested = 100;
+constexpr size_t longest_text = 10000, longest_shown = 80; ///< characters
 /// Greatest unit-less number that is a wavelength in micrometres.
 constexpr double micrometres_below = 100;
 
@@ -69,8 +70,16 @@ class Parser {
     using Act = Expression::Act;
 
     [[noreturn]] void fail(const std::string& what, const std::string& advice = {}) const {
-        throw UsageError("cannot read '" + m_text + "' at column " + std::to_string(m_at + 1) + ": " + what,
+        throw UsageError("cannot read '" + shown() + "' at column " + std::to_string(m_at + 1) + ": " + what,
                          advice);
+    }
+    /// The text, of a long one what is about the mistake.
+    std::string shown() const {
+        if (m_text.size() <= longest_shown) return m_text;
+        const size_t begin =
+            std::min(m_at - std::min(m_at, longest_shown / 2), m_text.size() - longest_shown);
+        return (begin > 0 ? "..." : "") + m_text.substr(begin, longest_shown) +
+               (begin + longest_shown < m_text.size() ? "..." : "");
     }
     void skip_blanks() {
         while (m_at < m_text.size() && std::isspace(static_cast<unsigned char>(m_text[m_at])) != 0)
@@ -88,7 +97,7 @@ class Parser {
         size_t end = m_at;
         while (end < m_text.size() && (is_letter(m_text[end]) || is_digit(m_text[end])))
             ++end;
-        return m_text.substr(m_at, std::max<size_t>(end - m_at, 1));
+        return m_text.substr(m_at, std::clamp<size_t>(end - m_at, 1, longest_shown));
     }
     bool take(std::string_view sign) {
         skip_blanks();
@@ -281,7 +290,13 @@ class Parser {
     size_t m_at = 0, m_nested = 0, m_height = 0;
 };
 
-Expression::Expression(std::string text) : m_text(std::move(text)) { Parser(*this).parse(); }
+Expression::Expression(std::string text) : m_text(std::move(text)) {
+    if (m_text.size() > longest_text)
+        throw UsageError("an expression has " + std::to_string(m_text.size()) + " characters, and at most " +
+                             std::to_string(longest_text) + " are read",
+                         "Divide it into several expressions.");
+    Parser(*this).parse();
+}
 
 std::string Expression::with_operands(const std::function<std::string(size_t)>& name) const {
     std::string out;

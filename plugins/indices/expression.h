@@ -41,7 +41,8 @@ inline constexpr size_t block = 128;
 
 class Expression {
   public:
-    /// \throws UsageError with the text and the column of the mistake, counted from 1.
+    /// \throws UsageError with the text and the column of the mistake, counted from 1, and for a text of more
+    /// than 10,000 characters.
     explicit Expression(std::string text);
     const std::string& text() const { return m_text; }
     /// Each once.

@@ -307,9 +307,16 @@ class CpuIndices final : public Indices {
 };
 
 std::vector<Program> programs_of(const std::vector<std::string>& expressions, const Bands& bands) {
+    constexpr size_t most_text = 1000000; // characters: a second of parsing
+    size_t text_size = 0;
     std::vector<Program> programs;
-    for (const auto& text : expressions)
+    for (const auto& text : expressions) {
+        if ((text_size += text.size()) > most_text)
+            throw UsageError("the expressions have more than " + std::to_string(most_text) +
+                                 " characters together",
+                             "Compute them in several runs.");
         programs.emplace_back(text, bands);
+    }
     return programs;
 }
 

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/name_index.h"
 #include "core/text.h"
 #include "identify/identify.h"
 #include "model/document.h"
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -435,24 +437,28 @@ constexpr std::pair<const char*, identify::Best> best_names[] = {
     {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
 constexpr double no_reference = -1e30; ///< JSON has no NaN
 
-/// The place of a name among those of a rule file.
+/// The places of the names that a setting lists among those of a rule file, whose letters' case counts.
 template <class List>
-size_t place_of(const Settings& s, const List& list, const std::string& name) {
-    const auto found =
-        std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.name == name; });
-    if (found == list.end()) s.fail("'" + name + "' is not in its rules");
-    return static_cast<size_t>(found - list.begin());
+std::vector<size_t> places_of(const Settings& s, const char* key, const List& list) {
+    std::map<std::string, size_t> names;
+    for (size_t k = 0; k < list.size(); ++k)
+        names.emplace(list[k].name, k);
+    std::vector<size_t> places;
+    for (const auto& name : s.texts(key, static_cast<double>(list.size()))) {
+        const auto found = names.find(name);
+        if (found == names.end()) s.fail("'" + name + "' is not in its rules");
+        places.push_back(found->second);
+    }
+    return places;
 }
 
 Make read_identification(const Settings& s) {
     const auto file = identify::read_rules(s.texts("file", 1).front(), "the link 'identify'");
     identify::Choice choice;
     choice.best = s.choice("best", best_names);
-    for (const auto& name : s.texts("groups", static_cast<double>(file.groups.size())))
-        choice.groups.push_back(place_of(s, file.groups, name));
+    choice.groups = places_of(s, "groups", file.groups);
     if (choice.groups.empty()) s.fail("'groups' is empty");
-    for (const auto& name : s.texts("rules", static_cast<double>(file.rules.size())))
-        choice.rules.push_back(place_of(s, file.rules, name));
+    choice.rules = places_of(s, "rules", file.rules);
     s.count_is("count", choice.rules.size());
     identify::Bands bands;
     constexpr Span nanometres{0, 1e9}, factors{-1e30, 1e30};
@@ -635,10 +641,11 @@ Link identification(const std::string& rules, const identify::Plan& plan, size_t
         if (g != group) choice.groups.push_back(plan.groups[g].group);
     for (const size_t g : choice.groups)
         groups.push_back(plan.file.groups[g].name);
+    NameIndex references;
+    for (size_t k = 0; k < plan.references.size(); ++k)
+        references.add(plan.references[k].name, k);
     for (const auto& name : identify::spectra_of(plan.file, choice)) {
-        auto values = std::find_if(plan.references.begin(), plan.references.end(), [&](const auto& one) {
-                          return equal_names(one.name, name);
-                      })->spectrum;
+        auto values = plan.references[references.find(name).value()].spectrum;
         for (double& v : values)
             if (!std::isfinite(v)) v = no_reference;
         spectra.push_back({{"name", name}, {"values", values}});

@@ -128,7 +128,8 @@ void read_training(const Reader& in, const Json& root, Model& m) {
             in.member(q, key).is_null() ? std::numeric_limits<double>::quiet_NaN() : in.number(q[key], key);
 }
 
-std::vector<Step> steps_of(const Reader& in, const Json& words, const char* log_word) {
+Transform transform_of(const Reader& in, const Json& words, const char* log_word,
+                       const std::vector<double>& wavelengths_nm, size_t bands) {
     std::vector<Step> steps;
     for (const Json& word : words) {
         if (!word.is_string()) in.fail("'transform' holds something that is not a text");
@@ -139,7 +140,11 @@ std::vector<Step> steps_of(const Reader& in, const Json& words, const char* log_
             in.fail(e.what());
         }
     }
-    return steps;
+    try {
+        return {std::move(steps), wavelengths_nm, bands};
+    } catch (const Error& e) {
+        in.fail(e.what());
+    }
 }
 
 /// A trait model of HyTools, or of a program that writes them.
@@ -159,9 +164,8 @@ Model from_hytools(const Reader& in, const Json& root) {
             v = std::clamp(v * nm, 0.0, most_nm);
     for (size_t b = 1; b <= waves.size(); ++b)
         m.bands.push_back(static_cast<int>(b));
-    m.transform = {model.contains("transform") ? steps_of(in, in.list(model, "transform"), "absorb")
-                                               : std::vector<Step>(),
-                   m.wavelengths_nm, waves.size()};
+    m.transform = transform_of(in, model.contains("transform") ? in.list(model, "transform") : Json::array(),
+                               "absorb", m.wavelengths_nm, waves.size());
     m.linear.coefficients = rows_of(in, model, "coefficients", waves.size(), most_members);
     m.linear.intercepts =
         in.numbers(in.member(model, "intercepts"), "intercepts", m.linear.coefficients.size() / waves.size());
@@ -236,11 +240,7 @@ Model from_json(const std::string& text, const std::string& name) {
             m.fwhm_nm.push_back(one.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                               : std::clamp(in.number(one, "fwhm_nm"), 0.0, most_nm));
     }
-    try {
-        m.transform = {steps_of(in, in.list(root, "transform"), "log"), m.wavelengths_nm, bands};
-    } catch (const Error& e) {
-        in.fail(e.what());
-    }
+    m.transform = transform_of(in, in.list(root, "transform"), "log", m.wavelengths_nm, bands);
     const Json& values = in.member(root, "values");
     m.name = in.text(values, "name");
     m.unit = in.text(values, "unit");

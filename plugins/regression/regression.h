@@ -57,7 +57,8 @@ std::string text_of(const Step& step);
 class Transform {
   public:
     Transform() = default;
-    /// \throws Error where a derivative lacks wavelengths, or no run of bands is as long as its window.
+    /// \throws Error for more than 16 steps, where a derivative lacks wavelengths, and where no run of bands
+    /// is as long as its window.
     Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands);
     const std::vector<Step>& steps() const { return m_steps; }
     bool has_derivatives() const;

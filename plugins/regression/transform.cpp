@@ -17,6 +17,7 @@ constexpr std::pair<const char*, Step::Kind> plain_steps[] = {{"snv", Step::Kind
                                                               {"mean", Step::Kind::mean},
                                                               {"log", Step::Kind::log}};
 constexpr int least_window = 3, most_window = 99;
+constexpr size_t most_steps = 16;
 
 bool is_derivative(const Step& step) {
     return step.kind == Step::Kind::derivative1 || step.kind == Step::Kind::derivative2;
@@ -85,6 +86,10 @@ std::string text_of(const Step& step) {
 
 Transform::Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands)
     : m_steps(std::move(steps)), m_inputs(bands), m_outputs(bands) {
+    if (m_steps.size() > most_steps)
+        throw Error("-transform has " + std::to_string(m_steps.size()) + " steps, and at most " +
+                        std::to_string(most_steps) + " are made",
+                    "Leave steps out.");
     std::vector<double> wavelengths = wavelengths_nm;
     for (const Step& step : m_steps) {
         smooth::Transform plain;

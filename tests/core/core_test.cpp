@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
+#include "core/connections.h"
 #include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/file_state.h"
 #include "core/host_memory.h"
+#include "core/name_index.h"
 #include "core/process_owner.h"
 #include "core/text.h"
 #include "core/tile_plan.h"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +34,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -571,6 +579,80 @@ TEST(Names, Lists) {
     EXPECT_EQ(listed_words("5\" pipe"), (Words{"5\" pipe"}));
     for (const char* wrong : {"", " ", ",", "a,", ",a", "a,,b", "\"", "\"a", "\"a\"b", "\"\"", "\"a\"\""})
         EXPECT_FALSE(listed_words(wrong)) << wrong;
+}
+
+/// A listening socket of the loopback, and its port.
+std::pair<int, int> listening() {
+    const int server = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(server, any, size), 0);
+    EXPECT_EQ(listen(server, 1), 0);
+    EXPECT_EQ(getsockname(server, any, &size), 0);
+    return {server, ntohs(address.sin_port)};
+}
+
+int connected_to(int port) {
+    const int client = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return client;
+}
+
+/// The connection to one server ends, that to another one goes on.
+TEST(Connections, EndWhereTheyLead) {
+    const auto [stalled, port] = listening();
+    const auto [other, other_port] = listening();
+    const int client = connected_to(port), kept = connected_to(other_port);
+    end_connections_to("127.0.0.1", port);
+    char byte = 0;
+    EXPECT_EQ(read(client, &byte, 1), 0) << "read() would wait";
+    EXPECT_EQ(write(kept, &byte, 1), 1);
+    EXPECT_FALSE(connections_are_ended());
+    for (const int file : {stalled, other, client, kept})
+        close(file);
+}
+
+TEST(FileState, TellsStatesApart) {
+    const std::string path = testing::TempDir() + "file_state_" + std::to_string(getpid());
+    const auto write_file = [&](const char* text) {
+        std::FILE* file = std::fopen(path.c_str(), "r+");
+        if (file == nullptr) file = std::fopen(path.c_str(), "w");
+        std::fputs(text, file);
+        std::fclose(file);
+    };
+    write_file("one");
+    const auto before = FileState::of(path);
+    ASSERT_TRUE(before);
+    EXPECT_EQ(FileState::of(path), before);
+    struct stat facts {};
+    ASSERT_EQ(stat(path.c_str(), &facts), 0);
+    usleep(20000); // file systems count time in steps
+    write_file("two");
+    const timespec times[] = {facts.st_atim, facts.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    const auto after = FileState::of(path);
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->modified, before->modified) << "set back by hand";
+    EXPECT_NE(after, before);
+    unlink(path.c_str());
+    EXPECT_FALSE(FileState::of(path));
+    EXPECT_FALSE(FileState::of("/dev/null"));
+    EXPECT_TRUE(FileState::of("/tmp").value().folder);
+}
+
+TEST(NameIndex, FindsNamesWhateverTheirCase) {
+    NameIndex names;
+    EXPECT_EQ(names.add("Clay", 3), 3u);
+    EXPECT_EQ(names.add("clay", 4), 3u);
+    EXPECT_EQ(names.find("CLAY"), 3u);
+    EXPECT_FALSE(names.find("leaf"));
 }
 
 } // namespace

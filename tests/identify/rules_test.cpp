@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace hsi::test {
 namespace {
@@ -127,6 +128,43 @@ TEST(Rules, GroupsAndTheirConditions) {
     ASSERT_EQ(file.groups.size(), 2u);
     EXPECT_EQ(file.groups.back().unless.front(), "LEAF");
     EXPECT_EQ(file.rules.front().line, 5);
+}
+
+/// A file of so many rules like "leaf", which is among them, each with these members.
+std::string file_of_rules(size_t count, const std::string& members) {
+    std::string text = R"({"format": "gdal_hsi_rules", "version": 1, "rules": [)";
+    for (size_t k = 0; k < count; ++k)
+        text += (k > 0 ? "," : "") + ("{\"name\": \"n" + std::to_string(k)) + "\", " + members + "}";
+    return text + "]}";
+}
+
+/// A list of strangers has an end; up to it, time grows with the list.
+TEST(Rules, LongFiles) {
+    const auto file = identify::read_rules(file_of_rules(60000, feature(good)), "r.json");
+    ASSERT_EQ(file.rules.size(), 60000u);
+    const auto groups = identify::groups_of_rules(file);
+    EXPECT_EQ(groups.back(), std::vector<size_t>{0});
+    std::string one_by_one, features = good;
+    for (size_t k = 0; k < 257; ++k)
+        one_by_one += (k > 0 ? ", \"g" : "\"g") + std::to_string(k) + "\"";
+    for (size_t k = 1; k < 10; ++k)
+        features += "}, {" + good;
+    const char* const divide = "Divide it into several files.";
+    expect({file_of_rules(65536, feature(good)), 0, "65536 rules, and at most 65535 are read", divide});
+    expect({file_of_rules(1, feature(good) + ", \"group\": [" + one_by_one + "]"), 0,
+            "257 groups, and at most 256 are read", divide});
+    expect({file_of_rules(10001, feature(features)), 0,
+            "100010 features and NOTs, and at most 100000 are read", divide});
+}
+
+TEST(Rules, GroupsOfRules) {
+    identify::RuleFile file;
+    file.groups = {{"a", {}, {}}, {"b", {}, {}}, {"C", {}, {}}};
+    file.rules.resize(3);
+    file.rules[0].groups = {"c", "A", "c"};
+    file.rules[1].groups = {"b", "*"};
+    file.rules[2].groups = {"none"};
+    EXPECT_EQ(identify::groups_of_rules(file), (std::vector<std::vector<size_t>>{{0, 2}, {0, 1, 2}, {}}));
 }
 
 } // namespace

@@ -218,5 +218,28 @@ TEST(Expression, MistakesAreNamedWithTheirColumn) {
     }
 }
 
+TEST(Expression, LongTexts) {
+    std::string text = "b1";
+    while (text.size() + 3 <= 10000)
+        text += "+b1";
+    EXPECT_EQ(value_of(text, {1}), static_cast<double>((text.size() + 1) / 3));
+    try {
+        const Expression e(text + " + b1 + b1");
+        ADD_FAILURE() << "read";
+    } catch (const UsageError& error) {
+        EXPECT_NE(std::string(error.what()).find("characters, and at most 10000 are read"), std::string::npos)
+            << error.what();
+    }
+    try {
+        const Expression e(text.substr(0, 5000) + "?" + text.substr(0, 4000));
+        ADD_FAILURE() << "read";
+    } catch (const UsageError& error) {
+        const std::string what = error.what();
+        EXPECT_LT(what.size(), 200u) << what;
+        EXPECT_NE(what.find("?"), std::string::npos) << what;
+        EXPECT_NE(what.find("column 500"), std::string::npos) << what;
+    }
+}
+
 } // namespace
 } // namespace hsi::test

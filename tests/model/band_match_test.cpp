@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
 
 namespace {
 
@@ -41,6 +45,67 @@ TEST(BandMatch, TheNearestWavelengthIsTaken) {
     EXPECT_NE(far.find("'m.json' was made for other bands"), std::string::npos) << far;
     EXPECT_NE(far.find("510.0 nm"), std::string::npos) << far;
     EXPECT_NE(far.find("513.0 nm"), std::string::npos) << far;
+}
+
+/// What match_bands() says of the nearest bands, straight from its words.
+Places nearest_of_each(const std::vector<double>& wanted, const std::vector<double>& scene) {
+    Places places;
+    std::vector<bool> used(scene.size());
+    for (size_t b = 0; b < wanted.size(); ++b) {
+        size_t best = 0;
+        double spacing = HUGE_VAL;
+        for (size_t k = 0; k < scene.size(); ++k)
+            if (std::fabs(scene[k] - wanted[b]) < std::fabs(scene[best] - wanted[b])) best = k;
+        for (size_t k = 0; k < wanted.size(); ++k)
+            if (k != b) spacing = std::min(spacing, std::fabs(wanted[k] - wanted[b]));
+        const double limit = std::isfinite(spacing) ? std::max(0.5, spacing / 4) : 0.5;
+        if (used[best] || std::fabs(scene[best] - wanted[b]) > limit) return {};
+        used[best] = true;
+        places.push_back(static_cast<int>(best));
+    }
+    return places;
+}
+
+TEST(BandMatch, AsByTheDefinition) {
+    std::mt19937 random(1);
+    int matched = 0;
+    for (int turn = 0; turn < 3000; ++turn) {
+        const auto number = [&](int most) {
+            return static_cast<int>(random() % static_cast<unsigned>(most));
+        };
+        std::vector<double> wanted, scene;
+        for (int k = number(4) + 1; k > 0; --k)
+            wanted.push_back(500 + 5.0 * number(8));
+        for (int k = number(8) + static_cast<int>(wanted.size()); k > 0; --k)
+            scene.push_back(500 + 2.5 * number(17));
+        std::vector<int> bands(wanted.size()), numbers(scene.size());
+        std::iota(bands.begin(), bands.end(), 1);
+        std::iota(numbers.begin(), numbers.end(), 1);
+        const Places expected = nearest_of_each(wanted, scene);
+        Places found;
+        try {
+            found = match(model_of(bands, wanted), {numbers, scene});
+        } catch (const Error&) {
+            found.clear();
+        }
+        EXPECT_EQ(found, expected) << turn;
+        matched += !expected.empty();
+    }
+    EXPECT_GT(matched, 300);
+}
+
+/// Tables of strangers are long: this took a minute when each band looked at all others.
+TEST(BandMatch, LongLists) {
+    constexpr size_t count = 60000;
+    std::vector<int> bands(count);
+    std::iota(bands.begin(), bands.end(), 1);
+    std::vector<double> nm;
+    for (size_t b = 0; b < count; ++b)
+        nm.push_back(400 + static_cast<double>(b));
+    const Places places = match(model_of(bands, nm), {bands, nm});
+    EXPECT_EQ(places.back(), static_cast<int>(count) - 1);
+    EXPECT_EQ(model::common_numbers(bands, bands), places);
+    EXPECT_EQ(model::common_bands(nm, nm), places);
 }
 
 TEST(BandMatch, TheFirstBandWithoutAPartnerIsNamedAndTheOthersAreCounted) {

@@ -4,6 +4,8 @@
 // their text.
 #include "regression/train.h"
 
+#include "core/error.h"
+#include "core/json.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
@@ -302,6 +304,28 @@ TEST(Regression, ModelsComeBackFromTheirText) {
     EXPECT_EQ(back.linear.coefficients, model->linear.coefficients);
     EXPECT_EQ(back.linear.intercepts, model->linear.intercepts);
     EXPECT_FALSE(back.domain);
+}
+
+/// Steps of a transform, of our models and of HyTools'.
+TEST(Regression, ATransformHasUpToSixteenSteps) {
+    const auto model = linear_model(1, false);
+    model->wavelengths_nm.resize(bands);
+    std::iota(model->wavelengths_nm.begin(), model->wavelengths_nm.end(), 500.0);
+    model->transform = {std::vector<Step>(16, Step{Step::Kind::snv, 0}), {}, bands};
+    for (const std::string& text : {to_json(*model), to_hytools(*model)}) {
+        EXPECT_EQ(from_json(text, "model").transform.steps().size(), 16u);
+        Json more = Json::parse(text);
+        more.erase("checksum");
+        (more.contains("transform") ? more : more["model"])["transform"].push_back("snv");
+        try {
+            from_json(more.dump(), "model");
+            ADD_FAILURE() << "read";
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find("17 steps, and at most 16 are made"), std::string::npos)
+                << error.what();
+            EXPECT_NE(std::string(error.what()).find("model"), std::string::npos) << error.what();
+        }
+    }
 }
 
 TEST(Regression, FoldsAndMembersFollowTheirWords) {

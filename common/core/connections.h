@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The end of connections over TCP: who waits for bytes of one goes on with an error. GDAL offers no other way
+// to end a request that a server answers slowly, or without an end.
+#pragma once
+
+#include <string>
+
+namespace hsi {
+
+/// Ends all connections of this process, those that are being made, too. Async-signal-safe.
+void end_connections() noexcept;
+
+/// True after end_connections(): nobody is to ask a server again.
+bool connections_are_ended() noexcept;
+
+/// Ends the connections to this address ("127.0.0.1", "::1") and port.
+void end_connections_to(const std::string& address, int port);
+
+} // namespace hsi
