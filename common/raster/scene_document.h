@@ -4,6 +4,7 @@
 // has the format.
 #pragma once
 
+#include "core/file_state.h"
 #include "core/rect.h"
 #include "stream/computed_source.h"
 
@@ -87,11 +88,8 @@ class SourceWatch {
   private:
     struct Seen {
         std::string path;
-        uint64_t device, number;
-        int64_t bytes, seconds, nanoseconds;
-        bool operator==(const Seen& other) const = default;
+        FileState state;
     };
-    static std::optional<Seen> seen(const std::string& path);
 
     std::string m_name;
     std::vector<Seen> m_files;

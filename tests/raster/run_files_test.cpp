@@ -8,6 +8,7 @@
 #include "raster/side_files.h"
 #include "raster/text_output.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,6 +36,23 @@ std::unique_ptr<AtomicFile> complete(const std::string& path, const std::string&
     auto file = std::make_unique<AtomicFile>(path, replace);
     write_text(file->path(), text);
     return file;
+}
+
+/// Who writes a file may set its time back; the system's own time of the change tells.
+TEST(FileRegister, AChangeIsSeenBehindATimeThatWasSetBack) {
+    const TempFolder folder;
+    const std::string path = folder / "a.img";
+    write_text(path, "one");
+    FileRegister files;
+    files.reads("src", path, {path});
+    files.check_unchanged();
+    struct stat facts {};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // file systems count time in steps
+    write_text(path, "two");
+    const timespec times[] = {facts.st_atim, facts.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    EXPECT_THROW(files.check_unchanged(), Error);
 }
 
 // --- names

@@ -270,12 +270,11 @@ void FileRegister::reads(const std::string& role, const std::string& path,
 }
 
 std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path) const {
-    struct stat info {};
     if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
-    if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
     // GDAL makes this index of a shapefile anew where it is allowed to (SHAPE_RESTORE_SHX).
     if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
-    return Seen{path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+    const auto state = FileState::of(path);
+    return state && !state->folder ? std::optional(Seen{path, *state}) : std::nullopt;
 }
 
 /// A file that is gone has been read as it was: it cannot have been opened again.

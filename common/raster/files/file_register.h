@@ -2,6 +2,7 @@
 // The register of a run's files: what RunFiles promises, and the outputs that wait for their names.
 #pragma once
 
+#include "core/file_state.h"
 #include "raster/files/atomic_file.h"
 #include "raster/run_files.h"
 
@@ -47,8 +48,7 @@ class FileRegister final : public RunFiles {
     /// A file that is read, as it was when the run began: its contents must be one state of it.
     struct Seen {
         std::string path;
-        uint64_t device, inode;
-        int64_t size, seconds, nanoseconds;
+        FileState state;
         bool operator==(const Seen&) const = default;
     };
     std::optional<Seen> look_at(const std::string& path) const;

@@ -242,6 +242,8 @@ OrderedJson json_of(const SceneDocument& document, const std::string& destinatio
     return json;
 }
 
+/// The document keeps no time of the last change to the inode: a copy of the folder gives each file another
+/// one.
 std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
     if (is_local(path)) {
         struct stat facts {};
@@ -339,26 +341,14 @@ void check_unchanged(const DocumentSource& source, const std::string& name) {
     }
 }
 
-std::optional<SourceWatch::Seen> SourceWatch::seen(const std::string& path) {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
-    return Seen{path,
-                static_cast<uint64_t>(facts.st_dev),
-                static_cast<uint64_t>(facts.st_ino),
-                static_cast<int64_t>(facts.st_size),
-                static_cast<int64_t>(facts.st_mtim.tv_sec),
-                static_cast<int64_t>(facts.st_mtim.tv_nsec)};
-}
-
 SourceWatch::SourceWatch(const DocumentSource& source, std::string name) : m_name(std::move(name)) {
     for (const auto& file : source.files)
-        if (auto now = is_local(file.path) ? seen(file.path) : std::nullopt)
-            m_files.push_back(std::move(*now));
+        if (const auto now = FileState::of(file.path)) m_files.push_back({file.path, *now});
 }
 
 void SourceWatch::check() const {
     for (const Seen& file : m_files)
-        if (seen(file.path) != file)
+        if (FileState::of(file.path) != file.state)
             throw Error("'" + file.path + "' was changed since '" + m_name +
                             "', which is computed from it, was opened",
                         "Make the scene anew: what was found of the old one need not hold.");

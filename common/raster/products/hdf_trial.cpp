@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/file_state.h"
 #include "core/trial.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal_errors.h"
@@ -14,13 +15,10 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
-#include <sys/stat.h>
-
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <tuple>
 
 namespace hsi::raster {
 namespace {
@@ -42,25 +40,17 @@ void look_at(const std::string& path) {
     if (dataset) check_axes(*dataset, path);
 }
 
-using State = std::tuple<uint64_t, uint64_t, int64_t, int64_t, int64_t>;
-
-State state_of(const std::string& path) {
-    struct stat info {};
-    if (!is_local(path) || ::stat(path.c_str(), &info) != 0) return {};
-    return {info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
-}
-
 /// How children died of files, by the state of these.
 std::mutex g_mutex;
-std::map<State, std::string> g_deaths;
+std::map<FileState, std::string> g_deaths;
 
-std::optional<std::string> known_death(const State& state) {
+std::optional<std::string> known_death(const FileState& state) {
     const std::lock_guard lock(g_mutex);
     const auto known = g_deaths.find(state);
     return known == g_deaths.end() ? std::nullopt : std::optional(known->second);
 }
 
-void keep_death(const State& state, const std::string& death) {
+void keep_death(const FileState& state, const std::string& death) {
     const std::lock_guard lock(g_mutex);
     g_deaths[state] = death;
 }
@@ -75,7 +65,7 @@ void try_hdf(const std::string& name) {
         path = name.substr(quote + 1, name.find('"', quote + 1) - quote - 1);
     const std::string library = is_local(path) ? library_of(path) : "";
     if (library.empty()) return;
-    const State state = state_of(path);
+    const FileState state = FileState::of(path).value_or(FileState{});
     auto death = known_death(state);
     if (!death) { // not under the lock: the child comes here, too
         death = death_in_trial([&] { look_at(path); });
