@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "terminal/process.h"
 
+#include "core/connections.h"
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "core/system.h"
@@ -41,8 +42,25 @@ std::atomic<CancelFlag*> g_flag{nullptr};
 static_assert(std::atomic<CancelFlag*>::is_always_lock_free, "the signal handler must not lock");
 constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
+std::atomic<bool> g_ends_connections{false};
+
+/// GDAL asks again, and for the next file.
+extern "C" void hsi_end_connections(int) {
+    const int before = errno;
+    end_connections();
+    alarm(1);
+    errno = before;
+}
+
 extern "C" void hsi_cancel(int) {
     if (CancelFlag* flag = g_flag.load()) flag->interrupt();
+    if (g_ends_connections.load()) {
+        struct sigaction again {};
+        again.sa_handler = hsi_end_connections;
+        again.sa_flags = SA_RESTART;
+        sigaction(SIGALRM, &again, nullptr);
+        hsi_end_connections(SIGALRM);
+    }
     for (const int number : cancelling) {
         if (number == SIGXCPU)
             continue; // the system repeats it every second; the hard limit kills in the end
@@ -135,11 +153,12 @@ namespace {
 std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): what they were before
 }
 
-SignalGuard::SignalGuard(CancelFlag& flag) {
+SignalGuard::SignalGuard(CancelFlag& flag, bool ends_connections) {
     for (const auto& [number, action] : g_ignored)
         sigaction(number, &action, nullptr);
     g_ignored.clear();
     g_flag.store(&flag);
+    g_ends_connections.store(ends_connections);
     const auto install = [&](int number, void (*handler)(int)) {
         Saved saved{number, {}};
         sigaction(number, nullptr, &saved.action);
@@ -166,6 +185,7 @@ void SignalGuard::ignore_from_now_on() {
 }
 
 SignalGuard::~SignalGuard() {
+    g_ends_connections.store(false);
     for (const Saved& saved : m_saved)
         if (std::none_of(g_ignored.begin(), g_ignored.end(),
                          [&](const auto& ignored) { return ignored.first == saved.number; }))

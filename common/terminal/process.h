@@ -29,12 +29,13 @@ void allow_many_files() noexcept;
 void check_standard_output();
 
 /// While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU set the flag, so that the run unwinds and
-/// removes what it made; a second signal ends the process at once. Signals that were ignored stay ignored
-/// (nohup, jobs in the background). A broken pipe and a file that grows over its limit come back as errors of
-/// the write, not as signals.
+/// removes what it made; a second signal ends the process at once. Connections over TCP end with the first
+/// signal, and every second anew, so that no server that stalls keeps the run; those of a job of several
+/// ranks stay. Signals that were ignored stay ignored (nohup, jobs in the background). A broken pipe and a
+/// file that grows over its limit come back as errors of the write, not as signals.
 class SignalGuard {
   public:
-    explicit SignalGuard(CancelFlag& flag);
+    SignalGuard(CancelFlag& flag, bool ends_connections);
     ~SignalGuard();
     /// The work is done and cannot be taken back: from now on, until the process ends or another guard
     /// begins, the signals are ignored, so that the exit code tells what is on the disk.

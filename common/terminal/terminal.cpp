@@ -22,6 +22,7 @@
 #include <gdal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <mutex>
@@ -41,7 +42,7 @@ class Terminal final : public tool::FrontEnd {
         m_warn = std::move(warn);
         m_stdout_is_output = options.destination.path.rfind("/vsistdout", 0) == 0;
         keep_heap_small();
-        m_signals.emplace(m_cancel);
+        m_signals.emplace(m_cancel, m_ends_connections);
     }
     void progress(double done) override {
         if (m_stdout_is_output || m_silent) return;
@@ -69,8 +70,11 @@ class Terminal final : public tool::FrontEnd {
         std::FILE* stream = m_stdout_is_output ? stderr : stdout;
         std::fputs(text.c_str(), stream);
         if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
+        // At once: an output that is closed later flushes all streams, and would be blamed for this one.
+        if (std::fflush(stream) != 0 && m_print_error == 0) m_print_error = errno;
     }
     void check_printed() override {
+        errno = m_print_error;
         if (m_printed) check_standard_output();
         std::fflush(stdout);
     }
@@ -84,6 +88,8 @@ class Terminal final : public tool::FrontEnd {
     const std::vector<const tool::Definition*>& tools() const override { return m_tools; }
     void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
 
+    /// Signals end no connections: those to other processes of the job are among them.
+    void keep_connections() { m_ends_connections = false; }
     /// From now on another process of the job speaks to the user.
     void be_silent() { m_silent = true; }
     /// Ends the bar's line where it is.
@@ -121,7 +127,8 @@ class Terminal final : public tool::FrontEnd {
     std::optional<SignalGuard> m_signals;
     std::mutex m_mutex; ///< guards the bar and stderr
     bool m_bar_open = false;
-    bool m_stdout_is_output = false, m_printed = false, m_silent = false;
+    bool m_stdout_is_output = false, m_printed = false, m_silent = false, m_ends_connections = true;
+    int m_print_error = 0; ///< errno of the first print() that failed
 };
 
 std::vector<KnownOption> known_options(const tool::Call& call) {
@@ -244,6 +251,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
             }))
             job.join(terminal.cancel(), command);
         if (!job.speaks()) terminal.be_silent();
+        if (!job.alone()) terminal.keep_connections();
         const CommandLine line = parse_words(words, known_options(call), takes_rest(call));
         if (line.help || line.json_usage) {
             std::fputs((line.help ? help_text(call.declaration()) : usage_json(call.declaration())).c_str(),

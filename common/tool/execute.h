@@ -56,6 +56,8 @@ class JoinedJob {
     void join(CancelFlag& cancel, const std::string& command);
     /// Whether this process speaks to the user.
     bool speaks() const { return !m_ranks || m_ranks->root(); }
+    /// False for one of several processes, which talk over connections of their own.
+    bool alone() const { return !m_ranks; }
     /// How the job has ended, to whom this rank's outcome belongs; call finish() next.
     Outcome conclude(const Outcome& mine);
     /// Leaves the job when all is cleaned up and said; without the others it ends the process, with this code

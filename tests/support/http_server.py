@@ -29,7 +29,8 @@ class Server:
       "cut"          the connection ends in the middle of the answer
       "stall"        nothing more comes in the middle of the answer, until the client goes
       "drip"         one byte after another comes, ten a second, from the middle of the answer on
-      a function     of the answer, which it may change: answer.status, .headers, .body
+      a function     of the answer, which it may change: answer.status, .headers, .body; with answer.endless a block that
+                     comes again and again behind the body, until the client goes
     lists: folders are told of; closes: each connection ends behind its first answer.
     with Server(folder) as server: ... server.url("scene.tif"), server.take(); most_at_once: requests for bytes
     """
@@ -177,9 +178,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        if with_body:
-            self.wfile.write(answer.body)
-        files.note(asked._replace(status=answer.status, sent=len(answer.body)))
+        sent = len(answer.body)
+        try:
+            if with_body:
+                self.wfile.write(answer.body)
+                while getattr(answer, "endless", None) and not files.gone.is_set():
+                    self.wfile.write(answer.endless)
+                    sent += len(answer.endless)
+        except OSError:
+            self.close_connection = True
+        files.note(asked._replace(status=answer.status, sent=sent))
 
     def list(self, files, path, asked, with_body):
         """As Apache does."""

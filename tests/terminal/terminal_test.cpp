@@ -515,7 +515,7 @@ TEST(History, IsTheCommandLine) {
 struct Signals : testing::Test {
     Signals() {
         CancelFlag flag;
-        { const SignalGuard guard(flag); }
+        { const SignalGuard guard(flag, false); }
         for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU})
             signal(number, SIG_DFL);
     }

@@ -4,10 +4,12 @@ names the server, whoever asked for the bytes: our readers of pixels, or GDAL's 
 the usual answer gives the same result, with as few requests."""
 import gzip
 import os
+import signal
 import subprocess
+import time
 
 import pytest
-from conftest import assert_untouched, first_error, run, succeed, write_scene
+from conftest import assert_untouched, first_error, run, start, succeed, write_scene
 from http_server import Server
 from test_far_away import environment, make, spp, there, values  # noqa: F401
 
@@ -243,3 +245,92 @@ def test_custom_headers_follow_redirects(there):  # noqa: F811
                     succeed(run("gdal_hsi_vd", "-q", server.vsicurl("scene.tif"), env=env))
                 told.append({(files is holder, *words) for files, *words in got})
     assert told[0] == told[1] == {(False, "1", "Bearer 2"), (True, "1", None)}
+
+
+BLOCK = bytes(64 << 10)
+
+
+def by_length(answer):
+    answer.headers["Content-Length"] = str(10**13)
+    answer.endless = BLOCK
+
+
+def by_chunks(answer):
+    del answer.headers["Content-Length"]
+    answer.headers["Transfer-Encoding"] = "chunked"
+    answer.body = f"{len(answer.body):x}\r\n".encode() + answer.body + b"\r\n"
+    answer.endless = f"{len(BLOCK):x}\r\n".encode() + BLOCK + b"\r\n"
+
+
+def until_closed(answer):
+    del answer.headers["Content-Length"]
+    answer.headers["Connection"] = "close"
+    answer.endless = BLOCK
+
+
+def page_of_an_error(answer):
+    answer.status = 404
+    answer.headers.pop("Content-Range", None)
+    until_closed(answer)
+
+
+def coefficients(folder):
+    rows = "".join(f"{b + 1},,2,1,,,\n" for b in range(40))
+    (folder / "line.csv").write_text("band,wavelength,gain,offset,rmse,r2,targets\n" + rows)
+    return "line.csv"
+
+
+@pytest.mark.parametrize("endless", [by_length, by_chunks, until_closed, page_of_an_error])
+@pytest.mark.parametrize("what", ["pixels", "opening", "table"])
+def test_answers_without_an_end(tmp_path, there, what, endless):  # noqa: F811
+    """They are cut off where more comes than a stated multiple of what was asked for: memory has a bound."""
+    scene = make(there, "BSQ")
+    table = coefficients(there)
+    out = tmp_path / "out"
+    out.mkdir()
+    name = table if what == "table" else os.path.basename(scene)
+
+    def fault(request):
+        body = request.method == "GET" and request.path == name and (what != "pixels" or far(request))
+        return endless if body else None
+    with Server(there, fault=fault) as server, assert_untouched(out):
+        if what == "table":
+            result = run("gdal_hsi_reflect", "-q", "-apply", server.vsicurl(table), scene, out / "out.img",
+                         env=environment(GDAL_HTTP_MAX_RETRY="0"), timeout=300)
+        else:
+            result = spp(server.vsicurl(name), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="0"))
+        requests = server.take()
+    assert result.code == 1 and "CURL" not in result.err, result.err
+    if endless is not page_of_an_error:
+        assert "the server is to blame: its answer has " in result.err, result.err
+    assert max(r.sent for r in requests) < 200e6
+    assert sum(r.sent for r in requests) < 1e9
+
+
+@pytest.mark.parametrize("what", ["table", "library", "scene"])
+def test_a_signal_ends_a_wait_for_a_server(tmp_path, there, what):  # noqa: F811
+    """Whatever is read: the server sends half of it, and then nothing for as long as anybody waits."""
+    scene = make(there, "BSQ")
+    coefficients(there)
+    out = tmp_path / "out"
+    out.mkdir()
+    hit = []
+
+    def fault(request):
+        if request.method == "GET" and not request.path.endswith((".hdr", ".xml")):
+            hit.append(request)
+            return "stall"
+        return None
+    with Server(there, fault=fault) as server, assert_untouched(out):
+        words = {"table": ["reflect", "-apply", server.vsicurl("line.csv"), scene],
+                 "library": ["reflect", "-method", "flat", "-area", scene, "-reference", server.vsicurl("line.csv"), scene],
+                 "scene": ["spp", server.vsicurl(os.path.basename(scene))]}[what]
+        process = start("gdal_hsi_" + words[0], "-q", *words[1:], out / "out.img", env=environment(GDAL_HTTP_LOW_SPEED_TIME="1000"))
+        while not hit:
+            time.sleep(0.05)
+            assert process.poll() is None
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and b"interrupted" in err, err
+

@@ -2,7 +2,6 @@
 #include "raster/regular_file.h"
 
 #include "core/file_path.h"
-#include "raster/gdal_errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -11,8 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 
 namespace hsi::raster {
 
@@ -79,24 +76,6 @@ bool names_array(const std::string& name, const std::string& full_name) {
     return plain(name) == plain(full_name);
 }
 
-bool leads_to_hdf5(const std::string& path) {
-    if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
-    const GdalErrors quiet;
-    if (!is_regular_file(path)) return false;
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return false;
-    // Each look at another place asks a server: programs put little before.
-    const vsi_l_offset last_place = vsi_l_offset{1} << (is_local(path) ? 30 : 14);
-    bool found = false, more = true;
-    for (vsi_l_offset at = 0; !found && more && at <= last_place; at = at == 0 ? 512 : 2 * at) {
-        char begin[8];
-        more = VSIFSeekL(file, at, SEEK_SET) == 0 && VSIFReadL(begin, 1, sizeof begin, file) == sizeof begin;
-        found = more && std::memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0;
-    }
-    VSIFCloseL(file);
-    return found;
-}
-
 bool may_lead_to_matlab(const std::string& path) {
     if (!is_regular_file(path)) return path.find(':') != std::string::npos;
     constexpr size_t header_bytes = 128;
@@ -104,17 +83,6 @@ bool may_lead_to_matlab(const std::string& path) {
     const bool later = begin.size() == header_bytes && (begin.compare(header_bytes - 2, 2, "IM") == 0 ||
                                                         begin.compare(header_bytes - 2, 2, "MI") == 0);
     return later || EQUAL(CPLGetExtension(path.c_str()), "mat");
-}
-
-std::string beginning_of_file(const std::string& path, size_t bytes) {
-    const GdalErrors quiet;
-    if (!is_regular_file(path)) return {};
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return {};
-    std::string text(bytes, '\0');
-    text.resize(VSIFReadL(text.data(), 1, text.size(), file));
-    VSIFCloseL(file);
-    return text;
 }
 
 } // namespace hsi::raster

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/io/remote_file.h"
+#include "raster/io/server_answers.h"
 #include "raster/regular_file.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ size_t log2_of(uint64_t power) {
 }
 
 File::File(const std::string& path)
-    : m_path(path), m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr),
+    : m_path(path), m_file(is_regular_file(path) ? open_watched(path) : nullptr),
       m_far(!VSIIsLocal(path.c_str())), m_left(most_bytes) {
     if (m_file != nullptr && VSIFSeekL(m_file, 0, SEEK_END) == 0) m_size = VSIFTellL(m_file);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/io/remote_file.h"
 
+#include "core/connections.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -12,6 +13,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <cpl_vsi_error.h>
 #include <cpl_vsi_virtual.h>
 
 #include <fcntl.h>
@@ -64,7 +66,7 @@ constexpr double first_wait = 0.25, longest_wait = 4;
 VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
 using Opened = std::unique_ptr<void, void (*)(void*)>;
 void close_in_gdal(void* opened) { VSIFCloseL(gdal_file(opened)); }
-Opened open_in_gdal(const std::string& path) { return {VSIFOpenL(path.c_str(), "rb"), close_in_gdal}; }
+Opened open_in_gdal(const std::string& path) { return {open_watched(path), close_in_gdal}; }
 const VSIVirtualHandle& handle(void* file) { return *static_cast<const VSIVirtualHandle*>(file); }
 
 using Clock = std::chrono::steady_clock;
@@ -141,7 +143,7 @@ void fetch_beside(const std::string& name, const std::string& scene) {
     const GdalErrors quiet;
     ServedVersion::of(name)->forget();
     VSIErrorReset();
-    const Opened file(VSIFOpenExL(name.c_str(), "rb", TRUE), close_in_gdal);
+    const Opened file = open_in_gdal(name);
     if (!file) { // GDAL has tried more than once
         const std::string said = VSIGetLastErrorMsg();
         if (is_trouble(said)) refuse(said);
@@ -151,11 +153,26 @@ void fetch_beside(const std::string& name, const std::string& scene) {
     if (!first_of(name, file, neighbour_bytes, why)) refuse(why);
 }
 
+/// VSIReadDir() under an AnswerWatch; null also where the list is cut off.
+char** listed_watched(const std::string& folder) {
+    const GdalErrors quiet;
+    const AnswerWatch watch(folder);
+    char** const list = VSIReadDir(folder.c_str());
+    if (!watch.cut()) return list;
+    CSLDestroy(list);
+    return nullptr;
+}
+
 /// What GDAL, and we, look at first; empty where there is no file.
 std::string beginning_of(const std::string& path) {
+    VSIErrorReset();
     const Opened file = open_in_gdal(path);
-    if (!file) return {};
-    std::string why;
+    std::string why = VSIGetLastErrorMsg();
+    if (!file && !why.starts_with(server_is_to_blame)) return {};
+    if (!file)
+        throw Error("cannot fetch the beginning of '" + path + "': " + why,
+                    "Fetch the file first: curl -O URL.");
+    why.clear();
     if (auto bytes = first_of(path, file, first_bytes, why)) return *std::move(bytes);
     throw Error("cannot fetch the beginning of '" + path + "': " + why,
                 why.starts_with(server_is_to_blame) ? "Fetch the file first: curl -O URL."
@@ -286,6 +303,7 @@ void RemoteOpening::ask_for_all() {
         for (const std::string& name : names)
             ask.run([name] {
                 const GdalErrors quiet;
+                const AnswerWatch watch(name);
                 (void)is_there(name);
             });
     };
@@ -325,8 +343,7 @@ void RemoteOpening::ask_for_all() {
     if (!alone) {
         fetch(near.likely);
         ask.run([&, lists] {
-            const GdalErrors quiet;
-            const CPLStringList list(lists ? VSIReadDir(folder_of(m_path).c_str()) : nullptr);
+            const CPLStringList list(lists ? listed_watched(folder_of(m_path)) : nullptr);
             listed = list.size() > 0;
             if (!listed) {
                 fetch(near.others);
@@ -358,7 +375,7 @@ Tries::Tries(const std::string& path, int most) : m_wait(first_wait) {
 }
 
 std::optional<double> Tries::next() {
-    if (++m_failed >= m_most) return std::nullopt;
+    if (++m_failed >= m_most || connections_are_ended()) return std::nullopt;
     return std::exchange(m_wait, std::min(2 * m_wait, longest_wait));
 }
 
@@ -399,6 +416,7 @@ bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, 
 }
 
 bool is_trouble(const std::string& said) {
+    if (said.starts_with(server_is_to_blame)) return true;
     constexpr std::string_view code = "HTTP response code: ";
     const size_t at = said.find(code);
     if (at == std::string::npos) return said.find("CURL error") != std::string::npos;
@@ -411,7 +429,7 @@ std::string trouble_with(const std::string& path) {
     if (!forget_cached(path)) return {};
     const GdalErrors quiet;
     VSIErrorReset();
-    const Opened file(VSIFOpenExL(path.c_str(), "rb", TRUE), close_in_gdal);
+    const Opened file = open_in_gdal(path);
     if (!file) {
         const std::string said = VSIGetLastErrorMsg();
         return is_trouble(said) ? said : std::string();

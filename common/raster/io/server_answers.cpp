@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/io/server_answers.h"
 
+#include "core/connections.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -9,13 +11,16 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <cpl_vsi_error.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <set>
 #include <sstream>
+#include <utility>
 
 namespace hsi::raster {
 
@@ -25,6 +30,30 @@ constexpr const char* debug_option = "CPL_DEBUG";
 constexpr const char* verbose_option = "CPL_CURL_VERBOSE";
 constexpr const char* header_out = "CURL_INFO_HEADER_OUT";
 constexpr const char* header_in = "CURL_INFO_HEADER_IN";
+constexpr const char* data_in = "CURL_INFO_DATA_IN";
+constexpr const char* about_connection = "CURL_INFO_TEXT";
+constexpr const char* data_in_option = "CPL_CURL_VERBOSE_DATA_IN";
+
+constexpr uint64_t most_whole = uint64_t{64} << 20;     ///< bytes of an answer to a request for no part
+constexpr uint64_t most_of_headers = uint64_t{1} << 20; ///< bytes
+/// GDAL takes a whole file of so many times the part that it has asked for.
+constexpr uint64_t most_times = 10;
+/// GDAL shows each piece of a body up to its first zero byte, so pieces are counted, which have up to 16 KB.
+constexpr uint64_t largest_piece = uint64_t{16} << 10;
+constexpr uint64_t most_times_counted = 16, most_beyond = uint64_t{16} << 20;
+
+/// What tells servers apart: scheme, host and port, or a bucket.
+std::string server_of(const std::string& path) {
+    const size_t scheme = path.find("://");
+    size_t end = scheme == std::string::npos ? path.find('/', 1) : scheme + 2;
+    if (end != std::string::npos) end = path.find('/', end + 1);
+    return path.substr(0, end);
+}
+
+/// Addresses and ports that a server was reached at.
+using Peers = std::set<std::pair<std::string, int>>;
+std::mutex g_peers_mutex;
+std::map<std::string, Peers> g_peers; ///< by server_of()
 
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -84,7 +113,9 @@ struct ContentRange {
 ServerHeaders headers_of(const std::string& path) {
     ServerHeaders found;
     const GdalErrors quiet;
+    const AnswerWatch watch(path);
     const CPLStringList all(VSIGetFileMetadata(path.c_str(), "HEADERS", nullptr));
+    if (watch.cut()) return found;
     for (int k = 0; k < all.size(); ++k)
         for (const char* name :
              {"ETag", "Last-Modified", "Content-Length", "Content-Range", "Content-Encoding"}) {
@@ -178,15 +209,17 @@ std::string ServedVersion::difference(const ServerHeaders& answer) {
 // --- Answers
 
 AnswerWatch::AnswerWatch(const std::string& path)
-    : m_version(asks_for_no_credentials(path) ? ServedVersion::of(path) : nullptr),
-      m_debug(thread_option(debug_option)), m_verbose(thread_option(verbose_option)), m_prints([] {
+    : m_path(path), m_version(asks_for_no_credentials(path) ? ServedVersion::of(path) : nullptr),
+      m_debug(thread_option(debug_option)), m_verbose(thread_option(verbose_option)),
+      m_data_in(thread_option(data_in_option)), m_prints([] {
           const char* const value = CPLGetConfigOption(debug_option, nullptr);
           return value != nullptr && !EQUAL(value, "OFF") && !EQUAL(value, "NO") && !EQUAL(value, "FALSE") &&
                  !EQUAL(value, "0");
       }()),
-      m_prints_headers(m_prints && CPLTestBool(CPLGetConfigOption(verbose_option, "NO"))) {
+      m_prints_headers(m_prints && CPLTestBool(CPLGetConfigOption(verbose_option, "NO"))),
+      m_prints_data(m_prints_headers && CPLTestBool(CPLGetConfigOption(data_in_option, "NO"))) {
     if (!m_version) return;
-    std::string shown = std::string(header_out) + "," + header_in;
+    std::string shown = joined({header_out, header_in, data_in, about_connection}, ",");
     if (m_prints) {
         const std::string before = CPLGetConfigOption(debug_option, "");
         const bool all = before.empty() || EQUAL(before.c_str(), "ON") || EQUAL(before.c_str(), "YES") ||
@@ -202,6 +235,7 @@ AnswerWatch::~AnswerWatch() {
     if (!m_version) return;
     set_thread_option(debug_option, m_debug);
     set_thread_option(verbose_option, m_verbose);
+    set_thread_option(data_in_option, m_data_in);
     CPLPopErrorHandler();
     for (const Message& m : m_messages)
         CPLError(m.level, m.number, "%s", m.text.c_str());
@@ -218,22 +252,33 @@ void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const ch
             self->m_messages.push_back({level, number, message});
         return;
     }
+    // A time may stand before the key; what the server has sent stands behind it.
+    const char* const of_curl = std::strstr(message, "CURL_INFO_");
     const auto text_behind = [&](const char* key) -> const char* {
-        const char* const at = std::strstr(message, key);
-        return at != nullptr ? at + std::strlen(key) + std::strlen(": ") : nullptr;
+        const size_t length = std::strlen(key);
+        const bool begins = of_curl != nullptr && std::strncmp(of_curl, key, length) == 0;
+        return begins && std::strncmp(of_curl + length, ": ", 2) == 0 ? of_curl + length + 2 : nullptr;
     };
-    const bool of_curl = std::strstr(message, "CURL_INFO_") != nullptr;
-    if (const char* const request = text_behind(header_out))
+    const bool body = text_behind(data_in) != nullptr;
+    if (body)
+        self->note_body();
+    else if (const char* const request = text_behind(header_out))
         self->note_request(request);
     else if (const char* const line = text_behind(header_in))
         self->note_line(line);
-    if (of_curl ? self->m_prints_headers : self->m_prints) CPLDefaultErrorHandler(level, number, message);
+    else if (const char* const text = text_behind(about_connection))
+        self->note_connection(text);
+    if (body ? self->m_prints_data : of_curl != nullptr ? self->m_prints_headers : self->m_prints)
+        CPLDefaultErrorHandler(level, number, message);
 }
 
 void AnswerWatch::note_request(const std::string& text) {
     m_asked.reset();
     m_status = 0;
     m_answer.clear();
+    m_pieces = m_header_bytes = 0;
+    m_has_body = !text.starts_with("HEAD ");
+    if (std::exchange(m_counts, false)) set_thread_option(data_in_option, m_data_in);
     if (!text.starts_with("GET ")) return;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
@@ -247,14 +292,27 @@ void AnswerWatch::note_request(const std::string& text) {
     }
 }
 
+/// "Connected to localhost (127.0.0.1) port 80 (#0)"; curl 8 has "Established connection to localhost
+/// (127.0.0.1 port 80) from ...".
+void AnswerWatch::note_connection(const std::string& text) const {
+    if (!begins_with_any(text, {"Connected to ", "Established connection to "})) return;
+    const size_t bracket = text.find(" ("), port = text.find("port ");
+    if (bracket == std::string::npos || port == std::string::npos) return;
+    const std::string address = text.substr(bracket + 2, text.find_first_of(") ", bracket + 2) - bracket - 2);
+    const std::lock_guard lock(g_peers_mutex);
+    g_peers[server_of(m_path)].emplace(address, std::atoi(text.c_str() + port + std::strlen("port ")));
+}
+
 void AnswerWatch::note_line(std::string line) {
+    if ((m_header_bytes += line.size()) > most_of_headers) return cut_off("more than 1 MB of headers");
     line = std::string(trimmed(line));
     if (line.starts_with("HTTP/")) { // behind one that leads elsewhere, or says to go on
         const size_t blank = line.find(' ');
         m_status = blank == std::string::npos ? 0 : std::atoi(line.c_str() + blank);
         m_answer.clear();
     } else if (line.empty()) {
-        end_of_answer();
+        judge_answer();
+        check_length();
     } else if (const size_t colon = line.find(':'); colon != std::string::npos) {
         const std::string value(trimmed(std::string_view(line).substr(colon + 1)));
         const auto [at, added] = m_answer.emplace(lower(line.substr(0, colon)), value);
@@ -262,7 +320,46 @@ void AnswerWatch::note_line(std::string line) {
     }
 }
 
-void AnswerWatch::end_of_answer() {
+void AnswerWatch::cut_off(const std::string& has) {
+    m_cut = true;
+    if (m_fault.empty())
+        m_fault =
+            server_is_to_blame + ("its answer has " + has) +
+            (m_asked ? ", and " + counted(m_asked->second - m_asked->first + 1, "byte") + " were asked for"
+                     : std::string());
+    Peers peers;
+    {
+        const std::lock_guard lock(g_peers_mutex);
+        peers = g_peers[server_of(m_path)];
+    }
+    for (const auto& [address, port] : peers)
+        end_connections_to(address, port);
+}
+
+/// Of the answer whose headers have come.
+void AnswerWatch::check_length() {
+    constexpr int whole = 200, part = 206;
+    if (!m_has_body || m_status < whole) return; // 100: more headers follow
+    m_most = most_whole;                         // also of a page that says what is wrong
+    if (m_asked && (m_status == whole || m_status == part))
+        m_most = (m_asked->second - m_asked->first + 1) * (m_status == whole ? most_times : 1);
+    const auto length = m_answer.find("content-length");
+    if (length != m_answer.end() && m_answer.count("transfer-encoding") == 0) {
+        const bool gdal_cuts_off = m_asked && m_status == whole;
+        if (std::strtoull(length->second.c_str(), nullptr, 10) > m_most && !gdal_cuts_off)
+            cut_off(length->second + " bytes (Content-Length)");
+        return;
+    }
+    m_counts = true;
+    set_thread_option(data_in_option, "YES");
+}
+
+void AnswerWatch::note_body() {
+    const uint64_t most = std::max(m_most, std::min(most_times_counted * m_most, most_whole)) + most_beyond;
+    if (m_counts && ++m_pieces * largest_piece > most) cut_off("no end");
+}
+
+void AnswerWatch::judge_answer() {
     constexpr int ok = 200, part = 206;
     if (!m_fault.empty() || !m_asked || (m_status != ok && m_status != part)) return;
     const auto header = [&](const char* name) {
@@ -312,6 +409,16 @@ void AnswerWatch::end_of_answer() {
         told["Content-Length"] = length;
     }
     m_fault = m_version->difference(told);
+}
+
+VSILFILE* open_watched(const std::string& path) {
+    if (VSIIsLocal(path.c_str())) return VSIFOpenL(path.c_str(), "rb");
+    const AnswerWatch watch(path);
+    VSILFILE* const file = VSIFOpenExL(path.c_str(), "rb", TRUE);
+    if (!watch.cut()) return file;
+    if (file != nullptr) VSIFCloseL(file);
+    VSIError(VSIE_HttpError, "%s", watch.fault().c_str());
+    return nullptr;
 }
 
 } // namespace hsi::raster

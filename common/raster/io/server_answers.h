@@ -7,6 +7,7 @@
 #include "core/cancel.h"
 
 #include <cpl_error.h>
+#include <cpl_vsi.h>
 
 #include <cstdint>
 #include <map>
@@ -67,10 +68,13 @@ class ServedVersion {
 };
 
 /// While one of these lives, it reads the headers of all answers to GDAL's requests on this thread, which
-/// must be for one file. It costs no request. GDAL shows headers in debug messages of curl alone; they are
-/// kept from being printed. Use it around functions of VSI*L alone: where GDAL silences its errors, debug
-/// messages would be printed. So it does nothing for file systems whose credentials GDAL may have to ask a
-/// server for: it silences errors then.
+/// must be for one file. It costs no request. An answer that is longer than what was asked for is cut off:
+/// GDAL would keep in memory whatever comes. Where a server states no length, bytes are counted roughly, so
+/// that up to 16 times as much comes, and 16 MB. What is asked for whole, such as the list of a folder, has
+/// up to 64 MB. GDAL shows headers in debug messages of curl alone; they are kept from being printed. Use it
+/// around functions of VSI*L alone: where GDAL silences its errors, debug messages would be printed. So it
+/// does nothing for file systems whose credentials GDAL may have to ask a server for: it silences errors
+/// then.
 class AnswerWatch {
   public:
     explicit AnswerWatch(const std::string& path);
@@ -81,28 +85,44 @@ class AnswerWatch {
     /// Returns "the server is to blame: ..." with what is wrong about the first wrong answer; empty if all
     /// are right.
     const std::string& fault() const { return m_fault; }
+    /// An answer was cut off: nothing that GDAL has made of it holds.
+    bool cut() const { return m_cut; }
 
   private:
     static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number, const char* message);
     void note_request(const std::string& text);
     void note_line(std::string line);
-    void end_of_answer();
+    void note_connection(const std::string& text) const;
+    void note_body();
+    void judge_answer();
+    void check_length();
+    void cut_off(const std::string& has);
 
     struct Message {
         CPLErr level;
         CPLErrorNum number;
         std::string text;
     };
+    const std::string m_path;
     const std::shared_ptr<ServedVersion> m_version; ///< null: it does nothing
     const std::optional<std::string> m_debug; ///< the thread's own CPL_DEBUG before; nothing: it had none
-    const std::optional<std::string> m_verbose;
+    const std::optional<std::string> m_verbose, m_data_in;
     const bool m_prints; ///< the user wants debug messages, m_prints_headers: those of curl, too
-    const bool m_prints_headers;
+    const bool m_prints_headers, m_prints_data;
+    bool m_has_body = false; ///< the request is none for headers alone
+    bool m_counts = false;   ///< the server has stated no length
+    uint64_t m_most = 0;     ///< bytes of the answer
+    uint64_t m_pieces = 0, m_header_bytes = 0;
     std::optional<std::pair<uint64_t, uint64_t>> m_asked; ///< first and last byte of the request
     int m_status = 0;
     std::map<std::string, std::string> m_answer; ///< headers by names in lower case
     std::vector<Message> m_messages;             ///< for the handler that was there before
     std::string m_fault;
+    bool m_cut = false;
 };
+
+/// VSIFOpenExL() for reading, of a server's file under an AnswerWatch. Null where an answer is cut off:
+/// VSIGetLastErrorMsg() then says so.
+VSILFILE* open_watched(const std::string& path);
 
 } // namespace hsi::raster

@@ -63,20 +63,24 @@ class WholeFile final : public ReadFile {
 
 std::unique_ptr<ReadFile> open_whole(const char* name) {
     VSIErrorReset();
-    if (VSILFILE* const file = VSIFOpenExL(name, "rb", TRUE)) return std::make_unique<WholeFile>(name, file);
+    if (VSILFILE* const file = open_watched(name)) return std::make_unique<WholeFile>(name, file);
     lose_in_trouble(name);
     return nullptr;
 }
 
 int stat_whole(void*, const char* name, VSIStatBufL* status, int flags) {
     VSIErrorReset();
+    const AnswerWatch watch(name);
     const int all = VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG | VSI_STAT_SIZE_FLAG;
     const int result = VSIStatExL(name, status, (flags == 0 ? all : flags) | VSI_STAT_SET_ERROR_FLAG);
     if (result != 0) lose_in_trouble(name);
     return result;
 }
 
-char** list_whole(void*, const char* folder, int most) { return VSIReadDirEx(folder, most); }
+char** list_whole(void*, const char* folder, int most) {
+    const AnswerWatch watch(folder);
+    return VSIReadDirEx(folder, most);
+}
 
 void install() {
     static std::once_flag once;

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/io/server_answers.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/scene_metadata.h"
@@ -108,7 +109,7 @@ std::string read_text(const std::string& path, size_t most, bool whole) {
     if (whole && static_cast<uint64_t>(status.st_size) > most)
         throw Error("'" + path + "' is a table of more than " + std::to_string(most >> 20) + " MB",
                     "Make a GeoPackage of it (ogr2ogr).");
-    const std::unique_ptr<VSILFILE, Close> file(VSIFOpenL(path.c_str(), "rb"));
+    const std::unique_ptr<VSILFILE, Close> file(open_watched(path));
     if (!file) return {};
     std::string text(std::min<size_t>(most, static_cast<size_t>(status.st_size)), '\0');
     text.resize(VSIFReadL(text.data(), 1, text.size(), file.get()));

@@ -2,9 +2,13 @@
 #include "raster/text_input.h"
 
 #include "core/error.h"
+#include "raster/io/remote_file.h"
+#include "raster/io/server_answers.h"
 
 #include <cpl_vsi.h>
+#include <cpl_vsi_error.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -28,13 +32,27 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     if (known && !VSI_ISREG(status.st_mode) && path.rfind("/vsi", 0) != 0)
         return read_text_file(path, limit, holds);
     errno = 0;
-    const std::unique_ptr<VSILFILE, Close> file(VSIFOpenL(path.c_str(), "rb"));
+    VSIErrorReset();
+    const std::unique_ptr<VSILFILE, Close> file(open_watched(path));
     if (!file)
-        throw Error("cannot open '" + path + "': " + (errno != 0 ? std::strerror(errno) : "no such file"));
+        throw Error("cannot open '" + path + "': " +
+                    (is_trouble(VSIGetLastErrorMsg()) ? VSIGetLastErrorMsg()
+                     : errno != 0                     ? std::strerror(errno)
+                                                      : "no such file"));
     const uint64_t size = known && VSI_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
     errno = 0;
-    std::string text = read_whole(path, limit, holds, size, [&](char* buffer, size_t bytes) {
-        return VSIFReadL(buffer, 1, bytes, file.get());
+    const bool served = size > 0 && !VSIIsLocal(path.c_str());
+    uint64_t at = 0;
+    std::string text = hsi::read_whole(path, limit, holds, size, [&](char* buffer, size_t bytes) {
+        if (!served) return VSIFReadL(buffer, 1, bytes, file.get());
+        const size_t wanted = std::min<uint64_t>(bytes, size - at);
+        std::string why;
+        if (!read_whole(path, file.get(), at, wanted, buffer, &why))
+            throw Error("cannot read '" + path + "': " + why, why.starts_with(server_is_to_blame)
+                                                                  ? "Fetch the file first: curl -O URL."
+                                                                  : "Try again later.");
+        at += wanted;
+        return wanted;
     });
     if (text.size() < size)
         throw Error("cannot read '" + path + "'" +
