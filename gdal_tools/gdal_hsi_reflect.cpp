@@ -213,7 +213,7 @@ void report_targets(tool::Run& run, const std::vector<Target>& targets, const Li
             }
         const double rmse = std::sqrt(squares / static_cast<double>(lines.of_band.size()));
         report.push_back({{"name", one.name}, {"rmse", rmse}});
-        run.print("Target " + one.name + ": residual " + tools::short_number(rmse) + " (rms over bands)");
+        run.note("Target " + one.name + ": residual " + tools::short_number(rmse) + " (rms over bands)");
     }
     run.report()["targets"] = report;
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import PLUGINS, cube, first_error, read, run, succeed, write_scene
+from conftest import BIN, PLUGINS, cube, first_error, read, run, succeed, write_scene
 
 BANDS, LINES, SAMPLES = 16, 20, 31
 NM = [500 + 10.0 * b for b in range(BANDS)]
@@ -195,3 +195,12 @@ def test_bad_input(files, tmp_path, options, first):
     out = reflect(*options, files / "scene.img", tmp_path / "bad.tif")
     assert out.code == 2 and first in first_error(out), out.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_the_residuals_are_no_product(files, tmp_path, redirection):
+    """The standard output is closed or full: dst is written all the same."""
+    shell = 'exec "$0" "$@" ' + redirection
+    words = ["-method", "empirical-line", *words_of("empirical-line", files), files / "scene.img", tmp_path / "a.tif"]
+    code = subprocess.run(["sh", "-c", shell, str(BIN / "gdal_hsi_reflect"), *map(str, words)], stderr=subprocess.DEVNULL).returncode
+    assert code == 0 and read(tmp_path / "a.tif").shape == (BANDS, LINES, SAMPLES)
