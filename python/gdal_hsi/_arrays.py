@@ -99,7 +99,7 @@ def unmasked(value):
         return value
     if not np.ma.is_masked(value):
         return value.data
-    kind = value.dtype if value.dtype.kind in "fc" else np.float64
+    kind = value.dtype if value.dtype.kind in "fc" else np.result_type(value.dtype, np.float32)
     return value.astype(kind).filled(np.nan)
 
 
@@ -413,14 +413,32 @@ def exact_number(value, name):
     return number
 
 
-def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None):
-    """The argument for the library, with what is said of it and what it says itself."""
+def _check_masked_bands(hidden, name):
+    """Raises where a band is masked everywhere: every pixel would be missing."""
+    empty = np.flatnonzero(hidden.all(axis=(1, 2))) + 1
+    if 0 < len(empty) < len(hidden):
+        told = ", ".join(map(str, empty[:8])) + (" ..." if len(empty) > 8 else "")
+        raise UsageError(f"{name} has no values in band{'s' if len(empty) > 1 else ''} {told} (counted from 1): all are masked",
+                         f"Choose the other bands with b, or by {name}[~{name}.mask.all(axis=(1, 2))] where the bands come first.")
+
+
+def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None, some_bands=False):
+    """The argument for the library, with what is said of it and what it says itself. some_bands: the call selects bands."""
     value, cube = layout.like, layout.cube()
     mask, scales, offsets = None, None, None
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
         hidden = np.ma.getmaskarray(value)
-        hidden = hidden.transpose(layout.axes).any(axis=0) if len(layout.axes) == 3 else layout.plane(hidden)
-        mask = np.ascontiguousarray(~hidden).view(np.uint8)
+        if len(layout.axes) == 3 and some_bands:  # what is masked in other bands does not count
+            cube = unmasked(value).transpose(layout.axes)
+        else:
+            if len(layout.axes) == 3:
+                hidden = hidden.transpose(layout.axes)
+                _check_masked_bands(hidden, layout.name)
+                hidden = hidden.any(axis=0)
+            else:
+                hidden = layout.plane(hidden)
+            mask = np.ascontiguousarray(~hidden).view(np.uint8)
+    wavelengths, fwhm = (None if values is not None and np.size(values) == 0 else values for values in (wavelengths, fwhm))
     if is_data_array(value):
         if len(layout.axes) == 3:
             band = layout.dims[layout.axes[0]]

@@ -177,7 +177,7 @@ def _input(signature, argument, value, further, layout, scene):
     own = Layout(value, name, further["band_axis"])
     check_same_places(own, layout)
     said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
-    cube = cube_of(own, **said)
+    cube = cube_of(own, **said, some_bands=first and further["some_bands"])
     if name in OF_THE_SAME_BANDS and isinstance(scene, Cube) and not further["pairs_of_bands"]:
         cube = in_order_of_scene(cube, own, scene, layout, by_wavelength=OF_THE_SAME_BANDS[name])
     return cube, own

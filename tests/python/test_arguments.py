@@ -410,6 +410,25 @@ def test_results():
     assert points.dtype.names[:3] == ("rank", "line", "sample") and len(points) == 3
 
 
+def test_masks_of_bands_that_are_not_selected():
+    """What is masked in other bands is not missing; a band that is masked everywhere is named."""
+    hidden = np.ma.MaskedArray(X, np.zeros(X.shape, bool))
+    hidden[2], hidden[4, 3:6] = np.ma.masked, np.ma.masked
+    kept = [1, 2, 4]
+    np.testing.assert_array_equal(hsi.spp(hidden, ws=3, b=kept), hsi.spp(X, ws=3, b=kept))
+    np.testing.assert_array_equal(hsi.spp((100 * hidden).astype(np.int16), ws=3, b=kept), hsi.spp((100 * X).astype(np.int16), ws=3, b=kept))
+    assert hsi.spp(hidden, ws=3, b=[1, 5]).mask[:, 3:6].all() and not hsi.spp(hidden, ws=3, b=[1, 5]).mask[:, :3].any()
+    with pytest.raises(hsi.UsageError, match=r"no values in band 3 \(counted from 1\)"):
+        hsi.spp(hidden, ws=3)
+    with pytest.raises(hsi.UsageError, match="no pixel is valid"):
+        hsi.spp(np.ma.MaskedArray(X, True), ws=3)
+
+
+def test_no_wavelengths_are_none():
+    """info() has an empty list for a file without wavelengths."""
+    np.testing.assert_array_equal(hsi.spp(X, ws=3, wavelengths=[], fwhm=np.array([])), hsi.spp(X, ws=3))
+
+
 def test_warnings():
     few = cube(3, 3, 8, seed=2)
     with pytest.warns(hsi.Warning, match="background"):
