@@ -150,9 +150,9 @@ struct Folds {
     std::string why;  ///< empty: -cv-by says so
 };
 
-/// Half of the pixels are in patches of this size or more: such labels are fields, not draws of pixels. A
-/// draw of a tenth of all pixels has patches of three.
-constexpr int64_t least_patch = 9;
+/// Half of the pixels are in patches of this size or more: such labels are fields, not draws of pixels. Of a
+/// draw of a tenth of all pixels a fifth is in such patches.
+constexpr int64_t least_patch = 4;
 
 bool are_fields(const std::vector<size_t>& group) {
     std::map<size_t, int64_t> pixels;

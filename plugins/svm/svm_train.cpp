@@ -537,7 +537,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         if (c.pixels < 1) throw Error(label(c) + " has no training pixel");
     }
     const bool search = options.c.size() * options.gamma.size() > 1 || options.always_validate;
-    if (search && smallest < 2) {
+    if (search && smallest < 2 && options.fold.empty()) {
         std::string list;
         size_t count = 0;
         for (const auto& c : model.classes)

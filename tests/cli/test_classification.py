@@ -137,6 +137,18 @@ def test_folds_by_patches_and_groups(files):
     assert (report["cv_groups"], report["folds"]) == (3, 3) and f"folds of groups of {files / 'columns.tif'} (3)" in result.out
 
 
+def test_a_class_of_one_pixel_is_left_to_the_other_folds(files):
+    """It has no second patch, and counts nowhere; single pixels cannot be held out."""
+    field = truth().copy()
+    field[field == 3] = 0
+    field[1, 1] = 3
+    write_labels(files / "one.tif", field)
+    result, report = told_of_folds(files, labels="one.tif")
+    assert report["cv_by"] == "patches" and report["cv_samples"] == (field > 0).sum() - 1
+    result = train(files, *GRID, "-cv-by", "pixels", labels="one.tif")
+    assert result.code == 1 and "cross-validation needs at least 2 of each class" in first_error(result)
+
+
 def test_folds_by_groups_refused(files):
     field = truth()
     half = np.ones(field.shape, "u1")
