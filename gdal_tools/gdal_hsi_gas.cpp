@@ -109,8 +109,11 @@ void take_filter(Settings& s, const tool::Call& call) {
     for (const char* const name : {"spectrum", "library-scale", "resample"})
         if (s.absorption.empty() && call.given(name))
             throw UsageError("-" + std::string(name) + " requires -absorption");
-    for (const char* const name : {"concentrations", "sza", "elevation", "sensor-altitude", "water-vapour"})
-        if (s.lut.empty() && call.given(name)) throw UsageError("-" + std::string(name) + " requires -lut");
+    for (const char* const name : {"concentrations", "sza", "elevation", "sensor-altitude", "water-vapour"}) {
+        if (!call.given(name)) continue;
+        if (s.lut.empty()) throw UsageError("-" + std::string(name) + " requires -lut");
+        s.conditions_given.emplace_back(name);
+    }
     s.conditions.methane = s.gas == Gas::ch4;
     if (call.given("radiance-scale") && s.noise.empty() && !s.flare)
         throw UsageError("-radiance-scale requires -noise or -flare-threshold");

@@ -239,6 +239,9 @@ Plan plan_of(tool::Run& run, const Settings& s, const std::string& path, const i
     Plan plan;
     std::vector<std::string> lacking;
     for (const Asked& asked : s.asked) {
+        if (asked.expression.operands().empty())
+            throw UsageError("-expr " + asked.index.name + "=" + asked.expression.text() + " uses no band",
+                             "Write an expression over bands: (r800-r670)/(r800+r670), b12.");
         std::string lack;
         if (auto one = planned(s, asked, bands, lack))
             plan.indices.push_back(std::move(*one));

@@ -76,8 +76,11 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     std::string first, why;
     size_t missing = 0;
     for (size_t b = 0; b < wanted.size(); ++b) {
-        const size_t best = nearest(given, wanted[b]);
+        size_t best = nearest(given, wanted[b]);
         const bool near = std::fabs(scene[best] - wanted[b]) <= limits[b];
+        if (near && used[best]) // of several bands with one wavelength the next
+            for (size_t other = best + 1; other < scene.size() && used[best]; ++other)
+                if (scene[other] == scene[best] && !used[other]) best = other;
         if (near && !used[best]) {
             used[best] = 1;
             found.matched.push_back(static_cast<int>(best));

@@ -17,7 +17,12 @@ struct TableConditions {
     double water_vapour = 1.3;                   ///< cm
 };
 
+/// Which table it is: a text with columns, HDF5 with modtran_data, or a raster with a sample per
+/// concentration.
+enum class RadianceForm { columns, simulated, samples };
+
 struct SimulatedRadiances {
+    RadianceForm form = RadianceForm::columns;
     std::vector<double> wavelengths_nm;
     std::vector<double> concentrations;         ///< ppm m
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration

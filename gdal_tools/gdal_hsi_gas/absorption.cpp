@@ -91,6 +91,7 @@ void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSour
     library.spectra = {k};
     library.twofold = library.widths_in_table = true;
     const auto output = run.text_output("-save-absorption", s.save, run.options().destination.overwrite);
+    raster::check_library_output(output);
     raster::write_spectral_library(output, library, run.options().destination.history);
 }
 
@@ -98,6 +99,15 @@ void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSour
 std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
                                         std::shared_ptr<raster::RasterSource>& scene) {
     const auto table = raster::read_radiance_table(s.lut, s.conditions);
+    for (const auto& name : s.conditions_given)
+        if ((name == "concentrations" ? raster::RadianceForm::samples : raster::RadianceForm::simulated) !=
+            table.form)
+            throw UsageError("-" + name + " cannot be used with -lut " + s.lut +
+                                 (table.form == raster::RadianceForm::columns ? ", a text with columns"
+                                  : table.form == raster::RadianceForm::samples
+                                      ? ", a raster with a sample per concentration"
+                                      : ", HDF5 with modtran_data"),
+                             "Leave it out, or give a table of another form.");
     const auto& bands = scene->facts().bands;
     const auto all =
         gas::unit_absorption({table.wavelengths_nm, table.concentrations, table.radiances},

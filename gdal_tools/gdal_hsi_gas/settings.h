@@ -33,6 +33,7 @@ struct Settings {
     std::string save; ///< -save-absorption
     std::string lut;  ///< -lut
     raster::TableConditions conditions;
+    std::vector<std::string> conditions_given; ///< options that conditions are of
 
     std::string columns_text = "1";
     std::optional<int64_t> columns; ///< none: all

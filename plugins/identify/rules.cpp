@@ -245,6 +245,7 @@ std::optional<Colour> read_colour(Object& of, const char* key) {
     Colour colour{0, 0, 0, 255};
     for (size_t k = 0; k < rgb->size(); ++k) {
         if (!((*rgb)[k] >= 0 && (*rgb)[k] <= 255)) of.fail(key, "is out of range (0 to 255)");
+        if ((*rgb)[k] != std::floor((*rgb)[k])) of.fail(key, "is not of whole numbers (0 to 255)");
         colour[k] = static_cast<uint8_t>((*rgb)[k]);
     }
     return colour;

@@ -311,7 +311,7 @@ def write_table(path, form, spectra, concentrations, nm):
         rows += [f"{x!r}," + ",".join(repr(float(v)) for v in spectra[:, i]) for i, x in enumerate(nm.tolist())]
         path.write_text("\n".join(rows) + "\n")
     else:
-        write_scene(path, spectra.T[:, None, :], geotransform=None, epsg=None, wavelengths=nm.tolist())
+        write_scene(path, spectra.T[:, None, :], dtype="f8", geotransform=None, epsg=None, wavelengths=nm.tolist())
     return path
 
 
@@ -327,7 +327,7 @@ def test_table(files, form, concentrations):
     saved = np.genfromtxt(folder / "used.csv", delimiter=",", names=True)
     wanted = slopes(spectra, concentrations, nm, NM[1] - NM[0])
     found = np.array([row[-1] for row in saved])
-    assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    assert np.abs(found - wanted).max() <= 1e-9 * np.abs(wanted).max()  # also of small concentrations, in double precision
 
 
 def test_hdf5_table(files):
@@ -544,6 +544,10 @@ def test_reflectance(files, name, unit, warns):
     (1, ["-absorption", "k.csv", "-library-scale", -1, "x.img", "y.tif"], "no negative value"),
     (1, ["-absorption", "two.csv", "x.img", "y.tif"], "has 2 spectra"),
     (1, ["-lut", "short.csv", "x.img", "y.tif"], "of the scene in"),
+    (1, ["-lut", "minus.csv", "x.img", "y.tif"], "has a negative concentration, -100"),
+    (2, ["-lut", "short.csv", "-sza", 30, "x.img", "y.tif"], "-sza cannot be used with -lut"),
+    (2, ["-lut", "short.csv", "-concentrations", "0,1", "x.img", "y.tif"], "-concentrations cannot be used with -lut"),
+    (2, ["-absorption", "k.csv", "-save-absorption", "k.txt", "x.img", "y.tif"], "spectra are written as .sli"),
     (1, ["-lut", "noise.txt", "x.img", "y.tif"], "noise.txt"),
     (1, ["-absorption", "k.csv", "plain.img", "y.tif"], "has no wavelengths"),
     (1, ["-absorption", "k.csv", "empty.img", "y.tif"], "no pixel is valid"),
@@ -556,6 +560,7 @@ def test_bad_input(files, code, words, message):
     write_absorption(folder / "other.csv", nm=NM - 1500)
     (folder / "two.csv").write_text("wavelength,a,b\n" + "".join(f"{x},-1e-6,-1e-6\n" for x in NM))
     write_table(folder / "short.csv", "csv", np.ones((2, 3)), [0, 1000], np.array([400.0, 500, 600]))
+    write_table(folder / "minus.csv", "csv", np.ones((2, 3)), [-100, 1000], np.array([2200.0, 2300, 2400]))
     write_scene(folder / "plain.img", data, geotransform=None, epsg=None)
     write_scene(folder / "empty.img", data * np.nan, geotransform=None, epsg=None, wavelengths=list(NM))
     write_scene(folder / "nothing.img", np.zeros((1, LINES, SAMPLES)), dtype="u1", geotransform=None, epsg=None)

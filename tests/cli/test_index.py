@@ -328,6 +328,7 @@ def test_formulas_against_spyndex():
     (("-name", "NDVI", "-json"), 2, "-json requires -list", ""),
     (("-name", "NDVI", "-scale", "0"), 2, "-scale: '0'", ""),
     ((), 2, "the indices are missing", "-list"),
+    (("-expr", "a=r800", "-expr", "c=1"), 2, "-expr c=1 uses no band", ""),
     (("-expr", "r3000"), 1, "expr1: no good band represents r3000 (3000 nm)", ""),
     (("-expr", "x=edge(r[600:610])"), 1, "x: edge(r[600:610]) needs 4 good bands", ""),
     (("-expr", "b6"), 1, "expr1: there is no good band 6", ""),

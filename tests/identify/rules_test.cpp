@@ -66,6 +66,7 @@ TEST(Rules, MistakesInARule) {
     } rows[] = {
         {feature(good) + R"(, "color": [1, 2, 3])", "rule 'clay': unknown key \"color\"", "colour"},
         {feature(good) + R"(, "colour": [1, 2, 300])", "\"colour\" is out of range (0 to 255)", ""},
+        {feature(good) + R"(, "colour": [0.5, 2, 3])", "\"colour\" is not of whole numbers (0 to 255)", ""},
         {feature(good + R"(, "window": 1)"), "rule 'clay', feature 1: unknown key \"window\"", "windows"},
         {R"("features": [])", "\"features\" is missing or empty", "one feature or more"},
         {feature(""), "\"windows\" is missing", "[2070, 2115, 2237, 2267] (nm)"},

@@ -59,6 +59,8 @@ Places nearest_of_each(const std::vector<double>& wanted, const std::vector<doub
         for (size_t k = 0; k < wanted.size(); ++k)
             if (k != b) spacing = std::min(spacing, std::fabs(wanted[k] - wanted[b]));
         const double limit = std::isfinite(spacing) ? std::max(0.5, spacing / 4) : 0.5;
+        for (size_t k = best; k < scene.size() && used[best]; ++k)
+            if (scene[k] == scene[best] && !used[k]) best = k; // detectors overlap
         if (used[best] || std::fabs(scene[best] - wanted[b]) > limit) return {};
         used[best] = true;
         places.push_back(static_cast<int>(best));
@@ -127,6 +129,9 @@ TEST(BandMatch, NoBandStandsForTwo) {
     const auto m = model_of({1, 2}, {500, 500.2});
     EXPECT_NE(complaint(m, {{1, 2}, {500.1, 600}}).find("already"), std::string::npos);
     EXPECT_EQ(match(m, {{1, 2}, {500.19, 500}}), (Places{1, 0}));
+    EXPECT_EQ(match(model_of({1, 2, 3}, {500, 519.7, 519.7}), {{1, 2, 3, 4}, {519.7, 400, 519.7, 500}}),
+              (Places{3, 0, 2}))
+        << "detectors overlap";
 }
 
 TEST(BandMatch, WithoutWavelengthsTheOrderCountsAndThenTheNumbers) {

@@ -48,7 +48,7 @@ GDALDriver* choose_driver(const VectorOptions& options) {
     if (GDALDriver* driver = driver_by_extension(extension, writes_vectors)) return driver;
     throw UsageError("no driver writes vector layers into files with the extension '." + extension +
                          "' of '" + options.path + "'",
-                     "Use .gpkg, .geojson, .csv or .shp, or name a driver with -of.");
+                     "Use .gpkg, .geojson, .csv or .shp.");
 }
 
 CPLStringList list_of(const std::vector<std::string>& items) {

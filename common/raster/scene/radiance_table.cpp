@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "core/text_file.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/gdal_errors.h"
 #include "raster/products/array_file.h"
 #include "raster/products/pipes_beside.h"
 #include "raster/raster_source.h"
@@ -58,6 +60,7 @@ SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDAL
     for (int k = 0; k <= 16; ++k)
         zeniths.push_back(5.0 * k);
     SimulatedRadiances table;
+    table.form = RadianceForm::simulated;
     table.wavelengths_nm = file.list("/wave").values;
     table.concentrations = {0};
     for (double v = c.methane ? 1000 : 20000; table.concentrations.size() < 8; v *= 2)
@@ -147,6 +150,7 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
     const auto source = open_raster(options);
     const auto shape = source->shape();
     SimulatedRadiances table;
+    table.form = RadianceForm::samples;
     table.wavelengths_nm = source->facts().bands.wavelengths_nm;
     table.concentrations = c.concentrations;
     if (table.concentrations.empty() && shape.samples == 7)
@@ -160,13 +164,21 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
         throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, and " +
                         std::to_string(table.concentrations.size()) + " concentrations are known",
                     "Give the concentration of each sample with -concentrations.");
-    std::vector<float> values(static_cast<size_t>(shape.samples) * static_cast<size_t>(shape.bands));
-    source->open_reader()->read({0, 0, shape.samples, 1},
-                                CubeView<float>::packed(values.data(), shape.bands, 1, shape.samples));
-    for (size_t k = 0; k < table.concentrations.size(); ++k) {
-        auto& spectrum = table.radiances.emplace_back();
-        for (size_t b = 0; b < table.wavelengths_nm.size(); ++b)
-            spectrum.push_back(static_cast<double>(values[b * table.concentrations.size() + k]));
+    // In double precision, which a reader of scenes does not have: k is a small difference of radiances.
+    const GdalErrors errors;
+    const DatasetHandle dataset(GDALDataset::Open(path.c_str(), GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR));
+    const auto& stored = source->facts().bands.values;
+    table.radiances.resize(table.concentrations.size());
+    std::vector<double> values(table.concentrations.size());
+    for (size_t b = 0; b < table.wavelengths_nm.size(); ++b) {
+        const int samples = static_cast<int>(shape.samples);
+        if (!dataset || dataset->GetRasterBand(source->bands()[b])
+                                ->RasterIO(GF_Read, 0, 0, samples, 1, values.data(), samples, 1, GDT_Float64,
+                                           0, 0) != CE_None)
+            throw Error("cannot read '" + path + "' (-lut): " + errors.text());
+        for (size_t k = 0; k < values.size(); ++k)
+            table.radiances[k].push_back(values[k] * (stored.scale.empty() ? 1 : stored.scale[b]) +
+                                         (stored.offset.empty() ? 0 : stored.offset[b]));
     }
     return table;
 }
@@ -186,6 +198,9 @@ SimulatedRadiances read_radiance_table(const std::string& path, const TableCondi
     auto different = table.concentrations;
     std::sort(different.begin(), different.end());
     const bool twice = std::adjacent_find(different.begin(), different.end()) != different.end();
+    if (std::any_of(different.begin(), different.end(), [](double v) { return v < 0; }))
+        throw Error("-lut " + path + " has a negative concentration, " + short_text(different.front()),
+                    "Concentrations are in ppm m, from 0 on.");
     if (different.size() < 2 || twice || !std::all_of(different.begin(), different.end(), is_finite))
         throw Error("-lut " + path + " does not have two concentrations or more, each once",
                     "Name each column by its concentration in ppm m, or give -concentrations.");
