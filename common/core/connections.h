@@ -13,7 +13,7 @@ void end_connections() noexcept;
 /// True after end_connections(): nobody is to ask a server again.
 bool connections_are_ended() noexcept;
 
-/// Ends the connections to this address ("127.0.0.1", "::1") and port.
+/// Ends the connections to this address ("127.0.0.1", "::1") and port; to all where the address is empty.
 void end_connections_to(const std::string& address, int port);
 
 } // namespace hsi

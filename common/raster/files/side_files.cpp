@@ -7,6 +7,7 @@
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5/hdf5_references.h"
+#include "raster/io/server_answers.h"
 #include "raster/matlab/matlab_file.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
@@ -30,6 +31,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace hsi::raster {
@@ -49,7 +51,10 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     } catch (const Error&) { // who wants to read it is told
         return {};
     }
+    std::optional<AnswerWatch> watch; // bounds what a server may send
+    if (!VSIIsLocal(path.c_str())) watch.emplace(path);
     const auto as = [&](unsigned asked) {
+        if (watch && watch->cut()) return Dataset();
         return Dataset(GDALDataset::FromHandle(
             GDALOpenEx(path.c_str(), asked | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     };

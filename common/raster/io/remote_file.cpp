@@ -971,6 +971,9 @@ bool RemoteFile::fetch(const Extent& extent) {
         const auto seconds = tries.next();
         if (!seconds) {
             check_unchanged();
+            // An answer that another reader has cut off ended this one's connection, too.
+            if (const std::string cut = cut_off_from(m_path); !cut.empty())
+                throw Error(what + cut, "Fetch the file first: curl -O URL.");
             throw Error(what +
                             (!said.empty() ? said
                              : some        ? "the connection breaks"

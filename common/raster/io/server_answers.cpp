@@ -53,7 +53,8 @@ std::string server_of(const std::string& path) {
 /// Addresses and ports that a server was reached at.
 using Peers = std::set<std::pair<std::string, int>>;
 std::mutex g_peers_mutex;
-std::map<std::string, Peers> g_peers; ///< by server_of()
+std::map<std::string, Peers> g_peers;         ///< by server_of()
+std::map<std::string, std::string> g_cut_off; ///< why an answer was cut off, likewise
 
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -133,6 +134,8 @@ ServerHeaders headers_of(const std::string& path) {
 }
 
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now) {
+    if (const std::string cut = cut_off_from(path); now.empty() && !cut.empty())
+        throw Error("cannot fetch '" + path + "': " + cut, "Fetch the file first: curl -O URL.");
     if (now.empty())
         throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
                     "Try again later.");
@@ -331,9 +334,12 @@ void AnswerWatch::cut_off(const std::string& has) {
     {
         const std::lock_guard lock(g_peers_mutex);
         peers = g_peers[server_of(m_path)];
+        g_cut_off[server_of(m_path)] = m_fault;
     }
     for (const auto& [address, port] : peers)
         end_connections_to(address, port);
+    // The connection was made when nobody watched: others are made anew.
+    if (peers.empty()) end_connections_to("", 0);
 }
 
 /// Of the answer whose headers have come.
@@ -409,6 +415,12 @@ void AnswerWatch::judge_answer() {
         told["Content-Length"] = length;
     }
     m_fault = m_version->difference(told);
+}
+
+std::string cut_off_from(const std::string& path) {
+    const std::lock_guard lock(g_peers_mutex);
+    const auto at = g_cut_off.find(server_of(path));
+    return at == g_cut_off.end() ? std::string() : at->second;
 }
 
 VSILFILE* open_watched(const std::string& path) {

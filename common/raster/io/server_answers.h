@@ -121,6 +121,9 @@ class AnswerWatch {
     bool m_cut = false;
 };
 
+/// Why an answer of the server of `path` was cut off; empty where none was.
+std::string cut_off_from(const std::string& path);
+
 /// VSIFOpenExL() for reading, of a server's file under an AnswerWatch. Null where an answer is cut off:
 /// VSIGetLastErrorMsg() then says so.
 VSILFILE* open_watched(const std::string& path);
