@@ -708,13 +708,13 @@ def test_a_class_with_too_few_samples(files):
     field[tuple(lonely.T)] = 0
     write_labels(files / "labels.tif", field)
     with assert_untouched(files):
-        result = train(files)
+        result = train(files, "-cv-by", "pixels")
         assert result.code == 1 and "class 3 (wöods) has 1 training pixel" in first_error(result)
         result = run("gdal_hsi_sample", "-n", "5", files / "labels.tif", files / "a.tif", files / "b.tif")
         assert result.code == 1 and "class 3 (wöods) has 1 labelled pixel," in first_error(result)
     field[tuple(lonely[:2].T)] = 3
     write_labels(files / "labels.tif", field)
-    result = succeed(train(files, "-C", "1", "-C", "8", "-gamma", "1"))
+    result = succeed(train(files, "-C", "1", "-C", "8", "-gamma", "1", "-cv-by", "pixels"))
     assert "3 folds instead of 5" in result.err
 
 
