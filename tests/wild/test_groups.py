@@ -452,8 +452,8 @@ RX_COLUMNS = ["-method", "rx", "-background-by", "columns"]
 
 
 @pytest.mark.parametrize("options,code,words", [
-    (["-method", "sam", "-target", "LIBRARY", "-background-by", "columns"], 2, "no meaning with -method sam"),
-    (["-method", "sid", "-target", "LIBRARY", "-exclude-share", "0.1"], 2, "no meaning with -method sid"),
+    (["-method", "sam", "-target", "LIBRARY", "-background-by", "columns"], 2, "cannot be used with -method sam"),
+    (["-method", "sid", "-target", "LIBRARY", "-exclude-share", "0.1"], 2, "cannot be used with -method sid"),
     (["-window", "3", "7", "-background-by", "columns"], 2, "cannot be used with -window"),
     (["-window", "3", "7", "-exclude-share", "0.1"], 2, "cannot be used with -window"),
     (["-method", "rx", "-columns-per-group", "2"], 2, " requires -"),
@@ -473,7 +473,7 @@ RX_COLUMNS = ["-method", "rx", "-background-by", "columns"]
     ([*RX_COLUMNS, "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
     (["-method", "rx", "-exclude-share", "0.1", "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
     (["-method", "cem", "-target", "LIBRARY", "-target-is-absorption"], 2, "mf and ace alone"),
-    (["-method", "mf", "-target-pixel", "1", "1", "-target-is-absorption"], 2, "library"),
+    (["-method", "mf", "-target-pixel", "1", "1", "-target-is-absorption"], 2, "-target-is-absorption requires -target"),
     (["-method", "rx", "-background-by", "missing.tif"], 1, "missing.tif"),
     (["-method", "rx", "-background-by", "EMPTY"], 1, "no pixel of the scene has a class"),
     ([*RX_COLUMNS, "-memory", "1KB"], 1, "-memory"),

@@ -185,8 +185,8 @@ def test_false_alarms_of_components(tmp_path):
     (["-shrinkage", "-0.1"], 2, "from 0 to 1"), (["-shrinkage", "1.1"], 2, "from 0 to 1"), (["-shrinkage", "much"], 2, "from 0 to 1"),
     (["-shrinkage", "auto", "-window", "3", "7"], 2, "cannot be used with -window"),
     (["-nc", "auto", "-window", "3", "7"], 2, "cannot be used with -window"),
-    (["-nc", "auto", "-method", "sam", "-target-pixel", "1", "1"], 2, "no meaning with -method sam"),
-    (["-shrinkage", "0.5", "-method", "sid", "-target-pixel", "1", "1"], 2, "no meaning with -method sid"),
+    (["-nc", "auto", "-method", "sam", "-target-pixel", "1", "1"], 2, "cannot be used with -method sam"),
+    (["-shrinkage", "0.5", "-method", "sid", "-target-pixel", "1", "1"], 2, "cannot be used with -method sid"),
     (["-shrinkage", "0.5", "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
 ])
 def test_what_is_refused(files, options, code, message):
