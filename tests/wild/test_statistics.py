@@ -592,7 +592,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
     fails(2, "-mask changes nothing", "gdal_hsi_mnf", "-mask", mask)
     fails(2, "cannot be used with", "gdal_hsi_pca", "-apply", tmp_path / "s.stat")
     fails(2, "-no-pca", "gdal_hsi_eadp", "-no-pca")
-    fails(2, "no meaning", "gdal_hsi_detect", "-method", "sam", "-target-pixel", 1, 1)
+    fails(2, "cannot be used with -method", "gdal_hsi_detect", "-method", "sam", "-target-pixel", 1, 1)
     fails(2, "-window", "gdal_hsi_detect", "-window", 3, 7)
     fails(2, "-background", "gdal_hsi_detect", "-background", mask)
     fails(2, "-shrinkage auto", "gdal_hsi_detect", "-shrinkage", "auto")
