@@ -55,6 +55,16 @@ Json json_number(double v) {
     return v;
 }
 
+void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& output, const Json& result,
+                 const std::string& text) {
+    run.report()["result"] = result;
+    auto given = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : text;
+    raster::write_text_output(output, given);
+    given.pop_back(); // print() ends the line
+    run.print(given);
+    run.keep_outputs();
+}
+
 void apply_limits(const Settings& s, const compare::Findings& f) {
     const auto exceeded = [](double value, double limit) { return limit >= 0 && !(value <= limit); };
     for (size_t k = 0; k < f.spectral.size(); ++k) {

@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "gdal_hsi_compare/settings.h"
 #include "raster/raster_sink.h"
+#include "raster/text_output.h"
 #include "tool/run.h"
 
 #include <string>
@@ -24,6 +25,11 @@ std::string metric_text(double v);
 
 /// null for NaN, "inf" and "-inf" for infinities: JSON has neither.
 Json json_number(double v);
+
+/// Gives a result to the report, to -o and to the user: as JSON with -json, else as `text`, which ends with a
+/// line end. The run's outputs stay, also when a limit is exceeded.
+void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& output, const Json& result,
+                 const std::string& text);
 
 /// The first threshold that is exceeded ends the run with exit code 1.
 void apply_limits(const Settings& s, const compare::Findings& f);

@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "gdal_hsi_compare/findings.h"
 #include "raster/text_output.h"
 #include "shared/scene_and_library.h"
 #include "shared/spectral_bands.h"
@@ -228,24 +229,13 @@ bool compare_libraries(tool::Run& run, const Settings& s) {
                   std::to_string(b.names.size()) + " of " + s.other);
     });
     const Matched found = match_spectra(a, b, s.other);
-    const Json result = library_json(found, a, b);
-    run.report()["result"] = result;
-    auto text = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
-                       : library_text(found, a, b);
-    raster::write_text_output(text_output, text);
-    text.pop_back(); // print() ends the line
-    run.print(text);
-    run.keep_outputs(); // wanted all the more when a limit is exceeded
-    for (size_t k = 0; k < spectral_metrics.size(); ++k) {
-        if (spectral_metrics[k] != Metric::sad) continue;
-        const auto& limit = s.limits[k];
-        if (limit.mean >= 0 && found.mean > limit.mean)
-            throw Error("the mean of sad is " + tools::short_number(found.mean) + ", more than -mean-sad " +
-                        tools::short_number(limit.mean));
-        if (limit.maximum >= 0 && found.largest > limit.maximum)
-            throw Error("the maximum of sad is " + tools::short_number(found.largest) +
-                        ", more than -max-sad " + tools::short_number(limit.maximum));
-    }
+    give_result(run, s, text_output, library_json(found, a, b), library_text(found, a, b));
+    compare::Findings limited;
+    limited.spectral = {Metric::sad};
+    limited.summaries.resize(1);
+    limited.summaries[0].mean = found.mean;
+    limited.summaries[0].maximum = found.largest;
+    apply_limits(s, limited);
     return true;
 }
 

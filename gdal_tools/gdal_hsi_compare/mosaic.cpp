@@ -492,13 +492,7 @@ void compare_mosaic(tool::Run& run, Settings s) {
                         {"metrics", pair_json(pair.found)}});
     const Json result{
         {"scenes", names}, {"pairs", list}, {"pixels", all.counts.compared}, {"metrics", pair_json(all)}};
-    run.report()["result"] = result;
-    auto text = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
-                       : mosaic_text(found, names, all);
-    raster::write_text_output(text_output, text);
-    text.pop_back(); // print() ends the line
-    run.print(text);
-    run.keep_outputs();
+    give_result(run, s, text_output, result, mosaic_text(found, names, all));
     for (const auto& pair : found)
         apply_limits(s, pair.found);
 }

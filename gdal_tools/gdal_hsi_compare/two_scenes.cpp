@@ -528,13 +528,7 @@ void compare_scenes(tool::Run& run, Settings s) {
                     "Check nodata values (-srcnodata) and leave out bad bands (-b).");
     if (map) map->commit();
 
-    const auto result = to_json(f, a, b);
-    run.report()["result"] = result;
-    auto text = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : text_of(f, a, b);
-    raster::write_text_output(text_output, text);
-    text.pop_back(); // print() ends the line
-    run.print(text);
-    run.keep_outputs(); // the map is wanted all the more when a limit is exceeded
+    give_result(run, s, text_output, to_json(f, a, b), text_of(f, a, b));
     apply_limits(s, f);
 }
 
