@@ -33,7 +33,7 @@ Rising rising(const std::vector<double>& wavelengths) {
     return all;
 }
 
-/// Of each band: a quarter of the distance to the nearest other one.
+/// A quarter of the distance of each band to its nearest neighbour.
 std::vector<double> tolerances(const std::vector<double>& wavelengths) {
     const Rising all = rising(wavelengths);
     std::vector<double> found(wavelengths.size(), 0.5);

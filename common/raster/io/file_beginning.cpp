@@ -15,7 +15,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A regular file, to be read from any place. Nothing is read where it is none.
+/// A regular file, to be read from any place. Other files have no bytes.
 class Beginning {
   public:
     explicit Beginning(const std::string& path) {

@@ -338,11 +338,11 @@ void AnswerWatch::cut_off(const std::string& has) {
     }
     for (const auto& [address, port] : peers)
         end_connections_to(address, port);
-    // The connection was made when nobody watched: others are made anew.
+    // The connection was made before the watch began. Readers of other servers connect again.
     if (peers.empty()) end_connections_to("", 0);
 }
 
-/// Of the answer whose headers have come.
+/// The limit of bytes of an answer, once its headers have come.
 void AnswerWatch::check_length() {
     constexpr int whole = 200, part = 206;
     if (!m_has_body || m_status < whole) return; // 100: more headers follow

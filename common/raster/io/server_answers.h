@@ -69,12 +69,12 @@ class ServedVersion {
 
 /// While one of these lives, it reads the headers of all answers to GDAL's requests on this thread, which
 /// must be for one file. It costs no request. An answer that is longer than what was asked for is cut off:
-/// GDAL would keep in memory whatever comes. Where a server states no length, bytes are counted roughly, so
-/// that up to 16 times as much comes, and 16 MB. What is asked for whole, such as the list of a folder, has
-/// up to 64 MB. GDAL shows headers in debug messages of curl alone; they are kept from being printed. Use it
-/// around functions of VSI*L alone: where GDAL silences its errors, debug messages would be printed. So it
-/// does nothing for file systems whose credentials GDAL may have to ask a server for: it silences errors
-/// then.
+/// GDAL would keep all of it in memory. Where a server states no length, bytes are counted roughly, so
+/// that up to 16 times as much comes, and 16 MB. A request for a whole answer, such as the list of a folder,
+/// gets up to 64 MB. GDAL shows headers in debug messages of curl alone; they are kept from being printed.
+/// Use it around functions of VSI*L alone: where GDAL silences its errors, debug messages would be printed.
+/// So it does nothing for file systems whose credentials GDAL may have to ask a server for: it silences
+/// errors then.
 class AnswerWatch {
   public:
     explicit AnswerWatch(const std::string& path);
