@@ -148,13 +148,15 @@ void take_brdf(const Reader& in, const Json& root, size_t bands, Model& m, OfHyT
 } // namespace
 
 bool is_of_hytools(const std::string& text) {
-    const Json root = Json::parse(text, nullptr, false);
-    return root.is_object() && root.contains("apply_mask") && !root.contains("format");
+    // Looked for in the text: models of a campaign are long, and parsed by their own reader.
+    return text.find("\"apply_mask\"") != std::string::npos &&
+           text.find("\"gdal_hsi_normalise\"") == std::string::npos;
 }
 
 void add_hytools(const std::string& text, const std::string& name, size_t bands, Model& m) {
     const Reader in(name, "HyTools", "HyTools");
     const Json root = Json::parse(text, nullptr, false);
+    if (!root.is_object()) in.fail("it is not a JSON object");
     if (!m.hytools) {
         m.hytools.emplace();
         m.method.topography = Topography::none;
