@@ -494,7 +494,8 @@ void declare(tool::Builder& args) {
     args.choice("materials-where", s.accepted, "Pixels with values in -materials; 0 elsewhere",
                 {{"won", false, "where the rule won a group"}, {"accepted", true, "where the rule is met"}});
     args.option("explain", s.explained,
-                "Print the result of all rules for this pixel, counted from 0; dst is then optional")
+                "Print the result of all rules for this pixel, counted from 0 in src or -srcwin; dst is then "
+                "optional")
         .shown_as("LINE SAMPLE");
     args.check([&s](const tool::Call& call) { check_settings(call, s); });
     args.body([&s](tool::Run& run) { run_identify(run, s); });

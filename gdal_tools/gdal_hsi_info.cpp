@@ -108,13 +108,16 @@ void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
             ++known;
         }
     const auto turned = out_of_order(source);
+    const bool falls =
+        known > 1 && known == nm.size() && std::is_sorted(nm.begin(), nm.end(), std::greater<>());
     facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(nm),
               known == 0
                   ? "unknown"
                   : short_number(least) + " to " + short_number(most) + " nm" +
                         (known < nm.size() ? ", of " + counted(known, "band") : "") +
-                        (turned.empty()
-                             ? ""
+                        (turned.empty() ? ""
+                         : falls
+                             ? "; descending"
                              : "; not ascending: " + std::string(worded(turned.size(), "band ", "bands ")) +
                                    tool::ranges_text(turned) + "; detectors overlap"));
     facts.json()["wavelengths_out_of_order"] = turned;

@@ -224,6 +224,10 @@ TEST(HeaderScene, NumbersOfBands) {
         {"fwhm = {10, 10, 10, 12}", 12, 0, ""},
         {"fwhm = 10", 10, 0, ""},
         {"fwhm = {10}", 10, 0, ""},
+        {"fwhm = 10 nm", 10, 0, ""},
+        {"fwhm = {0.01 um}", 10, 0, ""},
+        {"fwhm = {10 nm, 10 nm, 10 nm, 12 nm}", 12, 0, ""},
+        {"fwhm = {10, 10, 10, 12 cm-1}", unknown, 0, "the list 'fwhm' has '12 cm-1' for band 4"},
         {"fwhm = [10.0]", 10, 0, ""},
         {"fwhm = 1.0D1", 10, 0, ""},
         {"fwhm = {10 10, 10\t12}", 12, 0, ""},
@@ -243,7 +247,7 @@ TEST(HeaderScene, NumbersOfBands) {
         EXPECT_EQ(source->facts().bands.bad.size(), static_cast<size_t>(c.bad)) << c.text;
         const auto widths = source->facts().bands.fwhm_nm;
         if (std::isnan(c.fwhm))
-            EXPECT_TRUE(widths.empty()) << c.text;
+            EXPECT_TRUE(widths.empty() || std::isnan(widths.back())) << c.text;
         else
             EXPECT_EQ(widths.empty() ? -1 : widths.back(), c.fwhm) << c.text;
         expect_note(*source, c.told, c.text);
@@ -411,6 +415,7 @@ TEST(HeaderScene, ItemsOfADatasetHaveAValuePerBandOrAWarning) {
           {"fwhm", "{ 10 10 10 10 }", "", 10},
           {"fwhm", "{ 10, 11 }", "the item 'fwhm' is ignored: it has 2 values for 4 bands", 0},
           {"fwhm", "{10}", "", 10},
+          {"fwhm", "10 nm", "", 10},
           {"fwhm", "10, 11", "the item 'fwhm' is ignored: it has 2 values for 4 bands", 0},
           {"fwhm", "about 10 nm", "", 0},
           {"bbl", "0", "the item 'bbl' is ignored: it has 1 value for 4 bands", 0},

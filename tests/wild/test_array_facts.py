@@ -607,6 +607,19 @@ def test_lists_in_attributes(tmp_path):
     assert told["bad_bands"] == [2] and told["wavelengths_nm"] == [450, 650, 850] and told["fwhm_nm"][0] == 5, told
 
 
+@pytest.mark.parametrize("width", [5., "5 nm", "0.005 um", ["5 nm"] * 4])
+@pytest.mark.parametrize("at", ["cube", "wavelength"])
+def test_one_width_in_an_attribute_is_that_of_all_bands(tmp_path, at, width):
+    with netcdf.Dataset(tmp_path / "a.nc", "w") as d:
+        for name, size in (("wavelength", 4), ("y", VALUES.shape[1]), ("x", VALUES.shape[2])):
+            d.createDimension(name, size)
+        axis = d.createVariable("wavelength", "f4", ("wavelength",))
+        axis.units, axis[:] = "nm", NM
+        d.createVariable("cube", "f4", ("wavelength", "y", "x"))[:] = VALUES
+        (d[at].setncattr_string if isinstance(width, list) else d[at].setncattr)("fwhm", width)
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", tmp_path / "a.nc")).out)["fwhm_nm"] == [5] * 4
+
+
 @pytest.mark.parametrize("of", ["lines", "samples"])
 @pytest.mark.parametrize("order", ["bls", "lsb"])
 def test_one_line_or_sample_has_no_size_of_pixels(tmp_path, of, order):
@@ -1025,6 +1038,16 @@ def test_libraries_with_other_bands_than_the_scene(tmp_path, turned, listed):
             f["wavelength"] = {"array": at, "row": at[None], "texts": [f"{w:g} nm" for w in at]}[listed]
     got, _, _ = unmixed(image, tmp_path / "l.h5", tmp_path)
     np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-2)
+
+
+@pytest.mark.parametrize("unit", ["%", "percent"])
+def test_a_library_in_percent_becomes_shares(tmp_path, unit):
+    with h5py.File(tmp_path / "l.h5", "w") as f:
+        f["spectra"], f["wavelength"] = 100 * np.array(SPECTRA), NM
+        f["spectra"].attrs["units"], f["wavelength"].attrs["units"] = unit, "nm"
+    succeed(run("gdal_hsi_resample", "-like", tmp_path / "l.h5", tmp_path / "l.h5", tmp_path / "l.csv"))
+    got = np.genfromtxt(tmp_path / "l.csv", delimiter=",", names=True)
+    np.testing.assert_allclose(np.array(got.tolist())[:, 1:1 + len(SPECTRA)].T, SPECTRA, rtol=1e-6)
 
 
 def test_library_next_to_a_scene(tmp_path):

@@ -58,6 +58,8 @@ def test_wavelengths_out_of_order(tmp_path):
     assert info(scene)["wavelengths_out_of_order"] == [4, 5]
     assert "450 to 600 nm; not ascending: bands 4, 5; detectors overlap" in text_of(scene)
     assert info("-b", "1-3,6", scene)["wavelengths_out_of_order"] == []
+    falling = write_scene(tmp_path / "f.img", cube(9, 7, 6), wavelengths=[600, 550, 540, 530, 500, 450])
+    assert "450 to 600 nm; descending" in text_of(falling) and "overlap" not in text_of(falling)
 
 
 @pytest.mark.parametrize("interleave", ["BSQ", "BIP"])

@@ -6,6 +6,7 @@
 #include "raster/gdal_type.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/table_axis.h"
+#include "raster/products/array_facts.h"
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 #include "raster/sample_convert.h"
@@ -25,7 +26,7 @@ namespace hsi::raster {
 namespace {
 
 /// All samples of a product's only array along its axes, as numbers times scale plus offset; NaN where there
-/// is no value.
+/// is no value. Percent become shares, as in tables of text.
 std::vector<double> values_of(const Product& product, const std::string& path) {
     const CubePart& part = product.parts.front();
     const auto file = ArrayFile::open(product.path);
@@ -50,9 +51,11 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
               all);
     blank_invalid(part.invalid, samples.data(), size, sample_type(part.type), false, marks.data(), all);
     const ProductBand& band = product.bands.front();
+    const double whole = is_percent(unit_of(array)) ? 100 : 1;
     for (size_t i = 0; i < all; ++i)
-        values[i] = marks[i] != marks[i] ? no_library_value
-                                         : values[i] * band.scale.value_or(1) + band.offset.value_or(0);
+        values[i] = marks[i] != marks[i]
+                        ? no_library_value
+                        : (values[i] * band.scale.value_or(1) + band.offset.value_or(0)) / whole;
     return values;
 }
 

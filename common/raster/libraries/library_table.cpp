@@ -409,11 +409,6 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-bool is_percent(const std::string& cell) {
-    const std::string text = lower(cell);
-    return text == "%" || text == "[%]" || text == "(%)" || text == "percent";
-}
-
 /// The first line below the names as one of units, or as the names themselves below a title that has as many
 /// cells: it goes into the names of wavelengths. Returns which columns are in percent; empty: none.
 std::vector<bool> take_line_of_units(TextTable& table) {

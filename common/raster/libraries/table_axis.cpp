@@ -212,6 +212,11 @@ bool are_possible_wavelengths(const Column& column) {
     return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high < 100 && !are_whole(column) && rises);
 }
 
+bool is_percent(const std::string& unit) {
+    const std::string text = lower(unit);
+    return text == "%" || text == "[%]" || text == "(%)" || text == "percent";
+}
+
 bool have_even_steps(const Column& column) {
     if (column.size() <= 8) return false;
     Column steps;

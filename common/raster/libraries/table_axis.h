@@ -36,6 +36,9 @@ bool says_statistic(const std::string& name, const Column& values = {});
 /// ("soil Std", "sd_soil" next to "soil" or "soil mean"). None where all would be. `values`: one for each.
 std::vector<bool> statistics_among(const std::vector<std::string>& names, const std::vector<Column>& values);
 
+/// Whether a unit says that values are hundred times a share: "%", "[%]", "percent".
+bool is_percent(const std::string& unit);
+
 /// 1: rises from line to line, -1: falls, 0: neither.
 int direction(const Column& column);
 /// Whether numbers rise or fall from line to line, and repeat from one line to the next at most as often.

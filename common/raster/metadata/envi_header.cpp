@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "raster/metadata/wavelength_unit.h"
 #include "raster/regular_file.h"
 
 #include <cpl_conv.h>
@@ -649,7 +650,7 @@ void EnviHeader::complete_lists() {
         if (bands > 1 && for_all_bands) {
             const auto list =
                 is_envi_list(field.value) ? envi_list(field.value) : std::vector<std::string>{field.value};
-            if (list.size() == 1 && envi_number(list.front()))
+            if (list.size() == 1 && (envi_number(list.front()) || written_wavelength(list.front())))
                 field.value = envi_list_text(std::vector<std::string>(bands, list.front()));
         }
         try {

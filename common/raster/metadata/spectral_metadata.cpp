@@ -225,7 +225,8 @@ BandLists band_lists(SceneMetadata& scene) {
     if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
     // One number in the items is the width of all bands, as in ENVI headers.
     if (const auto width = list_of(value_of(scene.domains, "", "fwhm"), 1);
-        lists.fwhm.size() < 2 && width.size() == 1 && envi_number(width.front()))
+        lists.fwhm.size() < 2 && width.size() == 1 &&
+        (envi_number(width.front()) || written_wavelength(width.front())))
         lists.fwhm.assign(static_cast<size_t>(scene.file_bands), width.front());
     if (lists.bbl.empty()) lists.bbl = item("bbl");
     for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})

@@ -275,7 +275,13 @@ class BandLists {
         return found;
     }
 
-    List widths() const { return named(is_list_of_widths); }
+    List widths() const {
+        List found = named(is_list_of_widths);
+        if (found.numbers.size() == 0)
+            if (const Array coordinate = coordinate_of(m_file, m_array, *m_layout.band_axis))
+                found = in_attributes(coordinate->GetAttributes(), is_list_of_widths);
+        return found;
+    }
 
     Numbers good() const { return named(is_list_of_good_bands).numbers; }
 
@@ -363,6 +369,11 @@ class BandLists {
             const std::string name = lower(attribute->GetName());
             if (!is_one(name)) continue;
             List list{numbers_in(attribute), {}, "the attribute " + attribute->GetName()};
+            const auto bands = static_cast<size_t>(m_layout.bands);
+            if (list.numbers.size() == 1 && is_list_of_widths(name)) { // one for all bands
+                list.numbers.values.assign(bands, list.numbers.values.front());
+                list.numbers.texts.assign(bands, std::string(list.numbers.texts.front()));
+            }
             if (static_cast<int64_t>(list.numbers.size()) != m_layout.bands) continue;
             list.unit = list.numbers.unit;
             if (list.unit.empty()) list.unit = stated_beside(attributes, name);
