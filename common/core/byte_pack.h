@@ -41,7 +41,7 @@ class BytePacker {
         if (count > 0) m_bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
         return *this;
     }
-    /// Room for so many bytes more, so that they are moved by none of the next calls.
+    /// Reserves room for so many further bytes, so that the next calls do not move them.
     BytePacker& reserve(size_t bytes) {
         m_bytes.reserve(m_bytes.size() + bytes);
         return *this;
@@ -52,7 +52,7 @@ class BytePacker {
     std::string m_bytes;
 };
 
-/// Reads what a BytePacker has put, in the same order. \throws Error when there is too little.
+/// Reads the values of a BytePacker, in the same order. \throws Error when there are too few bytes.
 class ByteUnpacker {
   public:
     explicit ByteUnpacker(std::string_view bytes) : m_bytes(bytes) {}

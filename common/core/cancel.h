@@ -10,7 +10,7 @@ class CancelFlag {
   public:
     void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
-    /// request() by somebody outside who will not wait long: a signal.
+    /// request() from outside, by a sender that will not wait long: a signal.
     void interrupt() noexcept {
         m_interrupted.store(true, std::memory_order_relaxed);
         request();

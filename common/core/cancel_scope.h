@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The end of work that is in the midst of a tile, or of another piece that takes long: who hands out pieces
-// says which flag a thread heeds, and loops that take longer than a moment ask.
+// Ends work within a tile, or within another piece that takes long: code that hands out pieces states which
+// flag a thread heeds, and loops that take longer than a moment check it.
 #pragma once
 
 #include "core/cancel.h"

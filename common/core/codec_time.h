@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processor time that compression costs: of all threads of this process, since it began. Passes tell the
+// Processor time for compression: of all threads of this process, since it began. Passes report the
 // difference (stream/pipeline.h).
 #pragma once
 

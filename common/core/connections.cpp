@@ -23,7 +23,7 @@ struct End {
     sockaddr* get() { return reinterpret_cast<sockaddr*>(&address); }
 };
 
-/// Shuts each socket of TCP for which `ends(file)` holds; the standard descriptors may be somebody else's.
+/// Shuts each TCP socket with `ends(file)` true; the standard descriptors may belong to others.
 template <class Ends>
 void shut_sockets(const Ends& ends) {
     constexpr long most = 65536;

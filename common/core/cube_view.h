@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A cube in memory that somebody else owns: band-sequential, samples contiguous.
+// A view of a cube in memory that another object owns: band-sequential, samples contiguous.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace hsi {
 
-/// What a pixel or a band has that has no value.
+/// The value of a missing pixel or band.
 inline constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>

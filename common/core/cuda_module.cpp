@@ -46,7 +46,7 @@ std::vector<CudaDevice> probe() {
     return found; // the driver stays loaded: the CUDA runtime wants it next
 }
 
-/// The context that the CUDA runtime uses, too; it lives as long as the process.
+/// The context that the CUDA runtime also uses; it lives as long as the process.
 void start_context(int ordinal) {
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) return;

@@ -36,16 +36,16 @@ const std::vector<CudaDevice>& cuda_devices();
 /// files; each queue takes 20 ms to make and to end.
 void ask_for_few_cuda_queues();
 
-/// GPUs that the system shows without its driver's help; 0: one cannot tell, or they are cut into instances.
+/// GPUs that the system shows without its driver's help; 0: unknown, or they are cut into instances.
 int count_cuda_device_files();
-/// Before the driver of a process of ours starts: it sees the first one only of `there` devices where
-/// `choice` names none. Each of the others would take 0.2 s to start. Of CUDA_VISIBLE_DEVICES the first
-/// stays.
+/// Call this before the driver starts in a process of ours. The driver then sees only the first of `there`
+/// devices where `choice` names none. Each of the others would take 0.2 s to start. The first device of
+/// CUDA_VISIBLE_DEVICES stays.
 void hide_other_cuda_devices(const DeviceChoice& choice, int there = count_cuda_device_files());
 
-/// Starts the driver and the contexts of the devices that `choice` names, on a thread of its own, when it
-/// names a GPU: that takes a quarter of a second, which the program has other work for. Who needs a device
-/// sooner waits for it there; what goes wrong is told there, too. The destructor waits for the thread.
+/// Starts the driver and the contexts of the devices in `choice`, on a separate thread, when `choice` names a
+/// GPU. This takes a quarter of a second, in which the program does other work. Code that needs a device
+/// sooner waits for it there, and errors are reported there, too. The destructor waits for the thread.
 class CudaStart {
   public:
     explicit CudaStart(const DeviceChoice& choice);
@@ -60,14 +60,14 @@ class CudaStart {
 /// True when the module's file is there (nothing is loaded).
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so and returns the symbol. It is looked for in $HSI_MODULE_PATH; where this
-/// code is part of a library, beside that library and in ../hsi from there; in lib/hsi beside the
-/// executable's folder; in the installed place. Throws Error saying where it looked, or what the loader said.
+/// Loads hsi_cuda_<algorithm>.so and returns the symbol. Looks in $HSI_MODULE_PATH; where this code is part
+/// of a library, in the library's folder and in ../hsi from there; in lib/hsi next to the executable's
+/// folder; and in the installed place. Throws Error that lists these places, or with the loader's reason.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
-/// The backend of an algorithm on these devices (one at least), from its module: what the function
-/// hsi_cuda_<algorithm> there returns, an object of the interface Backend. Operations that it makes must not
-/// outlive it. \throws Error as cuda_module_symbol() does, or when the device does not start.
+/// The backend of an algorithm on these devices (at least one), from its module: the object of the interface
+/// Backend that its function hsi_cuda_<algorithm> returns. Operations that it makes must not outlive it.
+/// \throws Error as cuda_module_symbol() does, or when the device does not start.
 template <class Backend>
 std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
                                            const std::vector<CudaDevice>& devices) {
@@ -77,9 +77,9 @@ std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
         reinterpret_cast<Make>(cuda_module_symbol(algorithm, symbol.c_str()))(devices));
 }
 
-/// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error
-/// when there is no such GPU or no module. automatic: the first GPU when there is one and its module is
-/// there; else none.
+/// Decides where to compute. cpu: empty. cuda: the requested devices (the first one by default); throws Error
+/// without such a GPU or module. automatic: the first GPU if there is one and its module is installed; else
+/// empty.
 std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm);
 
 } // namespace hsi

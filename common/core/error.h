@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The errors that reach a user. Every message says what is wrong; the advice says what to do about it.
+// The errors that reach a user. Every message says what is wrong; the advice says what to do.
 #pragma once
 
 #include <stdexcept>

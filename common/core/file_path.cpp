@@ -39,7 +39,7 @@ Place place_of(const std::string& path) {
     try {
         end = follow_links(without_trailing_slashes(path));
     } catch (const Error&) {
-        end = path; // a circle of links is a file of its own
+        end = path; // a circle of links counts as a file
     }
     place.exists = ::stat(end.c_str(), &place.file) == 0;
     place.has_folder = ::stat(folder_of(end).c_str(), &place.folder) == 0;
@@ -47,7 +47,7 @@ Place place_of(const std::string& path) {
     return place;
 }
 
-/// Empty where it is no link.
+/// Empty if the path is not a link.
 std::string link_target(const std::string& path) {
     char target[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
@@ -97,7 +97,7 @@ std::vector<std::string> links_on_the_way(const std::string& path) {
     constexpr int most = 40; // as the kernel has it
     std::vector<std::string> links;
     if (!is_local(path)) return links;
-    std::string at = without_trailing_slashes(path); // behind one stands what a link leads to
+    std::string at = without_trailing_slashes(path); // each link is replaced by its target
     while (links.size() <= most) {
         std::string next = link_target(at);
         if (next.empty()) return links;

@@ -9,15 +9,15 @@ namespace hsi {
 
 /// Folder part of a path, "." for none.
 std::string folder_of(const std::string& path);
-/// What stands after the last slash; trailing slashes are no part of the path.
+/// The part after the last slash; trailing slashes do not count.
 std::string name_of(const std::string& path);
 /// "folder/name"; name alone when the folder is empty.
 std::string join_path(const std::string& folder, const std::string& name);
 /// True when the path names a file of the local file system, not one of GDAL's virtual ones (/vsimem/ ...).
 bool is_local(const std::string& path);
 
-/// What a path of this machine leads to, behind links. Opening a pipe waits for its other end, so a name of
-/// unknown origin is classified first.
+/// The kind of file that a local path leads to, after all links. Opening a pipe waits for its other end, so a
+/// name of unknown origin is classified first.
 enum class PathKind {
     nothing,
     file,
@@ -26,11 +26,11 @@ enum class PathKind {
 };
 PathKind kind_of_path(const std::string& path);
 
-/// Where a chain of symbolic links leads, whether its end is there or not; the path itself when it is no
-/// link. Throws Error when the links go round in a circle.
+/// The end of a chain of symbolic links, whether it exists or not; the path itself if it is not a link.
+/// Throws Error when the links form a circle.
 std::string follow_links(const std::string& path);
 
-/// The links on that way, from the path itself on; none where it is no link, or not local.
+/// The links from the path itself to the end; empty if the path is not a link, or not local.
 std::vector<std::string> links_on_the_way(const std::string& path);
 
 /// True when both names lead to one file: by its identity when it is there, else by the folder's identity and

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The end of a thread in the midst of its work: a caller's hook may call pthread_exit(), as Python does on
-// its threads when the interpreter ends. Frames are then left as by an exception, which has to be thrown on:
-// the process is aborted where it is not. So a catch (...) below which hooks are called stands behind catch
-// (ForcedUnwind&), and no function that calls them is noexcept.
+// A thread can end in the middle of its work: a caller's hook may call pthread_exit(), as Python does on its
+// threads when the interpreter ends. The frames are then unwound as by an exception, which must be thrown on;
+// otherwise the process is aborted. So each catch (...) around a call of hooks follows a catch
+// (ForcedUnwind&), and no function that calls hooks is noexcept.
 #pragma once
 
 #include "core/error.h"
@@ -22,7 +22,7 @@ class ForcedUnwind {
 };
 #endif
 
-/// What the other threads are told of it.
+/// The exception that the other threads get.
 inline std::exception_ptr thread_was_ended() {
     return std::make_exception_ptr(
         Error("a thread was ended in the midst of its work", "Hooks must return: they may not end threads."));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What is kept from one call of a library to the next, in a process that forks while other threads are in
-// calls. The child has the thread alone that has forked: what another one had locked nobody would unlock.
+// State that a library keeps from one call to the next, in a process that forks while other threads are in
+// calls. The child has only the thread that forked: nobody would unlock a mutex that another thread held.
 #pragma once
 
 #include <mutex>
 
 namespace hsi {
 
-/// A mutex that is free in the child of a fork, and what it guards whole: fork() waits until it has it. It is
-/// for static objects, which live as long as the process. Whoever holds it takes no other one, calls nothing
-/// of a caller's (which may fork) and no library that has locks and handlers for forks of its own and was
-/// loaded later.
+/// A mutex that is free in the child of a fork, with the data behind it whole: fork() waits until it has the
+/// mutex. It is for static objects, which live as long as the process. A holder must not lock another
+/// ForkMutex, call a function of the caller's (it may fork), or call a library that was loaded later and has
+/// its own locks and fork handlers.
 class ForkMutex {
   public:
     ForkMutex() noexcept;

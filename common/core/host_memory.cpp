@@ -27,10 +27,10 @@ bool g_small = false; // the process is ours, and its heap kept small
 /// arrays are computed in. A block has as many bytes as the next power of two.
 class KeptPages {
   public:
-    /// In a process of our own memory is what somebody needs at the moment, and no more.
+    /// A process of our own holds only the memory that is in use.
     static bool holds(size_t bytes) { return bytes <= largest && !process_is_ours(); }
     static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
-    /// Null where there is none.
+    /// Null if no block is kept.
     static void* take(size_t bytes) noexcept {
         const std::lock_guard lock(s_mutex);
         auto& blocks = s_blocks[place(bytes)];
@@ -92,7 +92,7 @@ void keep_heap_small() noexcept {
 }
 
 void keep_buffers_of(uint64_t bytes) noexcept {
-    constexpr uint64_t largest = uint64_t{32} << 20; // glibc's own limit for what is no mapping of its own
+    constexpr uint64_t largest = uint64_t{32} << 20; // glibc's own limit, above which blocks are mappings
     if (!g_small || bytes >= largest) return;
     system::set_heap(static_cast<int>(std::max<uint64_t>(bytes + (64 << 10), 64 << 10)),
                      static_cast<int>(2 * bytes + (2 << 20)));

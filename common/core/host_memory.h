@@ -16,7 +16,7 @@ class HostAllocator {
   public:
     virtual ~HostAllocator() = default;
     virtual void*
-    allocate(size_t bytes) = 0; ///< aligned to at least 64 bytes; throws Error when there is none
+    allocate(size_t bytes) = 0; ///< aligned to at least 64 bytes; throws Error when memory is short
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
@@ -25,9 +25,9 @@ class HostAllocator {
 /// knows of. Call it before threads are started.
 void keep_heap_small() noexcept;
 
-/// After keep_heap_small(): each thread keeps what buffers of this size need, two of them, from one use to
-/// the next. Chunks of an array are decoded into such buffers; new memory for each would be cleared every
-/// time. Call it before threads are started.
+/// After keep_heap_small(): each thread keeps the memory of two buffers of this size from one use to the
+/// next. Chunks of an array are decoded into such buffers; new memory for each would be cleared every time.
+/// Call it before threads are started.
 void keep_buffers_of(uint64_t bytes) noexcept;
 
 /// After keep_heap_small(): threads that are started later share one heap. A library that works on one thread

@@ -16,7 +16,7 @@ struct JsonPlace {
     int line = 0;     ///< from 1 on
     size_t order = 0; ///< among all parts: members of a Json have lost theirs
 };
-/// Of each member and entry, by its path: "/rules/0/features".
+/// The place of each member and entry, by path: "/rules/0/features".
 using JsonPlaces = std::map<std::string, JsonPlace>;
 
 /// As parse_json() of json.h; the document may have comments (//, /* */), and the fault names the line.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A class of a classification: what a label file, a training set, a model, a map and its accuracy mean by
-// one.
+// A class of a classification, as label files, training sets, models, maps and accuracies know it.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@ namespace hsi {
 using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
 
 struct LabelClass {
-    int value = 0;                     ///< 0..65535, what the pixels hold
+    int value = 0;                     ///< 0..65535, the value of its pixels
     std::string name;                  ///< empty: none
     int64_t pixels = 0;                ///< with this label: counted in a file, or trained with
     std::optional<Colour> colour = {}; ///< empty: none

@@ -41,8 +41,8 @@ std::string processor_name(int machine) {
     return "another processor (ELF's number " + std::to_string(machine) + ")";
 }
 
-/// What the head of an ELF file of 64 bits says against loading it; empty where it says nothing, or the file
-/// is another one. Numbers have their low byte first on all processors that are known here.
+/// The reason in the head of a 64-bit ELF file why it cannot be loaded; empty if there is none, or if the
+/// file is another. Numbers have their low byte first on all processors that are known here.
 std::string why_not_loadable(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     std::array<char, 64> head{};
@@ -75,8 +75,8 @@ std::string why_not_loadable(const std::string& file) {
 std::vector<std::filesystem::path> own_folders() {
     std::vector<std::filesystem::path> folders;
     const std::filesystem::path exe = system::executable();
-    // This code inside a library: modules lie beside it, or in lib/hsi where it is in lib (libhsi) or in
-    // lib/gdalplugins (GDAL's plugin); what program has loaded it says nothing.
+    // Inside a library, the modules are next to this code, or in lib/hsi if the code is in lib (libhsi) or in
+    // lib/gdalplugins (GDAL's plugin); the executable's path does not help.
     Dl_info here;
     std::error_code ec;
     if (dladdr(reinterpret_cast<void*>(&module_file), &here) != 0 && here.dli_fname != nullptr) {
@@ -122,7 +122,7 @@ void check_module(void* handle, const std::string& file) {
                     std::getenv("HSI_MODULE_PATH") != nullptr
                         ? "Install tools and modules from the same build, or unset HSI_MODULE_PATH."
                         : "Install tools and modules from the same build.");
-    // A module has a state of its own.
+    // A module has its own state.
     if (!process_is_ours())
         if (const auto share = reinterpret_cast<void (*)()>(dlsym(handle, "hsi_module_share_process")))
             share();

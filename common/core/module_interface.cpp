@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Part of every module: what check_module() asks of it, and tells it.
+// Part of every module: the functions that check_module() calls.
 #include "core/process_owner.h"
 
 extern "C" const char* hsi_interface_id(); // made from all headers, see cmake/HsiInterface.cmake

@@ -9,13 +9,13 @@
 
 namespace hsi {
 
-/// Numbers of names, compared whatever the case of ASCII letters: each look-up takes about the same time for
-/// many names as for few.
+/// Indices of names, in any case of ASCII letters; a look-up takes about the same time for many names as for
+/// few.
 class NameIndex {
   public:
-    /// Returns the number that the name has from now on: `number`, or what an earlier add() gave it.
+    /// Returns the number of the name from now on: `number`, or the one of an earlier add().
     size_t add(std::string_view name, size_t number);
-    /// nullopt if nobody added the name.
+    /// nullopt if the name was not added.
     std::optional<size_t> find(std::string_view name) const;
 
   private:

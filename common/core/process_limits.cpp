@@ -102,7 +102,7 @@ struct Folder {
     std::string path;
 };
 
-/// Folders of the process's groups that have the controller, each followed by those of its parents.
+/// Folders of the process's groups that have the controller, each followed by its parents.
 std::vector<Folder> folders(const std::string& root, const std::string& controller) {
     struct Group {
         bool second;
@@ -119,8 +119,7 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
     std::vector<Folder> all;
     for (const Mount& mount : mounts(root)) {
         if (!mount.second && !contains(mount.controllers, controller)) continue;
-        // Inside a container the group may be told as the host sees it, while only a part of the tree is
-        // mounted.
+        // A container may get its group's path as the host sees it, while only a part of the tree is mounted.
         std::string path;
         for (const Group& group : groups) {
             if (group.second != mount.second) continue;
@@ -130,7 +129,7 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
         const std::string top = mount.top == "/" ? "" : mount.top;
         if (path.compare(0, top.size(), top) == 0 && (path.size() == top.size() || path[top.size()] == '/'))
             path.erase(0, top.size());
-        // A group outside of what is mounted ("/../other") leaves the top alone to be asked.
+        // For a group outside of the mounted tree ("/../other") only the top can be read.
         if (path.empty() || path[0] != '/' || (path + "/").find("/../") != std::string::npos) path = "/";
         while (path.size() > 1) {
             all.push_back({mount.second, root + mount.folder + path});
@@ -158,7 +157,8 @@ std::optional<uint64_t> from_environment(const char* name) {
     return text != nullptr ? natural(text) : std::nullopt;
 }
 
-/// What Slurm has given the job on this node, in bytes; its variables are in megabytes, 0 for all there is.
+/// The memory that Slurm has given the job on this node, in bytes; its variables are in megabytes, 0 for all
+/// memory.
 std::optional<uint64_t> slurm_memory() {
     constexpr uint64_t megabyte = uint64_t{1} << 20;
     if (const auto node = from_environment("SLURM_MEM_PER_NODE")) return *node * megabyte;
@@ -216,8 +216,7 @@ void share_machine(int memory, int processors) {
 
 namespace {
 
-/// What `read` gives, asked once a second at most: it reads files of the system, and calls of a library may
-/// be many.
+/// Calls `read` at most once a second: it reads files of the system, and calls of a library may be many.
 template <class T>
 class Recent {
   public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whose process this is. A tool in a process of its own may set up what all of the process shares (the
-// kernels of a BLAS, say); inside another program it works with what it finds. Each library and module has
-// its own answer.
+// States whether this process is ours. A tool in its own process may set up what the whole process shares
+// (the kernels of a BLAS, say); inside another program it takes the process as it is. Each library and module
+// has its own answer.
 #pragma once
 
 #include <atomic>

@@ -9,7 +9,7 @@
 
 namespace hsi {
 
-/// The numbers are GDAL's (GDALDataType) and those of hsi.h.
+/// The numbers equal GDAL's (GDALDataType) and those of hsi.h.
 enum class SampleType : int32_t {
     unknown = 0,
     uint8 = 1,
@@ -89,7 +89,7 @@ SampleType sample_type_of(const std::string& name);
 
 /// Stores `count` packed samples of one convertible() type as another one, as GDALCopyWords() does: integers
 /// are clamped to the type; real numbers are rounded half away from zero first. A double beyond the range of
-/// float becomes infinite, and NaN an integer that nobody should rely on. Both ends are aligned.
+/// float becomes infinite, and NaN becomes an undefined integer. Both ends are aligned.
 void convert_samples(const void* from, SampleType from_type, void* to, SampleType to_type, size_t count);
 
 } // namespace hsi

@@ -77,7 +77,7 @@ Renamed renamed(const char* from, const char* to, unsigned flags) noexcept {
 }
 #endif
 
-/// The file that this code is in, as who loaded it named it.
+/// The file of this code, by the name under which it was loaded.
 std::string own_file() {
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&own_file), &here) == 0 || here.dli_fname == nullptr) return {};
@@ -330,7 +330,7 @@ std::optional<int> threads() {
 
 bool redirect_own_errors([[maybe_unused]] int file) noexcept {
 #if defined(__linux__) && defined(SYS_close_range)
-    // Where stderr has a buffer, a thread may write what others have put there.
+    // If stderr has a buffer, a thread may write other threads' text.
     if (portable() || __fbufsize(stderr) > 1) return false;
     constexpr unsigned unshare_files = 1U << 1; // CLOSE_RANGE_UNSHARE
     // Containers may forbid the first call and allow the second, which closes nothing.

@@ -61,7 +61,7 @@ size_t length_of_no_number(std::string_view text) {
 
 struct Digits {
     size_t length = 0;
-    bool zero = true; ///< whatever the exponent
+    bool zero = true; ///< for any exponent
 };
 
 /// Digits with a point and an exponent at the front.
@@ -91,7 +91,7 @@ Digits digits_of(std::string_view text) {
     return digits;
 }
 
-/// Of a text that is a number, with a point for its fraction whatever the user's locale has.
+/// The value of a text that is a number with a decimal point, in any locale of the user.
 double in_c_locale(const std::string& text) {
     static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
     if (c == nullptr) throw std::bad_alloc();
@@ -209,7 +209,7 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 
 namespace {
 
-/// Bytes of the character at the beginning; 0 where none begins.
+/// Bytes of the first character; 0 if it is invalid.
 size_t character(std::string_view s) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
     const auto follows = [&](size_t i, unsigned low, unsigned high) {

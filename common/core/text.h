@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts: numbers; names that people type, compared whatever the case, and the one that was meant; UTF-8, of
-// files that do not say how they are encoded.
+// Functions for text: numbers; names that people type, compared without case, and the nearest known name;
+// UTF-8 from files that do not state their encoding.
 #pragma once
 
 #include <initializer_list>
@@ -12,17 +12,17 @@
 namespace hsi {
 
 /// Takes the number off the front of the text: the longest that std::from_chars() reads there, rounded as it
-/// rounds, whatever the locale. (Not all of today's standard libraries can read fractions.) No blanks, no '+'
-/// before it, no hexadecimal digits. Nothing, and the text as it was, where none stands there or it is too
-/// large or too small for a double.
+/// rounds, in any locale. (Not all of today's standard libraries can read fractions.) No blanks, no '+'
+/// before it, no hexadecimal digits. Returns nullopt and leaves the text as it was if no number is there, or
+/// if it is too large or too small for a double.
 std::optional<double> take_number(std::string_view& text);
 
 /// The number that the whole text is.
 std::optional<double> to_number(std::string_view text);
 
-/// The words of a list: "5,Soil" is 5 and Soil. One that holds a comma stands in double quotes, in which a
-/// quote is written twice: 5,"Corn, young". Without blanks around; empty when a word is or a quote does not
-/// end.
+/// The words of a list: "5,Soil" is 5 and Soil. A word with a comma is in double quotes, in which a quote is
+/// written twice: 5,"Corn, young". Blanks around words are removed; nullopt if a word is empty or a quote
+/// does not end.
 std::optional<std::vector<std::string>> listed_words(std::string_view text);
 
 /// The text in double quotes, in which a quote is written twice, as listed_words() and CSV have it.
@@ -43,13 +43,13 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 /// True if the text begins with one of the beginnings. Case matters.
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings);
 
-/// As begins_with_any(), whatever the case of ASCII letters.
+/// As begins_with_any(), in any case of ASCII letters.
 bool begins_like_any(std::string_view text, std::initializer_list<std::string_view> beginnings);
 
 /// True when the two are equal but for the case of ASCII letters.
 bool equal_names(std::string_view a, std::string_view b);
 
-/// The one of `names` that is spelled most like `name`, whatever the case; empty when none is near.
+/// The element of `names` with the spelling nearest to `name`, in any case; empty if none is near.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& names);
 
 /// "Did you mean -ws?" for nearest_name() with `before` in front; empty when none is near.
@@ -59,17 +59,18 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 /// True for valid UTF-8: no byte out of place, no overlong form, no surrogate.
 bool is_utf8(std::string_view text);
 
-/// The text in UTF-8 without a byte-order mark: as it is where it is valid, from UTF-16 where its mark says
-/// so (spreadsheets' "Unicode text"), else taken for Windows-1252, whose letters are those of Latin-1. What
-/// is no character becomes U+FFFD, so that the result is valid whatever comes in.
+/// The text in UTF-8 without a byte-order mark: unchanged if it is valid, from UTF-16 if its mark says so
+/// (spreadsheets' "Unicode text"), else taken for Windows-1252, which includes Latin-1's letters. Invalid
+/// characters become U+FFFD, so the result is always valid.
 std::string utf8_text(std::string text);
 
-/// Takes the first character off the text and returns its number; U+FFFD for a byte that begins none.
+/// Takes the first character off the text and returns its number; U+FFFD for a byte that cannot begin a
+/// character.
 char32_t take_character(std::string_view& text);
 
 /// True when the two differ in nothing but how letters with marks are put together: as one character each
 /// (Unicode's NFC, which most systems write) or as a letter and its marks (NFD, which macOS makes of file
-/// names). Which mark a composed letter stands for is not looked up.
+/// names). The function does not look up which mark a composed letter has.
 bool differ_in_composition(std::string_view a, std::string_view b);
 
 /// Appends the character of that number, 0 to 0x10FFFF.

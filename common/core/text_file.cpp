@@ -54,7 +54,7 @@ class WaitsEnd {
         }
         return false;
     }
-    /// What there is, as read() does; a signal may come before the wait begins.
+    /// Reads the available bytes, as read() does; a signal may come before the wait begins.
     ssize_t read(int file, char* buffer, size_t bytes) const {
         constexpr int patience_ms = 100;
         struct pollfd one {
@@ -79,7 +79,7 @@ class WaitsEnd {
     std::array<struct sigaction, signals.size()> m_saved{};
 };
 
-/// What open() or read() could not do.
+/// Throws the failure of open() or read().
 [[noreturn]] void refuse_reading(const char* what, const std::string& path) {
     if (errno == EINTR) throw Cancelled();
     throw Error(what + (" '" + path + "': ") + std::strerror(errno));

@@ -11,7 +11,7 @@
 
 namespace hsi {
 
-/// In bytes, about ten times what the largest real ones have.
+/// In bytes, about ten times the size of the largest real files.
 namespace largest_file {
 inline constexpr uint64_t model = uint64_t{1} << 30;     ///< 60,000 support vectors of 200 bands: 110 MB
 inline constexpr uint64_t library = uint64_t{512} << 20; ///< all 2,500 spectra of splib07 as a table: 60 MB
@@ -19,16 +19,17 @@ inline constexpr uint64_t product_text = uint64_t{64} << 20; ///< metadata in XM
 inline constexpr uint64_t options = uint64_t{16} << 20;      ///< more than any system's command line
 } // namespace largest_file
 
-/// Text has no zero bytes: a file that holds one is refused where the first one stands.
+/// Text has no zero bytes: a file with one is refused at the first.
 enum class FileHolds { text, bytes };
 
-/// The whole file. Throws Error, with the size and the name, when it is larger than `limit` bytes (a file is
-/// then not read at all, a device or pipe no further), and when it cannot be read or is no text; Cancelled
-/// when a signal comes that the process handles while it waits for the other end of a pipe.
+/// The whole file. Throws Error with the size and the name when the file is larger than `limit` bytes (a file
+/// is then not read, a device or pipe is read no further). Throws Error when the file cannot be read or is
+/// not text. Throws Cancelled when a signal that the process handles comes during the wait for the other end
+/// of a pipe.
 std::string read_text_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
-/// The same by other means than the C library's: `size` as far as it is known beforehand, 0 where it is not;
-/// read(buffer, bytes) returns how many bytes it has put there, 0 at the end.
+/// The same with another reader than the C library's: `size` is the size if known, else 0; read(buffer,
+/// bytes) returns the count of bytes that it has put there, 0 at the end.
 std::string read_whole(const std::string& path, uint64_t limit, FileHolds holds, uint64_t size,
                        const std::function<size_t(char* buffer, size_t bytes)>& read);
 

@@ -48,7 +48,7 @@ int fitting_lanes(const TileRequest& r, const Bytes& one) {
         {wanted, one.host ? all.host / one.host : wanted, one.device ? all.device / one.device : wanted}));
 }
 
-/// " needs 3 GB for buffers, more than ...", of the memory that is short, and what to do about it.
+/// " needs 3 GB for buffers, more than ...", for the memory that is short, with the advice.
 struct Shortage {
     std::string what, use, or_use;
 };
@@ -145,7 +145,7 @@ std::string memory_advice(const TileRequest& r, uint64_t bytes) {
     constexpr double kilobyte = 1024, megabyte = 1024 * kilobyte, most = 100;
     const double times = static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, r.budget));
     if (r.memory == 0 || times > most) return "Use a larger -memory";
-    // In whole units, rounded up: what is read back is enough.
+    // In whole units, rounded up, so that the printed value is enough.
     const double least = times * static_cast<double>(r.memory) * (1 + 1e-9);
     const bool small = least < 8 * megabyte;
     return "Use -memory " + std::to_string(std::llround(std::ceil(least / (small ? kilobyte : megabyte)))) +
@@ -188,7 +188,7 @@ TilePlan plan_tiles(const TileRequest& r) {
     const Bytes share{budget.host / static_cast<uint64_t>(lanes),
                       budget.device / static_cast<uint64_t>(lanes)};
 
-    // What suits the caches or the device is a size of the host's buffers; the device's follow.
+    // `preferred` suits the caches or the device: it limits the host's buffers, and the device's follow.
     Bytes target{r.preferred ? std::min(share.host, r.preferred) : share.host, share.device};
     // A window should not be much larger than its core: when the halo would dominate, spend up to the whole
     // share.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a scene is cut into tiles: the core of a tile is what it produces, its window is what it reads (core +
-// halo, cut at the scene's border). Cores are disjoint and cover the scene.
+// The division of a scene into tiles: a tile produces its core and reads its window (core + halo, cut at the
+// scene's border). Cores are disjoint and cover the scene.
 #pragma once
 
 #include "core/rect.h"
@@ -46,22 +46,22 @@ class TilePlan {
 struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< the scene
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
-    /// Not 0: the lines that the windows of all lanes may cover together, or blocks are decoded anew. A halo
-    /// that asks for more gets it.
+    /// If not 0, the lines that the windows of all lanes may cover together; with more, blocks would be
+    /// decoded again. A halo that asks for more gets it.
     int64_t kept_lines = 0;
     int64_t halo = 0;
     int lanes = 1;              ///< wanted; fewer when memory is short
     uint64_t budget = 0;        ///< bytes for all lanes together
-    uint64_t memory = 0;        ///< -memory, of which the budget is what is left; 0: not known. For messages
+    uint64_t memory = 0;        ///< -memory, which the budget is a part of; 0 if not known. For messages.
     uint64_t device_budget = 0; ///< bytes of device memory for all lanes together; 0: no limit
     uint64_t preferred =
         0; ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
     int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
     int64_t align_lines = 1;
     int64_t forced_samples = 0, forced_lines = 0; ///< -tile; 0: choose
-    /// Where computing a line takes far longer than reading it: what reading takes, as a share of that. Tiles
-    /// are then even shares for the lanes of all ranks, and as low as that asks for. 0: a halo costs too
-    /// much.
+    /// For lines that take far longer to compute than to read: the time to read a line, as a share of the
+    /// time to compute it. Tiles are then even shares for the lanes of all ranks, and of a height that suits
+    /// this. 0: a halo costs too much.
     double line_share = 0;
     int ranks = 1; ///< that share the tiles, with as many lanes each; counts with `line_share`
     /// Bytes that one lane needs for a tile whose window is (window_samples x window_lines) and whose core is
@@ -78,14 +78,15 @@ struct TileRequest {
 /// Host bytes of one lane with the smallest tile that is ever chosen.
 uint64_t least_lane_bytes(const TileRequest& request);
 
-/// "Use -memory 46MB or more", for what needs `bytes` of the request's budget: the same share of -memory is
-/// left of a larger one, or more, since what is held beside the buffers grows no faster. "Use a larger
-/// -memory" where the request does not know it, or nearly all of it is held by what does not grow.
+/// "Use -memory 46MB or more", for a step that needs `bytes` of the request's budget. The budget's share of a
+/// larger -memory is at least the same, since the memory held for other purposes grows no faster. "Use a
+/// larger -memory" if the request does not know -memory, or if a part that does not grow takes nearly all of
+/// it.
 std::string memory_advice(const TileRequest& request, uint64_t bytes);
 
 /// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
 /// for all lanes, and a halo that costs little, or, with `line_share`, even shares for all lanes. Throws
-/// Error naming -memory or -device-memory, whichever is short, when not even the smallest tile fits, and
+/// Error naming -memory or -device-memory, whichever is short, when even the smallest tile does not fit, and
 /// UsageError naming -tile when the forced size does not.
 TilePlan plan_tiles(const TileRequest& request);
 

@@ -25,7 +25,7 @@ bool g_in_trial = false;
 
 bool is_alone() { return system::threads() == 1; }
 
-/// Never returns. What the child would say, and a dump of its memory, nobody wants.
+/// Never returns. The child's messages and a dump of its memory would not help anybody.
 [[noreturn]] void run_in_child(const std::function<void()>& work) {
     g_in_trial = true;
     const rlimit none{0, 0};
@@ -73,7 +73,7 @@ std::string death_in_trial(const std::function<void()>& work) {
         int status = 0;
         const pid_t ended = ::waitpid(child, &status, WNOHANG);
         if (ended == child) return called(status);
-        if (ended < 0 && errno != EINTR) return {}; // SIGCHLD is ignored: nobody learns how it ended
+        if (ended < 0 && errno != EINTR) return {}; // SIGCHLD is ignored: its end is not reported
         if (std::chrono::steady_clock::now() > patience) {
             ::kill(child, SIGKILL);
             ::waitpid(child, &status, 0);

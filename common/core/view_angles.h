@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angles of a pixel towards sun and sensor, and those of its terrain.
+// The angles of a pixel towards sun and sensor, and the angles of its terrain.
 #pragma once
 
 #include <array>

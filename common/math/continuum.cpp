@@ -29,11 +29,11 @@ std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm, doub
 
 namespace {
 
-/// Points of a block, of which the highest is looked at first.
+/// Points in a block; the highest point of each block is examined first.
 constexpr size_t block = 8;
 
-/// The upper hull of those of the points (x[i], v[i * stride]) that next() gives, in their order; it ends
-/// with x.size(). Indices go to `hull`, which has room for all; \return their number
+/// The upper hull of the points (x[i], v[i * stride]) that next() returns, in their order; it ends with
+/// x.size(). Indices go to `hull`, which has room for all; \return their count
 template <class Next>
 size_t chain(const std::vector<double>& at, const double* v, ptrdiff_t stride, size_t* hull, Next next) {
     const double* const x = at.data();
@@ -82,7 +82,7 @@ size_t Continuum::likely_points(const double* v) {
     m_points[points++] = n - 1;
     size_t at = 0;
     const size_t count = chain(m_x, v, 1, m_hull.data(), [&] { return at < points ? m_points[at++] : n; });
-    // What lies below their hull by more than rounding is no vertex.
+    // Points below their hull by more than rounding are not vertices.
     const double margin = 1e-12 * std::max(highest, v[n - 1]);
     points = 0;
     for (size_t k = 1; k < count; ++k) {

@@ -15,13 +15,14 @@
 
 namespace hsi::math {
 
-/// Indices of the bands whose wavelength (nm; NaN: unknown) lies in [from, to], in rising order of
-/// wavelength; of those within 1e-6 nm of one another the first in the file alone.
+/// Indices of the bands with a wavelength (nm; NaN: unknown) in [from, to], in rising order of wavelength;
+/// among bands within 1e-6 nm of each other, only the first in the file.
 std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm,
                                  double from = -std::numeric_limits<double>::infinity(),
                                  double to = std::numeric_limits<double>::infinity());
 
-/// Of spectra at the same wavelengths. One a thread: it keeps the hull that it made last.
+/// Removes the continuum of spectra that share their wavelengths. Use one object per thread: it keeps the
+/// hull that it made last.
 class Continuum {
   public:
     /// x: wavelengths, each above the one before. \throws Error when there are fewer than 2 or they do not
@@ -31,15 +32,15 @@ class Continuum {
     const std::vector<double>& x() const { return m_x; }
 
     /// ratios[i] = values[i] / hull(x[i]): exactly 1 at the hull's vertices, never above 1, negative where a
-    /// value is. False where there is no continuum, since the first or the last value is not above 0; ratios
-    /// are then untouched. All values are finite; `ratios` may be `values`.
+    /// value is. Returns false, with `ratios` untouched, if the first or the last value is not above 0, since
+    /// the continuum does not exist then. All values are finite; `ratios` may be `values`.
     bool remove(const double* values, double* ratios);
-    /// The same where value i of a spectrum lies at values[i * stride], and its ratio at ratios[i * stride].
+    /// The same for a spectrum with value i at values[i * stride] and its ratio at ratios[i * stride].
     bool remove(const double* values, double* ratios, ptrdiff_t stride);
 
   private:
-    /// Into m_points: all vertices, and few others, found by what is cheaper than the chain. \return their
-    /// number
+    /// Writes all vertices, and few other points, into m_points, by a test that is cheaper than the chain.
+    /// \return their count
     size_t likely_points(const double* values);
     std::vector<double> m_x;
     std::vector<size_t> m_hull, m_points;

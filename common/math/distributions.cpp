@@ -51,7 +51,7 @@ double beta_tail(double x, double a, double b) {
 
 double beta_quantile_of_tail(double tail, double a, double b) {
     if (!(tail > 0 && tail < 1)) throw Error("internal: a probability outside of 0..1");
-    // The tail falls: halve the interval until no double lies between its ends.
+    // The tail falls: halve the interval until its ends are neighbouring doubles.
     double low = 0, high = 1;
     for (;;) {
         const double middle = low + (high - low) / 2;

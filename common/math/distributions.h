@@ -4,13 +4,13 @@
 
 namespace hsi::math {
 
-/// P(B > x) of a beta distribution with a, b > 0; x outside of 0..1 counts as the nearer end. To a relative
-/// 1e-9, of small probabilities, too. By the continued fraction of the incomplete beta function: M.
+/// P(B > x) of a beta distribution with a, b > 0; x outside of 0..1 counts as the nearer end. The relative
+/// error is 1e-9, also for small probabilities. By the continued fraction of the incomplete beta function: M.
 /// Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.5.8, evaluated as by W. J. Lentz, Applied
 /// Optics 15(3), 1976. \throws Error for other a or b, or when the fraction does not converge.
 double beta_tail(double x, double a, double b);
 
-/// The x with beta_tail(x, a, b) = tail, to the last bits that tell: 0 < tail < 1.
+/// The x with beta_tail(x, a, b) = tail, to the last significant bits: 0 < tail < 1.
 double beta_quantile_of_tail(double tail, double a, double b);
 
 } // namespace hsi::math

@@ -57,7 +57,7 @@ HWY_INLINE void reflect(double* HWY_RESTRICT rows, const double* HWY_RESTRICT es
     }
 }
 
-/// Columns j .. of the product, of which those before n are stored. essential: column k's at [k * n]; scaled:
+/// Columns j and further of the product; those before n are stored. essential: column k at [k * n]; scaled:
 /// the same times tau.
 void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_RESTRICT scaled,
                        const double* HWY_RESTRICT tau, size_t n, size_t j, double* HWY_RESTRICT rows,

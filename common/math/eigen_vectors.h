@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The two parts of an eigenproblem that take most of its time: the product of the reflections that make a
 // matrix tridiagonal, and the rotations that make it diagonal. A strip of numbers goes through all of them
-// while it lies in the first-level cache. Compiled for several instruction sets; every number goes through
-// the operations that it would go through alone, one reflection or rotation after another, none of them
-// fused.
+// while it is in the first-level cache. Compiled for several instruction sets; every number goes through the
+// same operations as in a loop without vectors, one reflection or rotation after another, without fused
+// operations.
 #pragma once
 
 #include "math/linear_algebra.h"

@@ -51,12 +51,12 @@ constexpr Parts exp_table[] = {{0x1.0000000000000p+0, 0x0.0p+0},
                                {0x1.ea4afa2a490dap+0, -0x1.e9c23179c2893p-54},
                                {0x1.f50765b6e4540p+0, 0x1.9d3e12dd8a18bp-54}};
 
-/// 1/c rounded to nine bits, and log c, whose first part has no bit below 2^-42.
+/// 1/c rounded to nine bits, and log c; the first part of log c has no bit below 2^-42.
 struct Logarithm {
     double inverse, high, low;
 };
 
-/// For 64 pieces of [0.6875, 1.375), c about the middle of each; 1 for those beside 1, where the logarithm is
+/// For 64 pieces of [0.6875, 1.375), c about the middle of each; 1 for those near 1, where the logarithm is
 /// small.
 constexpr Logarithm log_table[] = {{0x1.7280000000000p+0, -0x1.7a8c586cdf000p-2, -0x1.5107d6a24fe80p-44},
                                    {0x1.6e00000000000p+0, -0x1.6e08eaa2ba000p-2, -0x1.e38c139318d71p-46},
@@ -168,9 +168,9 @@ double nearest(double x) { return (x + 0x1.8p+52) - 0x1.8p+52; }
 
 double power_of_two(int64_t n) { return std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52); }
 
-/// exp(x + low) for a low that is small beside x.
+/// exp(x + low) where low is small compared with x.
 double exp_of(double x, double low) {
-    if (!(x < 709.79)) return x > 0 ? infinity : nothing; // the largest finite result is that of 709.78...
+    if (!(x < 709.79)) return x > 0 ? infinity : nothing; // exp(709.78...) is the largest finite result
     if (x < -745.2) return 0;
     // x = (32 k + j) log(2)/32 + r
     const double turns = nearest(x * 0x1.71547652b82fep+5);
@@ -268,7 +268,7 @@ Parts quarter_turns(double x, int& quarter) {
     if (std::fabs(x) > 1e5) x = std::remainder(x, 2 * whole_pi.high); // exact in itself
     const double n = nearest(x * 0x1.45f306dc9c883p-1);
     quarter = static_cast<int>(static_cast<int64_t>(n) & 3);
-    // pi/2 in three parts, of which the first two have 33 bits: their products with n are exact.
+    // pi/2 in three parts. The first two have 33 bits, so their products with n are exact.
     const double a = x - n * 0x1.921fb544p+0, b = n * 0x1.0b4611a6p-34, c = n * 0x1.3198a2e037073p-69;
     const double high = a - b, lost = (a - high) - b, r = high + (lost - c);
     return {r, (high - r) + (lost - c)};

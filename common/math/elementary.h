@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Elementary functions of doubles that have the same bits everywhere. A C library's differ between its
-// versions, between processors (with and without fused multiplication and addition) and between systems, in
-// the last digit; what a file of results is made of takes these instead. Made of additions, products,
-// quotients and square roots alone, which IEEE 754 defines; none is fused.
+// Elementary functions of doubles that have the same bits everywhere. The last digit of a C library's
+// functions differs between its versions, between processors (with and without fused multiplication and
+// addition) and between systems; results that are written to files use these functions instead. They consist
+// only of additions, products, quotients and square roots, which IEEE 754 defines; none is fused.
 //
-// Errors in units in the last place (ulp), above the largest found (tests/math/elementary_test.cpp).
-// Special values as the C library's functions of these names have them; errno and exceptions are not set.
-// Safe to call from several threads.
+// Errors in units in the last place (ulp), above the largest found (tests/math/elementary_test.cpp). Special
+// values are as in the C library's functions of these names; errno and exceptions are not set. Safe to call
+// from several threads.
 #pragma once
 
 namespace hsi::math {

@@ -18,7 +18,7 @@ using exact::Term;
 
 constexpr int64_t radix = int64_t{1} << 32;
 
-/// What carrying may need above the highest digit.
+/// Room for carries above the highest digit.
 constexpr size_t room = 2;
 
 /// A digit times 2^exponent.
@@ -43,8 +43,8 @@ double round(int64_t* digit, size_t count, size_t lowest) {
     }
     if (top == 0) return 0.0;
     // Every digit is less than the unit of the next one, so the highest has the sign of the whole. Borrowing
-    // from above leaves digits of one sign, which are unique for a sum: what follows depends on the exact sum
-    // alone.
+    // from above leaves digits of one sign, which are unique for a sum: the next steps depend on the exact
+    // sum alone.
     const int64_t sign = digit[top - 1] < 0 ? -1 : 1;
     int64_t borrow = 0;
     for (size_t i = 0; i < top; ++i) {
@@ -175,8 +175,8 @@ void ExactSums::normalise() {
 }
 
 uint64_t ExactSums::most_bytes(size_t count, int lowest, int highest) {
-    // From the digit of the last of a term's 53 bits, whichever are set, to that of the highest, and one for
-    // carrying; the non-finite terms apart.
+    // From the digit of the last of a term's 53 bits to the digit of the highest, and one for carrying;
+    // non-finite terms are separate.
     const int digits = (highest - exact::base_exponent) / 32 - (lowest - 52 - exact::base_exponent) / 32 + 2;
     return count * static_cast<uint64_t>(digits + 1) * sizeof(int64_t);
 }
@@ -198,7 +198,7 @@ std::string ExactSums::packed() const {
     return out.take();
 }
 
-/// Straight from the message: as sums of their own they would take as much memory again, new each time.
+/// Adds straight from the message: unpacking into other sums would allocate as much memory again each time.
 void ExactSums::add_packed(std::string_view packed) {
     ByteUnpacker in(packed);
     if (in.one<size_t>() != m_count) throw Error("internal: exact sums of another number");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of doubles without rounding: the order of the terms does not matter, not even in the last bit. This is
-// what makes statistics of a scene independent of tiles and threads.
+// Sums of doubles without rounding: the order of the terms does not matter, not even in the last bit. So
+// statistics of a scene do not depend on tiles and threads.
 #pragma once
 
 #include "core/exact_digits.h"
@@ -51,13 +51,13 @@ class ExactSums {
     /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);
     uint64_t bytes() const; ///< that they take now
-    /// The sums as they are, for another process; add_packed() adds them there, set_packed() takes them for
-    /// what is there. \throws Error when they are of another number.
+    /// The sums without rounding, for another process; add_packed() adds them there, set_packed() replaces
+    /// the sums there. \throws Error when their count differs.
     std::string packed() const;
     void add_packed(std::string_view packed);
     void set_packed(std::string_view packed);
 
-    // What was added elsewhere (cuda/exact_sums.cuh), digit by digit, after expect():
+    // Adds sums from elsewhere (cuda/exact_sums.cuh), digit by digit, after expect():
     /// `additions` to each sum at most, fewer than exact::most_terms.
     void expect(int64_t additions);
     void add_digits(size_t digit, const int64_t* values); ///< one a sum

@@ -26,8 +26,8 @@ namespace {
 
 using Matrix = Eigen::MatrixXd; // column-major: of a symmetric matrix the same numbers
 
-/// Eigen cuts products, and with them sums, by the sizes of the processor's caches; here by sizes of its own,
-/// so that no bit depends on the machine.
+/// Eigen cuts products, and so sums, by the sizes of the processor's caches. Fixed sizes make every bit
+/// independent of the machine.
 void fix_cache_sizes() {
     static const bool once = [] {
         Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 8 << 20);
@@ -102,7 +102,7 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
         beside[k] = c * a - s * b;
         if (k > first) beside[k - 1] = c * beside[k - 1] - s * z;
         x = beside[k];
-        if (k < last - 1) { // what the rotation leaves beside the three diagonals, for the next one
+        if (k < last - 1) { // what the rotation leaves next to the three diagonals, for the next rotation
             z = -s * beside[k + 1];
             beside[k + 1] = c * beside[k + 1];
         }
@@ -135,9 +135,9 @@ bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector
     return true;
 }
 
-/// Of a symmetric matrix, of which the lower triangle is read. The numbers are those of Eigen's
-/// SelfAdjointEigenSolver without its vectors of numbers, to the last bit; it applies every reflection and
-/// rotation to all rows before the next, which takes twice as long.
+/// Solves a symmetric matrix, given by its lower triangle. The results equal those of Eigen's
+/// SelfAdjointEigenSolver without its vectorisation, to the last bit; that solver applies every reflection
+/// and rotation to all rows before the next, which takes twice as long.
 Risen solve(const Matrix& matrix, const Spread& spread) {
     const Eigen::Index n = matrix.rows();
     if (n == 1) return {matrix.diagonal(), Matrix::Ones(1, 1)};
@@ -177,7 +177,8 @@ std::vector<Eigen::Index> rows_in_use(const Matrix& matrix) {
     return used;
 }
 
-/// solve(), which would mix a row of zeros with others by its rounding. Each is an axis of its own.
+/// As solve(), which would mix a row of zeros with others by its rounding. Here each such row is a separate
+/// axis.
 Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
     const auto used = rows_in_use(matrix);
     const Eigen::Index n = matrix.rows(), count = static_cast<Eigen::Index>(used.size());
@@ -201,7 +202,7 @@ Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
     return all;
 }
 
-/// What is sorted in rising order, falling, as rows with the common sign.
+/// Reverses a solution in rising order, and returns the vectors as rows with the common sign.
 SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int n) {
     SymmetricEigen result;
     result.size = n;

@@ -10,8 +10,8 @@
 
 namespace hsi::math {
 
-/// Calls work(unit) for every unit of 0 .. units - 1, on whatever threads; returns when all are done. Null:
-/// one after another. No bit depends on it.
+/// Calls work(unit) for every unit of 0 .. units - 1, on any threads; returns when all are done. If null, the
+/// units are done one after another. The result does not depend on it.
 using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {

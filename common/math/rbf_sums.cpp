@@ -26,7 +26,7 @@ constexpr int together = 2;
 constexpr int together = 1;
 #endif
 
-/// What a call of add_sums() keeps.
+/// Buffers of a call of add_sums().
 struct RbfBlock {
     const RbfPanels& panels;
     const double *x, *x2; ///< of the pixels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2): what
-// support vector machines and regressions on RBF features spend their time on. Compiled for several
-// instruction sets.
+// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2): the
+// main work of support vector machines and of regressions on RBF features. Compiled for several instruction
+// sets.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ class RbfPanels {
     RbfPanels(int features, int outputs, double gamma)
         : m_features(features), m_outputs(outputs), m_gamma(gamma) {}
 
-    /// Adds `count` vectors in groups of their own: vector(v, f) is feature f of vector v, weight(o, v) its
-    /// weight in output o.
+    /// Adds `count` vectors in new groups: vector(v, f) is feature f of vector v, weight(o, v) its weight in
+    /// output o.
     template <class Vector, class Weight>
     void append(size_t count, const Vector& vector, const Weight& weight) {
         const auto features = static_cast<size_t>(m_features), outputs = static_cast<size_t>(m_outputs);

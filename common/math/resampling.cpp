@@ -146,7 +146,7 @@ std::vector<double> full_widths(const SpectralBands& bands) {
         const double c = bands.centres[b];
         if (!bands.widths.empty() && is_told(bands.widths[b])) widths[b] = bands.widths[b];
         if (is_told(widths[b]) || !std::isfinite(c) || order.size() < 2) continue;
-        // Its own place, or that of the band that counts for it.
+        // Its own place, or the place of the band that counts for it.
         size_t k = 0;
         for (size_t i = 1; i < order.size(); ++i)
             if (std::fabs(bands.centres[order[i]] - c) < std::fabs(bands.centres[order[k]] - c)) k = i;

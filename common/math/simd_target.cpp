@@ -19,7 +19,7 @@ std::string lower(std::string text) {
     return text;
 }
 
-/// Highway tells several generations of AVX-512 apart; to users they are one.
+/// Highway distinguishes several generations of AVX-512; users see one.
 std::string name_of(int64_t target) {
     const std::string name = lower(hwy::TargetName(target));
     if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
@@ -28,18 +28,18 @@ std::string name_of(int64_t target) {
     return name == "scalar" || name == "emu128" ? "portable" : name;
 }
 
-/// The targets that a name stands for, of those that this build holds.
+/// The targets of a name, among those in this build.
 int64_t targets_of(const std::string& name) {
     int64_t found = 0;
     for (int64_t rest = HWY_TARGETS; rest != 0; rest &= rest - 1) {
         const int64_t target = rest & -rest;
         if (name == name_of(target) || name == lower(hwy::TargetName(target))) found |= target;
     }
-    // A build for processors that have more than the least has no target without SIMD.
+    // A build for newer processors than the oldest has no target without SIMD.
     return found == 0 && name == "portable" ? int64_t{HWY_STATIC_TARGET} : found;
 }
 
-/// What the processor has, whatever has been selected since.
+/// The targets of the processor, independent of the selection.
 int64_t of_processor() {
     static const int64_t all = hwy::SupportedTargets();
     return all;
@@ -58,7 +58,8 @@ std::vector<std::string> simd_names() {
 }
 
 void select_simd(const std::string& name) {
-    // Asked before anything is computed; what this build takes for granted would end in a signal.
+    // Checked before anything is computed: instructions that this build assumes would otherwise end in a
+    // signal.
     if (constexpr int64_t least = HWY_STATIC_TARGET; (of_processor() & least) == 0)
         throw Error("this build is for processors with " + name_of(least) + ", which this one lacks",
                     "Install the packages of the distribution, or build without -march.");
@@ -78,7 +79,7 @@ void select_simd(const std::string& name) {
             throw UsageError("HSI_SIMD: this build does not hold " + wanted, advice);
         throw UsageError("HSI_SIMD: '" + name + "' is not an instruction set", advice);
     }
-    hwy::DisableTargets(~usable); // the next dispatch chooses anew
+    hwy::DisableTargets(~usable); // the next dispatch chooses again
 }
 
 const char* simd_target() {

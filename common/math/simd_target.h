@@ -14,11 +14,11 @@ namespace hsi::math {
 /// it as the baseline).
 std::vector<std::string> simd_names();
 
-/// From here on kernels run in the instruction set of this name, in any case of letters; empty changes
-/// nothing. For the whole process, and to be called before any kernel is: tables of kernels are filled once.
-/// Safe to call from several threads. Throws UsageError, which lists what is possible, for an unknown name
-/// and for one that this build or processor does not have; Error on a
-/// processor that lacks what this build was compiled for (-march), whatever the name.
+/// Makes all later kernels run in the named instruction set, in any case of letters; an empty name changes
+/// nothing. It applies to the whole process; call it before any kernel, since tables of kernels are filled
+/// once. Safe to call from several threads. Throws UsageError, which lists the possible names, if the name is
+/// unknown or if this build or processor does not have it. Throws Error for any name on a processor that
+/// lacks what this build was compiled for (-march).
 void select_simd(const std::string& name);
 
 /// Highway's name of the instruction set that kernels run in, "AVX2".

@@ -59,11 +59,12 @@ size_t nearest(const Rising& bands, double nm) {
     return up == down ? std::min(above->second, below->second) : up < down ? above->second : below->second;
 }
 
-/// Of every band of a model the scene's with its wavelength, none twice; and what to say of those that have
-/// none.
+/// For every band of a model, the scene's band with its wavelength, each at most once; and the complaint
+/// about bands without a partner.
 struct Partners {
-    std::vector<int> matched; ///< 0-based, -1 where there is none
-    std::string complaint;    ///< how many have none and which is the first; empty when all have one
+    std::vector<int> matched; ///< 0-based, -1 without a partner
+    std::string complaint;    ///< the count of bands without a partner, and the first of them; empty if there
+                              ///< are none
 };
 
 /// `whose`: how the complaint begins.

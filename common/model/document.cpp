@@ -37,7 +37,7 @@ uint64_t digest_of_number(double v, uint64_t before) {
     return digest_of({bytes, sizeof bytes}, before);
 }
 
-/// Of a value and all in it. 1 and 1.0 are the same: other programs write either.
+/// The digest of a value with all its parts. 1 and 1.0 are the same, since other programs write either.
 uint64_t digest_of_json(const Json& v, uint64_t before) {
     constexpr double exact = 9007199254740992.0; // 2^53
     if (v.is_number()) {
@@ -62,7 +62,7 @@ uint64_t digest_of_json(const Json& v, uint64_t before) {
     return digest_of("}", before);
 }
 
-/// Of all members of a document but these two.
+/// The checksum of all members of a document but these two.
 std::string checksum_of(const Json& root) {
     uint64_t digest = digest_of_nothing;
     for (const auto& [key, one] : root.items())

@@ -15,7 +15,8 @@ namespace hsi::model {
 
 // ---- Writing --------------------------------------------------------------------------------------------
 
-/// The shortest text that gives the same number back; "null" for what is not finite, since JSON has no NaN.
+/// The shortest text that gives the same number back; "null" for infinite values and NaN, which JSON does not
+/// have.
 std::string number_text(double v);
 std::string number_text(float v);
 /// A list of numbers on one line.
@@ -29,18 +30,18 @@ std::string row(const T* v, size_t count) {
     return text + "]";
 }
 inline std::string row(const std::vector<double>& v) { return row(v.data(), v.size()); }
-/// One line of JSON; text that is no UTF-8 is mended.
+/// One line of JSON; invalid UTF-8 is mended.
 std::string dump(const Json& j);
-/// What every model begins with: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
+/// The beginning of every model: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
 /// (a tool and its version) and "history" (the command line), each on a line that ends with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
-/// `text`, an object, with a last member "checksum": of all other members but "labels", which Python's
-/// estimators add, whatever blanks stand between them and in whatever order they come.
+/// `text`, an object, with a last member "checksum". It covers all other members but "labels", which Python's
+/// estimators add; blanks and the order of members do not change it.
 std::string with_checksum(std::string text);
 /// The member "classes", with "weight" or without.
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
-/// The members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean" as far as they
-/// are known, a line each, indented by two; no comma behind the last.
+/// The known ones among the members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and
+/// "mean", one per line, indented by two; no comma after the last.
 std::string bands_text(const ModelBands& bands);
 /// The member "values" alone: scale and offset (one number where all bands agree) and unit; empty when
 /// nothing is known.
@@ -51,7 +52,7 @@ std::string values_text(const ModelBands& bands);
 /// Reads with complaints that name the file and the place.
 class Reader {
   public:
-    /// name: the file's; kind: "SVM"; maker: what makes such files.
+    /// name: of the file; kind: "SVM"; maker: the tool that makes such files.
     Reader(std::string name, std::string kind, std::string maker);
 
     [[noreturn]] void fail(const std::string& what) const;
@@ -71,16 +72,15 @@ class Reader {
     /// A list of `count` numbers within the range of float, appended to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
 
-    /// The members that bands_text() writes, of an object that has "bands": 1 to a million of them, each
-    /// once.
-    /// `empty_wavelengths`: an empty list stands for unknown ones, as PCA and MNF write it.
+    /// The members that bands_text() writes, from an object that has "bands": 1 to a million of them, each
+    /// once. `empty_wavelengths`: an empty list means unknown wavelengths, as PCA and MNF write it.
     ModelBands bands(const Json& features, bool empty_wavelengths = false) const;
     /// The member "classes" of the root: two at least, in order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
 
-    /// The last check of a document, once all members have been read: those that do not fit are named first.
-    /// A checksum must be right. Models of older versions have none, nor have those from which it was removed
-    /// because they were edited on purpose.
+    /// The last check of a document, once all members have been read: members that do not fit are named
+    /// first. A checksum must be right. Models of older versions have no checksum, nor do models from which
+    /// it was removed for editing.
     void check_sum(const Json& root) const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What models that turn spectra into components have in common as documents: eigenvalues in falling order, a
-// row of loadings a component, one list a line.
+// The common parts of the documents of models that turn spectra into components: eigenvalues in falling
+// order, one row of loadings per component, one list per line.
 #pragma once
 
 #include "core/json.h"
@@ -15,14 +15,14 @@ namespace hsi::model {
 
 /// The largest value that a variance or a squared deviation of floats can have, with room for many bands.
 inline constexpr double greatest_variance = 1e80;
-/// Of bands: GDAL's own ceiling.
+/// The most bands, which is GDAL's own limit.
 inline constexpr size_t most_bands = 65536;
 
 /// "entry 3 of 'scale'".
 std::string entry(const char* list, size_t index);
 
-/// What such a model begins with: "format", "version", "created_by", "history", "source" and "pixels", the
-/// number of pixels that it was made from.
+/// The beginning of such a model: "format", "version", "created_by", "history", "source" and "pixels", the
+/// count of pixels that it was made from.
 OrderedJson begin_document(const char* format, int version, const Origin& origin, const std::string& source,
                            int64_t pixels);
 /// The members "bands", "wavelengths_nm", "values", "minimum" and "maximum", as far as they are known.

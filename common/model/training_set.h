@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a classifier is trained with: spectra of labelled pixels.
+// The training data of a classifier: spectra of labelled pixels.
 #pragma once
 
 #include "core/label_class.h"
@@ -12,7 +12,7 @@ namespace hsi::model {
 struct TrainingSet {
     int features = 0;
     std::vector<float> values;       ///< [pixel][feature], as read from the scene
-    std::vector<uint16_t> label;     ///< a pixel each: the value of its class
+    std::vector<uint16_t> label;     ///< the class value of each pixel
     std::vector<LabelClass> classes; ///< the labels that occur, by value; training counts their pixels
     /// Greatest absolute value of the scene, above 0: for classifiers that scale by it.
     double scale = 1;

@@ -45,7 +45,7 @@ Rescaling rescaling(const std::string& file, const ModelBands& model, const Valu
     if (scene.scale.empty()) return by;
     std::vector<double> scale = model.value_scale, offset = model.value_offset;
     if (scale.empty()) {
-        // Nothing tells whether one factor for all bands is meant. Bands that differ in theirs cannot be
+        // It is unknown whether one factor for all bands is meant. Bands with different factors cannot be
         // compared with any model as they are.
         if (one_factor(scene)) return by;
         scale.assign(scene.scale.size(), 1);

@@ -27,15 +27,15 @@ uint64_t round_up(uint64_t bytes, uint64_t unit = system::page_size()) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// What the root has made, for those that look for it.
+/// The root's memory, as offered to the others.
 struct Offer {
-    pid_t process = 0; ///< 0: there is none
+    pid_t process = 0; ///< 0 without an offer
     int file = -1;
     uint64_t size = 0, sign = 0;
 };
 
-/// A file without a name in the memory of the system: no limit of a mounted file system applies to it, and it
-/// stays behind nobody.
+/// An unnamed file in the system's memory: limits of mounted file systems do not apply to it, and it
+/// disappears with the processes.
 int make_file(uint64_t size) {
     rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1; // else a signal
@@ -50,7 +50,7 @@ void* map_file(int file, uint64_t size) {
     if (room == MAP_FAILED) return nullptr;
     const auto begin = reinterpret_cast<uintptr_t>(room);
     const uint64_t before =
-        round_up(begin, border) - begin; // of `border`, which lies in two pieces around it
+        round_up(begin, border) - begin; // of `border`, which is split into two pieces around it
     char* const at = static_cast<char*>(room) + before;
     void* const memory = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     if (memory == MAP_FAILED) {
@@ -62,8 +62,8 @@ void* map_file(int file, uint64_t size) {
     return memory;
 }
 
-/// What is not there yet, and what is there into this process: one fault a page would take three times as
-/// long. Older systems refuse it.
+/// Maps all pages into this process at once: one fault for each page would take three times as long. Older
+/// systems refuse it.
 void map_pages(char* memory, uint64_t size) { system::make_pages(memory, size); }
 
 /// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is
@@ -76,7 +76,7 @@ void make_pages(char* memory, uint64_t size) {
     map_pages(memory, size);
 }
 
-/// The root's file. In another container its number may be that of another process.
+/// The root's file. In another container its process number may belong to another process.
 void* map_offered(const Offer& offer) {
     const int file = system::file_in_memory_of(offer.process, offer.file, name);
     if (file < 0) return nullptr;
@@ -130,7 +130,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Group& ranks, const std::string& 
         if (made && made->m_head->sign != offer.sign) made.reset();
     }
     const auto processes = static_cast<int>(ranks.sum(what + ", processes", made ? 1 : 0));
-    if (file >= 0) close(file); // all who wanted it have it
+    if (file >= 0) close(file); // all ranks have mapped it
     if (!made || processes < 2) return nullptr;
     made->m_processes = processes;
     if (at_once) made->make_all_pages();
@@ -170,7 +170,7 @@ void JointMemory::meet() {
         system::wake(m_head->round);
         return;
     }
-    // The others are about to come: their last units are no longer than the one that was done here.
+    // The others will soon come: their last units are no longer than the one done here.
     const auto changed = [&] { return m_head->round.load(std::memory_order_acquire) != round; };
     for (const auto begin = std::chrono::steady_clock::now();
          !changed() && std::chrono::steady_clock::now() - begin < 20us;)

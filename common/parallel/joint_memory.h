@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that ranks of one host have in common, and the rounds in which all their threads work on it: what
-// makes one team (parallel/team.h) of the threads of several processes.
+// Memory that ranks of one host share, and the rounds in which all their threads work on it: it makes one
+// team (parallel/team.h) of the threads of several processes.
 #pragma once
 
 #include "core/cancel.h"
@@ -15,18 +15,18 @@ namespace hsi::parallel {
 
 class JointMemory final : public HostAllocator {
   public:
-    /// All ranks together: room for `bytes`, zero at first, for the root and those that see its memory. Null
-    /// on the others (of another host, or in a container of their own), and on all when there is nobody else.
-    /// The system has it once for all of them, and it is gone with the last of them, however that ends.
-    /// `ranks` must outlive it. at_once: it is there before anything is touched, which is quicker for what
-    /// every rank goes through, again and again.
+    /// All ranks call this together. Returns room for `bytes`, zero at first, on the root and the ranks that
+    /// see its memory. Null on the others (on another host, or in another container), and on all ranks when
+    /// the root has no such rank. The system holds the memory once for all of them and frees it with the last
+    /// of them, however that process ends. `ranks` must outlive it. at_once: the pages exist before the first
+    /// access, which is quicker for memory that every rank reads many times.
     static std::shared_ptr<JointMemory> make(Group& ranks, const std::string& what, uint64_t bytes,
                                              bool at_once = true);
     JointMemory(const JointMemory&) = delete;
     JointMemory& operator=(const JointMemory&) = delete;
     ~JointMemory() override;
 
-    /// The same memory for all who allocate the same sizes in the same order.
+    /// Returns the same memory in each process that allocates the same sizes in the same order.
     void* allocate(size_t bytes) override;
     void release(void*, size_t) noexcept override {} ///< with the whole
     int processes() const { return m_processes; }

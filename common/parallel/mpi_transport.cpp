@@ -104,7 +104,8 @@ class MpiSending final : public Sending {
 };
 
 std::unique_ptr<Sending> MpiTransport::send(int to, int tag, const void* bytes, size_t size) {
-    // Messages of some size wait at the sender until they are wanted, so that they fill nobody's memory.
+    // Larger messages wait at the sender until they are requested, so that they do not fill the receiver's
+    // memory.
     constexpr size_t small = 256;
     MPI_Request request;
     {
@@ -143,7 +144,7 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
 }
 
 /// Ranks that mpirun has started on one host have its memory for their messages. Open MPI would look for
-/// networks all the same, 0.2 s a run. What the user has chosen stays.
+/// networks all the same, 0.2 s a run. The user's settings stay.
 void leave_networks_alone() {
     const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
     const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

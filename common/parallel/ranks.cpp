@@ -28,13 +28,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Tags of messages; those of SharedTiles begin at 16.
+// Tags of messages; SharedTiles' tags begin at 16.
 enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
 constexpr size_t few_bytes = 128; ///< that go with their label, so that one message does
 
-/// Waits without a processor to itself: a little longer each time. What is on its way comes within some
-/// microseconds; the shortest sleep of a system takes more, so that a few looks come first.
+/// Waits without a processor to itself: a little longer each time. Most messages come within some
+/// microseconds; the shortest sleep of a system takes more, so a few looks come first.
 class Patience {
   public:
     explicit Patience(std::chrono::microseconds longest = 200us) : m_longest(longest) {}
@@ -74,7 +74,7 @@ T unpacked(const std::string& bytes) {
     return ByteUnpacker(bytes).one<T>();
 }
 
-/// What the transport may still read when a run is given up: it stays until the process ends.
+/// The transport may still read this when a run is given up, so it stays until the process ends.
 template <class T>
 void keep_for_good(std::unique_ptr<T> left) {
     static std::mutex mutex;
@@ -139,8 +139,8 @@ void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::fun
     }
 }
 
-/// A label, which tells ranks that have lost step, and the bytes: with it when they are few, else behind it,
-/// from where they are.
+/// Sends a label, which reveals ranks that have lost step, and the bytes: in the same message if they are
+/// few, else after it, directly.
 void Ranks::send_labelled(int to, const std::string& label, const std::string& bytes) {
     const auto wait = [this] { check_cancelled(); };
     const bool few = bytes.size() <= few_bytes;
@@ -262,7 +262,7 @@ void Ranks::all_in_pieces(const std::string& what, const std::function<std::stri
                           const std::function<void(int rank, const std::string& piece)>& take) {
     for (bool more = true; more;) {
         const auto pieces = all(what, next());
-        more = false; // who has sent nothing has nothing left
+        more = false; // a rank without a message has no more pieces
         for (size_t rank = 0; rank < pieces.size(); ++rank) {
             if (pieces[rank].empty()) continue;
             more = true;
@@ -276,7 +276,7 @@ void Ranks::exchange(const std::string& what, const std::function<std::string(in
     if (!several()) return;
     const std::string label = what + " " + std::to_string(m_round++);
     const auto wait = [this] { check_cancelled(); };
-    // A deque moves no string. The transport may still read those of a run that is given up.
+    // A deque moves no string. The transport may still read the strings of a run that is given up.
     using UnderWay = std::deque<std::pair<std::string, std::unique_ptr<Sending>>>;
     auto under_way = std::make_unique<UnderWay>();
     try {
@@ -332,7 +332,7 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
         uint64_t due = 0; // bytes that are still to come, once their number is known
         bool met = false;
     };
-    // On the heap, where a run that is given up leaves what the transport may still read.
+    // On the heap, since the transport may still read it after a run is given up.
     auto sides = std::make_unique<std::vector<Side>>();
     if (m_rank > 0) sides->push_back({m_rank - 1, &before, {}, {}});
     if (m_rank + 1 < m_size) sides->push_back({m_rank + 1, &after, {}, {}});
@@ -392,8 +392,8 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
 
 // --- the end of a run
 
-/// Beside the run: takes what ends it. A rank that is to stop has its flag set, which all that takes time
-/// polls.
+/// Runs next to the work: receives messages that end the run. On a rank that is to stop it sets the flag,
+/// which all long work polls.
 void Ranks::watch() {
     while (!m_quit) {
         if (!take_endings()) return;
@@ -411,8 +411,8 @@ void Ranks::stop_watching() {
     if (m_watcher.joinable()) m_watcher.join();
 }
 
-/// What has come of other ranks' ends. False when nothing more can come: the transport is at its end, and so
-/// is the job.
+/// Receives the ends of other ranks. False when nothing more can come: the transport is at its end, and so is
+/// the job.
 bool Ranks::take_endings() {
     const auto give_up = [this] {
         if (m_quit) throw Cancelled();
@@ -438,7 +438,7 @@ bool Ranks::take_endings() {
     }
 }
 
-/// The root tells those that still work, once.
+/// The root tells the ranks that still work to stop, once.
 void Ranks::stop_others() {
     m_cancel->request();
     const std::lock_guard lock(m_mutex);
@@ -448,7 +448,7 @@ void Ranks::stop_others() {
         m_sent.push_back(m_transport->send(r, stop, &nothing, 1));
 }
 
-/// What was wrong: the failure that is no echo of another, of the lowest rank.
+/// The cause: the failure of the lowest rank that is not an echo of another failure.
 std::optional<Ending> Ranks::primary() const {
     const std::lock_guard lock(m_mutex);
     const Ending* found = nullptr;
@@ -470,9 +470,9 @@ std::optional<Ending> Ranks::primary() const {
 
 namespace {
 
-/// A wait for other ranks' ends. Whoever got a signal has little time, before or while it waits: all ranks
-/// have got it, or the starter ends them, some a second after the signal. The root gives up first, so that
-/// the others hear of it.
+/// Waits for the ends of other ranks. After a signal there is little time, before or during the wait: all
+/// ranks have got the signal, or the starter ends them, sometimes a second after it. The root gives up first,
+/// so that the others hear of it.
 class LastWait {
   public:
     LastWait(const CancelFlag& cancel, bool root, double seconds = 30)
@@ -519,7 +519,7 @@ void Ranks::await_others() {
 Ending Ranks::conclude(Ending mine) noexcept {
     if (m_size == 1) return mine;
     if (m_cancel->requested() && mine.code != 0) mine.echo = true;
-    // What the root has done stands; what others have done is nothing without it.
+    // The root's completed work stays; work of other ranks is useless without the root.
     if (m_cancel->interrupted() && m_rank != 0 && mine.code == 0) mine = {1, Cancelled().what(), "", true};
     mine.together = !m_cancel->interrupted();
     try {
@@ -556,7 +556,8 @@ Ending Ranks::conclude_all(Ending mine) {
     }
     m_verdict =
         packed({all.code, "", "", all.echo, all.together}); // small; what was wrong is the root's to tell
-    // Who has heard that ranks leave alone does so, and mpirun then ends the rest: not before all is said.
+    // A rank that hears that ranks leave alone does so, and mpirun then ends the rest: first all messages
+    // must be printed.
     if (!all.together) return all;
     send_verdict();
     for (const auto& sending : m_verdicts)
@@ -570,7 +571,7 @@ void Ranks::send_verdict() {
         m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
 }
 
-/// On another rank. \throws Cancelled when the root has no verdict.
+/// On a rank other than the root. \throws Cancelled when the root has no verdict.
 Ending Ranks::conclude_mine(const Ending& mine) {
     LastWait last(*m_cancel, false);
     const auto wait = [&] {
@@ -595,7 +596,7 @@ void Ranks::finish(int code) {
     }
     try {
         if (m_rank == 0 && m_verdicts.empty()) send_verdict();
-    } catch (const std::exception&) { // nobody is left to hear it
+    } catch (const std::exception&) { // no receiver is left
     }
     m_transport->leave(code);
 }
@@ -612,15 +613,15 @@ std::optional<int> number(const char* variable) {
     return std::atoi(text);
 }
 
-/// What tells that this process was started as one of several by Open MPI's mpirun, by the starters of MPICH
-/// and its kin, or by a scheduler that speaks PMI or PMIx; null when nothing does.
+/// The environment variable that shows that this process was started as one of several: by Open MPI's mpirun,
+/// by the starters of MPICH and similar ones, or by a scheduler with PMI or PMIx; null without one.
 const char* sign_of_several() {
     for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
         if (const auto n = number(size)) {
             if (*n > 1) return size;
             if (size != std::string("MPI_LOCALNRANKS")) return nullptr;
         }
-    // PMIx tells no size by the environment; Slurm does.
+    // PMIx does not state the size in the environment; Slurm does.
     if (std::getenv("PMIX_RANK") == nullptr) return nullptr;
     return number("SLURM_STEP_NUM_TASKS").value_or(2) > 1 ? "PMIX_RANK" : nullptr;
 }
@@ -660,7 +661,7 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
                         module_places() + ")",
                     std::string("Build where MPI is (Debian: libopenmpi-dev), or set HSI_MODULE_PATH. ") +
                         advice_alone);
-    // MPI loads modules of its own, which look for MPI's names.
+    // MPI loads its own modules, which look for MPI's names.
     std::string why;
     void* const handle = open_module(file, RTLD_NOW | RTLD_GLOBAL, why);
     if (handle == nullptr)

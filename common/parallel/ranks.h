@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The processes of a job (mpirun -n 8, srun) that work on one run together. All of them run the same program
-// with the same arguments and take the same decisions; what is decided by a whole scene is put together from
-// the parts of all ranks before anybody uses it. Rank 0, the root, speaks to the user and owns the outputs.
+// with the same arguments and take the same decisions; data of a whole scene are merged from the parts of all
+// ranks before they are used. Rank 0, the root, speaks to the user and owns the outputs.
 #pragma once
 
 #include "core/cancel.h"
@@ -27,25 +27,25 @@ struct Ending {
     int code = 0; ///< exit code; 0: all is well
     std::string what, advice;
     bool echo = false;     ///< it ended because another rank had failed, or by a signal
-    bool together = false; ///< of a job: every rank has told its ending, and none got a signal
+    bool together = false; ///< of a job: every rank has reported its end, and none got a signal
 };
 
 class JointMemory;
 
-/// Most of its functions are Group's; its members are those of a job and, behind the mutex, of its end.
+/// Most of its functions are Group's; its members belong to a job and, behind the mutex, to its end.
 class Ranks final : public Group {
   public:
     /// One process, which is its own root.
     Ranks();
-    /// One of several. `cancel` is set when another rank fails, and ends every wait. It must outlive this.
-    /// From here on conclude() is due, whatever happens.
+    /// One of several ranks. `cancel` is set when another rank fails, and ends every wait. It must outlive
+    /// this. The caller must call conclude() in any case from here on.
     Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel);
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
     ~Ranks() override;
 
-    /// All ranks together, first of all: they learn of one another's hosts. On a single one they get memory
-    /// in common, for what is asked too often for messages.
+    /// All ranks call this together, before anything else: they learn each other's hosts. On a single host
+    /// they get shared memory, for data that are requested too often for messages.
     void meet();
 
     int rank() const override { return m_alone ? 0 : m_rank; }
@@ -87,9 +87,9 @@ class Ranks final : public Group {
 
     /// On the root: waits until every other rank has ended well. Throws Cancelled when one has not.
     void await_others();
-    /// Tells how this rank's run has ended, and returns how the job has: the same code on all ranks, and on
-    /// the root what was wrong where. Never throws; waits no longer than it takes the others to notice, and
-    /// after a signal (CancelFlag::interrupted()) for half a second, since the starter will kill.
+    /// Reports how this rank's run has ended, and returns how the job has: the same code on all ranks, and on
+    /// the root the faults with their ranks. Never throws; waits no longer than it takes the others to
+    /// notice, and after a signal (CancelFlag::interrupted()) for half a second, since the starter will kill.
     Ending conclude(Ending mine) noexcept;
     /// After conclude(), when nothing is left to clean up or to say: leaves the job, together with the others
     /// when conclude() has found all of them, else alone. A rank that leaves alone ends its process here,
@@ -134,10 +134,10 @@ class Ranks final : public Group {
     std::atomic<bool> m_quit{false};    ///< the watcher ends; set under the mutex
     std::thread m_watcher;
     std::condition_variable m_quits;
-    bool m_together = false;    ///< what conclude() has found
+    bool m_together = false;    ///< the result of conclude()
     mutable std::mutex m_mutex; ///< guards what follows
     std::map<int, Ending> m_endings;
-    std::vector<std::unique_ptr<Sending>> m_sent; ///< what stops the others, once
+    std::vector<std::unique_ptr<Sending>> m_sent; ///< the messages that stop the others, once
 
     std::string m_verdict; ///< of the root; lives as long as its messages
     std::vector<std::unique_ptr<Sending>> m_verdicts;
@@ -162,14 +162,14 @@ class Job {
 /// join; null for a process that was started by itself. `cancel` as for Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
-/// Positions 0 .. count - 1 of a pass, shared among the ranks: who is free takes the next one. A counter that
-/// all ranks of a single host have in common, else at the root, asked by messages. To be made by all ranks
-/// together, who do something together (Ranks::sum) before they make the next one.
+/// Positions 0 .. count - 1 of a pass, shared among the ranks: a free rank takes the next one. The counter is
+/// in memory that all ranks of a single host share, else at the root, asked by messages. All ranks make it
+/// together, and do something together (Ranks::sum) before they make the next one.
 class SharedTiles {
   public:
-    /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer,
-    /// but for the last quarter, which who is free is to get. For many positions that take about as long as
-    /// one another.
+    /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer;
+    /// except for the last quarter, which free lanes are to get. It is for many positions that take about
+    /// equal times.
     SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
     /// Each position to its rank, as settled before.
     SharedTiles(Ranks& ranks, std::vector<int> settled);
@@ -177,12 +177,12 @@ class SharedTiles {
     SharedTiles& operator=(const SharedTiles&) = delete;
     ~SharedTiles();
 
-    /// The next position for this rank's `lane`; none when all are given out. `give_up` may be called while
-    /// waiting, and ends it with Cancelled by returning true.
+    /// The next position for this rank's `lane`; nullopt when all are given out. `give_up` may be called
+    /// while waiting, and ends it with Cancelled by returning true.
     std::optional<int64_t> next(int lane, const std::function<bool()>& give_up);
-    /// On the root: who has taken `position`; waits until somebody has. Nothing when given up.
+    /// On the root: the rank that has taken `position`; waits until one has. nullopt when given up.
     std::optional<int> owner(int64_t position, const std::function<bool()>& give_up);
-    /// What belongs to a position, from its owner to the root.
+    /// Sends the data of a position from its owner to the root.
     void send(int64_t position, const void* bytes, size_t size, const std::function<bool()>& give_up);
     /// On the root: exactly `size` bytes.
     void receive(int64_t position, int from, void* bytes, size_t size, const std::function<bool()>& give_up);
@@ -195,7 +195,7 @@ class SharedTiles {
     int64_t take_from_board();
 
     Ranks& m_ranks;
-    const std::vector<int> m_settled; ///< whose a position is; empty: who asks first has it
+    const std::vector<int> m_settled; ///< the owner of each position; empty: the first to ask
     const int64_t m_pass, m_count;
     const bool m_ahead = false, m_on_board = false;
     std::vector<char> m_asked; ///< of each lane: its next answer is under way

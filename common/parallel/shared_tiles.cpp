@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// A question for the next position, its answers (a tag a lane), what belongs to a position (a tag for each of
-// those that may be under way). MPI promises 32767 tags.
+// Tags for: a request for the next position, its answers (one tag per lane), the data of a position (one tag
+// for each that may be under way). MPI guarantees 32767 tags.
 constexpr int ask = 16, answers = 32, most_lanes = 8192, parts = answers + most_lanes, most_parts = 16384;
 
 constexpr size_t most_owners = size_t{1} << 20;
@@ -31,7 +31,7 @@ struct Question {
     int lane = 0;
 };
 
-/// Who has taken a position of a pass, in one word; never 0.
+/// The rank that has taken a position of a pass, packed into one word; never 0.
 int64_t taken(int64_t pass, int64_t position, int rank) {
     return static_cast<int64_t>((static_cast<uint64_t>(pass + 1) & 0x7fff) << 48 |
                                 (static_cast<uint64_t>(position) & 0xffffffff) << 16 |
@@ -42,13 +42,14 @@ int part_tag(int64_t position) { return parts + static_cast<int>(position % most
 
 } // namespace
 
-/// Of four passes by turns: when a pass begins at the root, no rank is in the one but one before it, nor in
-/// the one after the next.
+/// State of four passes in turn: when a pass begins at the root, no rank is in the last pass but one, nor in
+/// the next but one.
 struct Ranks::Board {
     static constexpr int64_t passes = 4;
     struct Pass {
         alignas(64) std::atomic<int64_t> next; ///< position
-        /// Of positions, modulo their number: see taken(). No more are under way than there are of them.
+        /// The owners of positions, at position modulo most_parts: see taken(). At most that many positions
+        /// are under way.
         alignas(64) std::atomic<int64_t> owner[most_parts];
     };
     Pass pass[passes];
@@ -99,8 +100,8 @@ int64_t SharedTiles::take(int rank) {
     if (m_next >= m_count) return m_count;
     if (!m_settled.empty()) return m_next++;
     m_owners[m_next] = rank;
-    // Whoever writes in order asks for each of them, and no more are under way than there are lanes. Others
-    // never ask.
+    // A rank that writes in order asks for each position, and at most as many are under way as there are
+    // lanes. Other ranks never ask.
     if (m_owners.size() > most_owners) m_owners.erase(m_owners.begin());
     return m_next++;
 }
@@ -139,14 +140,14 @@ void SharedTiles::serve() {
             const auto message = transport.take(any_rank, ask, wait);
             if (!message) {
                 std::erase_if(answered, [](const auto& a) { return a.second->done(); });
-                // The first of a pause is worth a processor: who asks has nothing else to do.
+                // The first part of a pause is worth a processor, since the waiting rank has no other work.
                 std::this_thread::sleep_for(++idle < 20 ? 20us : 100us);
                 continue;
             }
             idle = 0;
             answer(message->from, message->bytes);
         }
-    } catch (const std::exception&) { // who waits for an answer sees the flag of the run
+    } catch (const std::exception&) { // waiting lanes see the flag of the run
     }
     for (auto& [position, sending] : answered)
         if (!sending->done()) {

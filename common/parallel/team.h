@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A few threads that share one piece of work after another: a tile, or an algorithm that cannot be cut into
-// tiles. They may be those of several processes of one host.
+// tiles. The threads may belong to several processes of one host.
 #pragma once
 
 #include "core/host_memory.h"
@@ -22,9 +22,9 @@ class Team {
   public:
     /// The caller is a member: members - 1 threads are made.
     explicit Team(int members) : Team(members, nullptr) {}
-    /// One team with those that other processes make of theirs with the same memory: all of them call run()
-    /// for the same units, one round after another, on what they have allocated from memory(). What a process
-    /// does between rounds is done by each of them, and must touch its own memory only.
+    /// Joins teams of other processes that use the same memory: all of them call run() for the same units,
+    /// round after round, on memory from memory(). Each process repeats the work between rounds, and must
+    /// touch only its own memory there.
     Team(int members, std::shared_ptr<parallel::JointMemory> joint) : m_joint(std::move(joint)) {
         for (int i = 1; i < members; ++i)
             m_threads.emplace_back([this, i] { serve(i); });
@@ -48,7 +48,7 @@ class Team {
     }
 
     /// Calls work(unit, member) for every unit in [0, units), in no particular order; returns when all are
-    /// done. `work` must not throw; `member` counts those of this process. \throws Cancelled when another
+    /// done. `work` must not throw; `member` counts within this process. \throws Cancelled when another
     /// process of the team has ended.
     void run(int64_t units, const std::function<void(int64_t, int)>& work) {
         share(units, work);

@@ -6,8 +6,8 @@
 
 namespace hsi::parallel {
 
-/// Makes `ranks` those of the calling thread as long as it lives, instead of the process's own. Passes and
-/// searches take theirs from the thread that runs the tool.
+/// Makes `ranks` the calling thread's as long as it lives, instead of the process's own. Passes and searches
+/// use the ranks of the thread that runs the tool.
 class ThreadJob {
   public:
     explicit ThreadJob(Ranks& ranks);

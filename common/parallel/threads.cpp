@@ -54,7 +54,7 @@ class KeptThreads {
             s_kept = new KeptThreads; // for good: threads wait in it
             pthread_atfork([] { s_kept->m_mutex.lock(); }, [] { s_kept->m_mutex.unlock(); },
                            [] {
-                               s_kept->m_free.clear(); // a child has none of them
+                               s_kept->m_free.clear(); // a child does not have these threads
                                s_kept->m_mutex.unlock();
                            });
             return s_kept;
@@ -116,7 +116,7 @@ class KeptThreads {
         const Members wanted;
     };
 
-    /// One that is free, or with a new thread; null: there are no more.
+    /// A free seat, or one with a new thread; null if the system has no more.
     std::shared_ptr<Seat> take_seat() {
         if (!m_free.empty()) {
             auto seat = std::move(m_free.back());

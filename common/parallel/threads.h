@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fork and join within a process: work of several threads that ends together, whatever one of them throws.
-// For many short rounds of work without errors there is Team (parallel/team.h), whose threads stay. In a
-// process that is not ours they stay here, too, for its next call: to start some takes as long as a small
-// scene does.
+// Fork and join within a process: the work of several threads ends together, even if one of them throws. For
+// many short rounds of work without errors there is Team (parallel/team.h), whose threads stay. In a process
+// that is not ours the threads stay here, too, for its next call: starting some takes as long as a small
+// scene.
 #pragma once
 
 #include "core/cancel.h"
@@ -18,10 +18,10 @@ enum class Members {
     who_are_free
 };
 
-/// Calls work(member) for the members 0 .. members - 1, each on a thread of its own, member 0 on the
-/// caller's, and returns when all have ended. Where the system has no more threads there are fewer members:
-/// work is for whoever is free to take it. When one throws, failed() is called at once on its thread (under a
-/// lock), to stop the others; the first exception is thrown again in the end.
+/// Calls work(member) for the members 0 .. members - 1, each on its own thread, member 0 on the caller's, and
+/// returns when all have ended. If the system has no more threads, there are fewer members; so `work` must
+/// let free members take the units. When one throws, failed() is called at once on its thread (under a lock),
+/// to stop the others; the first exception is thrown again at the end.
 void on_threads(
     int members, const std::function<void(int member)>& work, const std::function<void()>& failed = [] {},
     Members wanted = Members::all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages between the processes (ranks) of a job: what the module hsi_mpi.so does by MPI, and tests do by
-// threads. All that ranks do together is made of these (parallel/ranks.h).
+// Messages between the processes (ranks) of a job: the module hsi_mpi.so sends them by MPI, and tests by
+// threads. All common work of the ranks consists of these (parallel/ranks.h).
 #pragma once
 
 #include <cstddef>
@@ -44,9 +44,9 @@ class Transport {
     /// All ranks together, at the end of a job: no message will be sent any more. `code` is the exit code of
     /// this rank's process, should it have to end here because the others do not come.
     virtual void finish(int code) = 0;
-    /// This rank by itself, when others may be stuck or gone: nobody waits for anybody. Where ranks are
-    /// processes this one ends here, with the exit code and with what was printed; all that it had to give
-    /// back must be given back.
+    /// Ends this rank alone, when others may be stuck or gone: no rank waits. If ranks are processes, this
+    /// process ends here, with the exit code and with the output printed so far; everything must have been
+    /// released before.
     virtual void leave(int code) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One thread that works ahead of another: what the first makes of its items, in their order, waits in a few
-// buffers until the second takes it.
+// One thread that works ahead of another: the first computes its items in their order, into a few buffers
+// that wait until the second takes them.
 #pragma once
 
 #include "core/host_memory.h"
@@ -43,8 +43,8 @@ class WorkAhead {
         m_changed.notify_all();
     }
 
-    /// What was made of the next item that was added; it stays until the next call of any function. Throws
-    /// what making it threw.
+    /// The result for the next item that was added; it stays until the next call of any function. Throws what
+    /// computing it threw.
     const char* take() {
         std::unique_lock lock(m_mutex);
         give_back();
