@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// Of what is written at once: it is made ready for the file in a second-level cache, and a run that is
-/// interrupted need not wait for a whole plane.
+/// Bytes written at once: they are prepared for the file in a second-level cache, and an interrupted run need
+/// not wait for a whole plane.
 constexpr int64_t piece_bytes = int64_t{1} << 20;
 
 using Clock = std::chrono::steady_clock;
@@ -100,7 +100,7 @@ void BandWriter::give(int band, const CubeView<float>& plane) {
 void BandWriter::finish() {
     const auto begin = Clock::now();
     std::unique_lock lock(m_mutex);
-    // There is nothing left to compute: two write what waits.
+    // There is nothing left to compute: two threads write the waiting planes.
     while (!m_error && (!m_waiting.empty() || m_busy > 0)) {
         if (m_waiting.empty())
             m_changed.wait(lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bands on their way to a file while others are computed: for operations that make the whole of a band at
-// once, and files in which a band is a stretch of its own.
+// Writes bands to a file while others are computed: for operations that make a whole band at once, and files
+// in which a band is one contiguous piece.
 #pragma once
 
 #include "core/cancel.h"
@@ -21,11 +21,11 @@
 
 namespace hsi::stream {
 
-/// What a CubeSink is, too, that may be given band after band instead of tiles of all bands.
+/// A second interface of a CubeSink that takes band after band instead of tiles of all bands.
 class BandTaker {
   public:
     virtual ~BandTaker() = default;
-    /// True where the bands lie apart, so that writing one is not slower than writing its part of tiles.
+    /// True if the bands are stored apart, so that writing one is not slower than writing its part of tiles.
     virtual bool takes_bands() const = 0;
     /// Writes `core` of one band; `src` has that band alone, and may be changed by the call. From several
     /// threads at once, in any order. Throws Error (disk full ...).
@@ -41,29 +41,29 @@ void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<flo
 /// take(), give() and finish() are for one thread.
 class BandWriter {
   public:
-    /// shape: of the sink. planes: that may be taken at once, and as many more as are to be written
-    /// meanwhile. cancel may be null. progress: called with the share of the bands that are written, by one
-    /// thread at a time. Where the system has no more threads, the caller's writes.
+    /// shape: of the sink. planes: that may be taken at once, and as many more for writing meanwhile. cancel
+    /// may be null. progress: called with the share of written bands, by one thread at a time. If the system
+    /// has no more threads, the caller's writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
-    /// The same of a part of each of `bands` bands. beside: by a thread of its own; else the caller's writes
-    /// when the planes run out, and in the end.
+    /// The same for a part of each of `bands` bands. beside: a separate thread writes; else the caller writes
+    /// when the planes run out, and at the end.
     BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
                const CancelFlag* cancel = nullptr, std::function<void(double)> progress = {});
     BandWriter(const BandWriter&) = delete;
     BandWriter& operator=(const BandWriter&) = delete;
-    /// What was given and not yet written is dropped.
+    /// Drops planes that were given and are not yet written.
     ~BandWriter();
 
     /// Host bytes of the planes of a scene.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
-    /// A plane of the size of the part to be filled, once there is one; it stays the caller's until give().
-    /// Throws what writing has thrown, and Cancelled.
+    /// A plane of the size of the part, for filling, once there is one; it stays the caller's until give().
+    /// Throws exceptions of writing, and Cancelled.
     CubeView<float> take();
-    /// Hands on a plane that was taken. \throws what writing has thrown.
+    /// Hands on a plane that was taken. \throws exceptions of writing.
     void give(int band, const CubeView<float>& plane);
-    /// Returns when all that was given is written. Throws what writing has thrown, and Cancelled.
+    /// Returns when all given planes are written. Throws exceptions of writing, and Cancelled.
     void finish();
 
     int written() const; ///< bands
@@ -75,7 +75,8 @@ class BandWriter {
     void serve();
     /// Writes the next plane that waits; `lock` is open meanwhile.
     void write_next(std::unique_lock<std::mutex>& lock);
-    /// What computing has waited; throws what has gone wrong meanwhile. With the lock held.
+    /// Adds the time that computing has waited; throws errors that have occurred meanwhile. Call it with the
+    /// lock held.
     void end_wait(double seconds);
     void rethrow() const;
 
@@ -87,7 +88,7 @@ class BandWriter {
     std::vector<HostBuffer<float>> m_planes;
     mutable std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
-    std::vector<float*> m_free;                   ///< the last first: what was used lies in caches
+    std::vector<float*> m_free;                   ///< the last first: planes used last are in caches
     std::deque<std::pair<int, float*>> m_waiting; ///< bands to be written
     int m_busy = 0;                               ///< planes that are being written
     int m_written = 0;

@@ -5,7 +5,7 @@ namespace hsi::stream {
 
 void ColumnStrips::pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end,
                         float* packed) const {
-    constexpr int64_t lines = 16; // of which each group gets a cache line
+    constexpr int64_t lines = 16; // each group gets a cache line of them
     for (int b = 0; b < in.bands; ++b)
         for (int64_t y = 0; y < in.lines; y += lines)
             for (int64_t g = group; g < end; ++g) {

@@ -29,7 +29,7 @@ struct ColumnStrips {
     CubeShape scene;
     Columns columns;
 
-    /// Of the scene: those of a group, [first, end).
+    /// A group has the samples [first, end) of the scene.
     int64_t first_sample(int64_t group) const {
         return std::max<int64_t>(0, group * columns.width - columns.first);
     }
@@ -40,7 +40,7 @@ struct ColumnStrips {
     /// Where the scene begins inside of a group, tiles do not begin where groups do: each reads the whole of
     /// those that it has a part of.
     int64_t halo() const { return columns.first % columns.width == 0 ? 0 : columns.width - 1; }
-    /// Groups whose pixels are put side by side at a time: those of a cache line.
+    /// Groups whose pixels are put next to each other at a time: those of a cache line.
     int64_t batch() const { return std::max<int64_t>(1, 16 / columns.width); }
     /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
     size_t group_values() const {
@@ -51,7 +51,7 @@ struct ColumnStrips {
     void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end, float* packed) const;
 };
 
-/// What a pass has found of each group of a scene, by the worker or rank that did it.
+/// The results of a pass for each group of a scene, from the worker or rank that made them.
 template <class Record>
 class ColumnRecords {
   public:

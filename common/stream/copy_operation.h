@@ -14,7 +14,7 @@ namespace hsi::stream {
 
 class CopyOperation final : public Operation {
   public:
-    /// zero_is_invalid: a pixel that is zero in all bands has no value.
+    /// zero_is_invalid: a pixel that is zero in all bands is missing.
     CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
     std::vector<int> output_bands() const override { return {m_bands}; }
     std::unique_ptr<Worker> start(int, const TileLimits&) override {

@@ -24,7 +24,7 @@ class CountingOperation : public Operation {
     int64_t invalid() const { return m_invalid; }
 
   protected:
-    int64_t m_valid = 0, m_invalid = 0; ///< stop() adds what a worker has counted
+    int64_t m_valid = 0, m_invalid = 0; ///< stop() adds the counts of a worker
 };
 
 } // namespace hsi::stream

@@ -40,16 +40,15 @@ class CubeReader {
   public:
     virtual ~CubeReader() = default;
     /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
-    /// (dst.bands/lines/samples equal to the shape's bands and the window's size).
-    /// A value that is nodata or masked out arrives as NaN; NaN and infinities of the file stay what they
-    /// are. So "valid" needs no second buffer: a pixel's values say it (core/valid_pixel.h). Throws Error
-    /// when the file cannot be read.
+    /// (dst.bands/lines/samples equal to the shape's bands and the window's size). A value that is nodata or
+    /// masked out arrives as NaN; NaN and infinities of the file stay unchanged. So validity needs no second
+    /// buffer: a pixel's values show it (core/valid_pixel.h). Throws Error when the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
-    /// `window` where it lies in memory already, as read() would give it, for readers only; it stays there as
-    /// long as the source. None where it has to be read.
+    /// `window` as read() would give it, if it is already in memory. It is read-only and stays as long as the
+    /// source. nullopt if it has to be read.
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
-    /// `window` in the memory of this CUDA device, as read() would give it, where it lies there already, or
-    /// is computed there; for readers only, up to the next call. None where it has to be read.
+    /// `window` as read() would give it, in the memory of this CUDA device, if it is already there or is
+    /// computed there. It is read-only and stays up to the next call. nullopt if it has to be read.
     virtual std::optional<CubeView<float>> view_on(int /*device*/, const Rect& /*window*/) {
         return std::nullopt;
     }
@@ -59,9 +58,9 @@ class CubeReader {
     /// named before. A reader that fetches from afar begins with it. \return false when it does not, or not
     /// yet: name it again later.
     virtual bool expect(const Rect& /*window*/) { return false; }
-    /// Lets a reader that decodes what it reads do so for the window that prefetch() named last, on `threads`
-    /// of its own at most and into `bytes` of memory or less, while its caller computes. Returns how many it
-    /// may hold; 0 where it does nothing of the kind. Call it before the first read.
+    /// Lets a reader that decodes do so for the window that prefetch() named last, while its caller computes,
+    /// with at most `threads` threads and `bytes` of memory. Returns how many bytes it may hold; 0 if it does
+    /// not decode ahead. Call it before the first read.
     virtual uint64_t look_ahead(uint64_t /*bytes*/, int /*threads*/) { return 0; }
 };
 
@@ -72,16 +71,15 @@ class CubeSource {
     virtual BlockLayout layout() const = 0;
     /// Thread-safe.
     virtual std::unique_ptr<CubeReader> open_reader() const = 0;
-    /// The CUDA device in whose memory view_on() has every window; -1: none.
+    /// The CUDA device whose memory has every window, for view_on(); -1: none.
     virtual int device() const { return -1; }
-    /// The CUDA device on which readers compute every window, so that view_on() has it there; -1: none.
+    /// The CUDA device on which readers compute every window, for view_on(); -1: none.
     virtual int computes_on() const { return -1; }
     /// Device bytes of such a reader, for windows of up to this size.
     virtual uint64_t device_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Host bytes that one reader holds beside the tiles that it fills: decoded blocks, scratch.
+    /// Host bytes that one reader holds in addition to the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }
-    /// Further host bytes of a reader that hang on the windows it reads, for windows of up to this size: what
-    /// a computed scene is computed from.
+    /// Further host bytes of a reader, for windows of up to this size: the input of a computed scene.
     virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
     /// Bytes in the file behind one pixel of all bands: for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
@@ -100,22 +98,22 @@ class CubeSink {
     virtual std::optional<CubeView<float>> place_on(int /*device*/, const Rect& /*core*/) {
         return std::nullopt;
     }
-    /// Blocks that tiles should be made of where memory allows: those of a file that cannot take parts of a
-    /// block cheaply. block_samples = 0: no wish.
+    /// Preferred blocks of tiles if memory allows: the blocks of a file that cannot read parts of a block
+    /// cheaply. block_samples = 0: no preference.
     virtual BlockLayout layout() const { return {}; }
     /// Writes the tile; `src` may be changed by the call (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };
 
-/// A sink whose one file the ranks of a job write together. Where concurrent(), each writes its own tiles;
-/// else the root writes what the others send.
+/// A sink with one file that the ranks of a job write together. If concurrent(), each writes its own tiles;
+/// else the root writes the others' tiles.
 class SharedSink : public CubeSink {};
 
-/// A sink of which each rank has its own, which is to hold all tiles on every rank.
+/// A sink that each rank has a copy of; in the end each is to hold all tiles.
 class GatheringSink : public CubeSink {
   public:
-    /// All ranks together, after the last tile: each gives the others what was written into its own.
+    /// All ranks call it together, after the last tile: each gives the others the tiles written into its own.
     virtual void gather(parallel::Group& ranks) = 0;
 };
 

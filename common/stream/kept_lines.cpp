@@ -90,7 +90,7 @@ void KeptLines::keep(int64_t first, const CubeView<const float>& values) {
         for (int b = 0; b < values.bands; ++b)
             std::copy_n(values.row(b, y), values.samples, to + b * m_shape.samples);
         if (!in_memory() && !put(first + y, to)) {
-            m_full.store(true); // the line stays "arriving" for ever: nobody reads it
+            m_full.store(true); // the line stays "arriving" for ever: no reader takes it
             return;
         }
         state.store(State::there, std::memory_order_release);

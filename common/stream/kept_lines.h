@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lines of a cube that readers compute, kept for those who need them again: in memory, or in a temporary file
-// that has no name, so that it is gone with the process however that ends.
+// Lines of a cube that readers compute, kept for later readers: in memory, or in an unnamed temporary file,
+// which disappears with the process in any case.
 #pragma once
 
 #include "core/host_memory.h"
@@ -14,16 +14,16 @@
 
 namespace hsi::stream {
 
-/// Ordinary pages. Huge ones are asked for what is used for long; for what is filled once and read a few
-/// times clearing them costs more where a virtual machine gives free memory back to its host (0.6 s for 280
-/// MB, 0.1 s of ordinary ones).
+/// An allocator of ordinary pages. Huge pages suit memory that is used for long. For memory that is filled
+/// once and read a few times, clearing them costs more if a virtual machine gives free memory back to its
+/// host (0.6 s for 280 MB, 0.1 s with ordinary pages).
 std::shared_ptr<HostAllocator> small_page_allocator();
 
 class KeptLines {
   public:
     /// In memory. Costs shape.float_bytes().
     explicit KeptLines(const CubeShape& shape);
-    /// In a file in `folder`. Throws Error where none can be made.
+    /// Keeps them in a file in `folder`. Throws Error if it cannot be made.
     KeptLines(const CubeShape& shape, const std::string& folder);
     ~KeptLines();
     KeptLines(const KeptLines&) = delete;
@@ -36,8 +36,8 @@ class KeptLines {
 
     // Thread-safe:
 
-    /// Lines of the scene from `first` on, whole ones, with all bands. What is there already stays. Where the
-    /// disk is full nothing more is kept, and nothing is wrong.
+    /// Lines of the scene from `first` on, whole ones, with all bands. Lines that are already kept stay. If
+    /// the disk is full, no further lines are kept; this is not an error.
     void keep(int64_t first, const CubeView<const float>& values);
     /// Fills `dst` where all lines of the window are there. \return false, dst undefined, where they are not,
     /// or the file cannot be read.

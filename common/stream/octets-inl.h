@@ -24,18 +24,17 @@ namespace {
 /// Pixels of a run, whose products are added in registers before they join the block's sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// Eight pixels of a line side by side, an octet, make eight cosines, of which a run has four kinds at a
-/// time.
+/// An octet is eight neighbouring pixels of a line. It gives eight cosines; a run has four kinds at a time.
 constexpr int64_t octet = 8, kinds = 4;
 constexpr int64_t run_octets = run_pixels / kinds;
 
-// The sum over pixels and that over neighbours have most of their products in common. In the basis of the
+// The sum over pixels and the sum over neighbours have most of their products in common. In the basis of the
 // discrete cosines over eight pixels, X = DCT-II of x_0 .. x_7,
 //   sum of x x' = sum of X_k X_k',
 //   sum of d d' = sum of l_k X_k X_k',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/8),
-// so that only the pair between one octet and the next has a product of its own: nine for eight pixels. X_1
-// to X_7 are made from differences: no digit of theirs is lost on a high level. X_0 and X_4 are left smaller
-// by the root of 2, so that their factors are exact: their products count twice.
+// so that only the pair between one octet and the next has a separate product: nine for eight pixels. X_1 to
+// X_7 are made from differences: no digit of theirs is lost on a high level. X_0 and X_4 are left smaller by
+// the root of 2, so that their factors are exact: their products count twice.
 constexpr double cosine_1 = 0.49039264020161522456, cosine_3 = 0.41573480615127261853,
                  cosine_5 = 0.27778511650980111237, cosine_7 = 0.09754516100806413392; ///< of i pi/16, by 2
 constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< likewise
@@ -60,7 +59,7 @@ HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet])
     hn::LoadInterleaved4(df, x, a0, a1, a2, a3);
     hn::LoadInterleaved4(df, x + 4 * hn::Lanes(d), b0, b1, b2, b3);
     const auto take = [&](int j, auto a, auto b) HWY_ATTR {
-#if HWY_TARGET != HWY_SCALAR // which has no halves: there a and b are it
+#if HWY_TARGET != HWY_SCALAR // which has no halves: a and b are the register itself
         if constexpr (hn::MaxLanes(D()) > 1) {
             pixel[j] = hn::PromoteTo(d, hn::ConcatEven(df, b, a));
             pixel[4 + j] = hn::PromoteTo(d, hn::ConcatOdd(df, b, a));
@@ -102,14 +101,14 @@ HWY_INLINE void even_cosines(D d, const V (&x)[octet], V level, V (&out)[kinds])
     out[3] = hn::MulSub(c6, o, hn::Mul(c2, i));
 }
 
-/// Fetches `count` values of the band that follows: it lies too far away for the processor to guess.
+/// Fetches `count` values of the next band: it is too far away for the processor's prefetcher.
 HWY_INLINE void fetch(const float* next, int64_t count) {
     for (int64_t i = 0; i < count; i += 16)
         hwy::Prefetch(next + i);
 }
 
 /// The odd or the even cosines of a run's octets, a quarter of `out` each; 0 where keep[i] is not positive.
-/// next: how far away the next band lies.
+/// next: the distance to the next band.
 template <bool odd>
 void octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre,
                 const double* HWY_RESTRICT keep, double* HWY_RESTRICT out) {
@@ -161,7 +160,8 @@ void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, con
     });
 }
 
-/// Of the quarters of a run, four kinds of cosines: pixels += their products, pairs += their shares of them.
+/// For the quarters of a run, with four kinds of cosines: pixels += their products, pairs += their shares of
+/// them.
 template <bool odd>
 HWY_INLINE void add_octets(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
                            double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {

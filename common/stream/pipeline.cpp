@@ -39,8 +39,8 @@ TileLimits limits_of(const TilePlan& plan) {
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
     uint64_t bytes =
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
-    // The root of several ranks holds a tile of another's beside its own (PassRun::take_in()); it has a lane
-    // at least, and all ranks plan alike.
+    // The root of several ranks holds a tile of another rank in addition to its own (PassRun::take_in()); it
+    // has at least one lane, and all ranks plan alike.
     const uint64_t held = t.ranks > 1 || parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
         bytes +=
@@ -48,7 +48,7 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
     return bytes;
 }
 
-/// Whether tiles are taken where they lie in the memory of a device, or are computed there.
+/// Whether tiles are taken in place from a device's memory, or are computed there.
 bool lies_on_device(const CubeSource& source, const Operation& operation) {
     const int device = operation.takes_from();
     return device >= 0 && (source.device() == device || source.computes_on() == device);
@@ -83,15 +83,14 @@ class Turnstile {
 
 bool is_shared(const CubeSink* sink) { return dynamic_cast<const SharedSink*>(sink) != nullptr; }
 
-/// What the ranks write together ends as a whole: in one file, or, where no order is to be kept, in each of
-/// theirs.
+/// The ranks' common output ends as a whole: in one file or, if no order is needed, in each rank's.
 bool can_share(const std::vector<CubeSink*>& sinks, bool ordered) {
     return std::all_of(sinks.begin(), sinks.end(), [&](const CubeSink* sink) {
         return is_shared(sink) || (!ordered && dynamic_cast<const GatheringSink*>(sink) != nullptr);
     });
 }
 
-/// What run_pass() is given, and one state of the pass that its workers share.
+/// The arguments of run_pass(), with the state of the pass that its workers share.
 class PassRun {
   public:
     PassRun(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
@@ -110,7 +109,7 @@ class PassRun {
         const CodecTime coding = codec_time();
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
-        // A source that keeps what it computes needs less at the end.
+        // A source that keeps its results needs less at the end.
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
         if (m_options.progress) m_options.progress(0.0);
         std::optional<parallel::SharedTiles> shared;
@@ -125,7 +124,7 @@ class PassRun {
                 m_shared = &shared.emplace(m_ranks, m_count, true);
             }
         }
-        // At the root of several ranks one more: it writes what the others send.
+        // At the root of several ranks one more: it writes the others' tiles.
         const bool takes_in = m_divided && m_ordered && m_ranks.root();
         parallel::on_threads(
             lanes + (takes_in ? 1 : 0), [&](int lane) { lane < lanes ? run_lane(lane) : take_in(); },
@@ -188,7 +187,7 @@ class PassRun {
         for (const int bands : m_outputs)
             parts.emplace_back(paged_allocator(),
                                static_cast<size_t>(bands * m_limits.core_samples * m_limits.core_lines));
-        PassCosts mine; // counted by those who have computed them
+        PassCosts mine; // counted on the ranks that computed them
         for (int64_t position = 0; position < m_count; ++position) {
             const auto owner = m_shared->owner(position, give_up);
             if (!owner) return;
@@ -247,8 +246,8 @@ class PassRun {
         if (m_ordered) m_turnstile.leave();
     }
 
-    /// Lanes read while others compute. Where memory has left a single one of several, its reader does, in
-    /// what the plan has left over: of the next tile at most.
+    /// Lanes read while others compute. If memory is enough for only one lane, its reader does so in the rest
+    /// of the plan: for the next tile at most.
     void let_look_ahead(CubeReader& reader) {
         if (m_plan.lanes() > 1 || m_options.lanes < 2 || m_shared != nullptr || m_count < 2) return;
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
@@ -344,8 +343,7 @@ class PassRun {
         return m_plan.tile(m_options.only ? (*m_options.only)[static_cast<size_t>(position)] : position);
     }
 
-    /// Of the tiles that are shared those count that somebody has taken, less those that are in the making
-    /// here.
+    /// Counts the shared tiles that a rank has taken, less those that are in progress here.
     void tick() {
         const std::lock_guard lock(m_mutex);
         const int64_t done =
@@ -369,7 +367,7 @@ class PassRun {
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
     std::mutex m_named_mutex;
-    int64_t m_named = 0; ///< the first tile that no reader has been told of; with m_named_mutex
+    int64_t m_named = 0; ///< the first tile that is not announced to readers; with m_named_mutex
     std::mutex m_mutex;  ///< guards what follows
     PassReport m_report;
     int64_t m_done = 0;
@@ -458,8 +456,8 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.device_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return source.device_bytes(ws, wl) + operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    // Where next to nothing has to be copied beside what is computed, a scene that fits is one tile, whose
-    // inputs and outputs lie as kernels want them. Larger outputs for the host are copied by all lanes.
+    // Where copies cost next to nothing compared with computing, a scene that fits is one tile, with inputs
+    // and outputs as kernels want them. Larger outputs for the host are copied by all lanes.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
     constexpr int few = 8;
     const bool little = few * std::accumulate(outputs.begin(), outputs.end(), 0) <= shape.bands;

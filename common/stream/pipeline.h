@@ -21,15 +21,15 @@
 
 namespace hsi::stream {
 
-/// What an algorithm, or the device that it computes on, allows.
+/// Limits of an algorithm, or of the device that it computes on.
 struct WorkerLimit {
     uint64_t bytes_each = 0; ///< of a raw scene, for each worker; 0: any
-    int least = 1;           ///< whatever the scene's size
+    int least = 1;           ///< for scenes of any size
     int most = std::numeric_limits<int>::max();
 };
 
-/// Returns `wanted` workers, or fewer: what the limit allows for a raw scene of so many bytes. Readers of any
-/// other scene have work of their own, so that `scene_bytes` is 0 and its size does not count.
+/// Returns `wanted` workers, or fewer if the limit for a raw scene of so many bytes is lower. Readers of any
+/// other scene also decode, so callers pass 0 for `scene_bytes` and the size does not count.
 inline int worker_count(int wanted, uint64_t scene_bytes, const WorkerLimit& limit) {
     wanted = std::min(wanted, limit.most);
     if (limit.bytes_each == 0 || scene_bytes == 0) return wanted;
@@ -37,7 +37,7 @@ inline int worker_count(int wanted, uint64_t scene_bytes, const WorkerLimit& lim
     return worth < static_cast<uint64_t>(wanted) ? static_cast<int>(worth) : wanted;
 }
 
-/// What a pass takes, or a part of it.
+/// Costs of a pass, or of a part of it.
 struct PassCosts {
     int64_t tiles = 0;
     uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
@@ -50,7 +50,7 @@ struct PassCosts {
     void add(const PassCosts& other);
 };
 
-/// What one rank of a job did in a pass; its seconds last until it had no more tiles.
+/// The part of one rank of a job in a pass; its seconds last until it had no more tiles.
 struct RankPass : PassCosts {
     int lanes = 0;
     double wait_seconds = 0; ///< for tiles, summed over lanes
@@ -61,25 +61,26 @@ struct PassReport : PassCosts {
     int64_t tile_samples = 0, tile_lines = 0, halo = 0;
     int lanes = 0;
     uint64_t buffer_bytes = 0;   ///< host memory planned for all lanes
-    uint64_t ahead_bytes = 0;    ///< of these, for what a lone lane's reader decodes while the lane computes
-    std::vector<RankPass> ranks; ///< with several: of each; the sums above are then those of all
+    uint64_t ahead_bytes = 0;    ///< the part of these for data that a single lane's reader decodes while the
+                                 ///< lane computes
+    std::vector<RankPass> ranks; ///< with several: of each; the sums above then cover all
 };
 
 struct PassOptions {
     std::string name;                    ///< "centroid": for reports and errors
     int lanes = 1;                       ///< wanted
     uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
-    uint64_t asked_memory = 0;  ///< -memory, of which `memory` is what is left; 0: not known. For messages
+    uint64_t asked_memory = 0;  ///< -memory, which `memory` is a part of; 0 if not known. For messages.
     uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
     WorkerLimit limit;          ///< fewer lanes than are wanted
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
-    bool outputs_on_device = false; ///< the sinks lie where the operation puts them; run_pass() asks them
+    bool outputs_on_device = false; ///< the sinks are where the operation puts outputs; run_pass() asks them
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null
-    /// With several ranks: whose a tile is, where that is settled because each has what its own tiles need.
-    /// Who is free takes the next one when null.
+    /// With several ranks: the owner of a tile, if that is fixed because each rank keeps the data for its own
+    /// tiles. If null, a free rank takes the next tile.
     std::function<int(const Tile&)> owner;
     int ranks = 0; ///< for a plan: ranks that share the tiles; 0: those that there are
 };
@@ -87,7 +88,7 @@ struct PassOptions {
 /// The plan that run_pass() would use (for -dry-run, and for callers that keep something for each tile).
 TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options);
 
-/// Host bytes of one lane with the smallest tile: what a pass needs at least.
+/// Host bytes of one lane with the smallest tile: the minimum for a pass.
 uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation);
 /// Host bytes that the plan needs for all lanes.
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
@@ -107,8 +108,8 @@ PassReport run_pass(const CubeSource& source, Operation& operation, const std::v
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options);
 
-/// For a pass that does without run_pass(), all ranks together: this rank's report of its part becomes that
-/// of the whole, with what each rank did. waited: seconds for tiles, summed over lanes.
+/// For a pass without run_pass(), all ranks together: this rank's report of its part becomes the report of
+/// the whole, with each rank's part. waited: seconds for tiles, summed over lanes.
 void add_up(parallel::Group& ranks, PassReport& report, double waited);
 
 } // namespace hsi::stream

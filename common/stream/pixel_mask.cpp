@@ -30,7 +30,7 @@ class MaskedReader final : public CubeReader {
             }
         }
     }
-    /// What lies in memory has no mask: it can be looked at where the mask changes nothing.
+    /// Values in memory have no mask: they can be viewed where the mask changes nothing.
     std::optional<CubeView<float>> view(const Rect& window) override {
         for (int64_t y = window.y; y < window.bottom(); ++y)
             if (m_mask->find(y, window.x, window.right(), false) < window.right()) return std::nullopt;

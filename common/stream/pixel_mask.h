@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Some of the pixels of a scene, a bit each; and a source that lets no other pixel have a value, so that
-// statistics are those of these pixels alone.
+// Some of the pixels of a scene, one bit each; and a source in which all other pixels are missing, so that
+// statistics cover these pixels alone.
 #pragma once
 
 #include "stream/cube_source.h"
@@ -35,17 +35,17 @@ class PixelMask {
         const auto i = static_cast<size_t>(pixel);
         return m_bits[i / 64] >> (i % 64) & 1;
     }
-    /// The first of the samples [from, to) of a line that is in the mask (`inside`), or that is not; `to`
-    /// when there is none.
+    /// The first of the samples [from, to) of a line that is in the mask (`inside`), or that is not; `to` if
+    /// there is no such sample.
     int64_t find(int64_t line, int64_t from, int64_t to, bool inside) const;
-    /// What is in both; `other` has the same size.
+    /// Keeps the pixels in both; `other` has the same size.
     void keep_only(const PixelMask& other);
     /// The mask of all other pixels.
     void invert();
     int64_t count() const; ///< pixels in it
     int64_t pixels() const { return static_cast<int64_t>(m_pixels); }
     uint64_t bytes() const { return m_bits.size() * sizeof(uint64_t); }
-    /// Of a mask of this size, before there is one.
+    /// The bytes of a mask of this size.
     static uint64_t bytes(int64_t samples, int64_t lines) {
         return (static_cast<uint64_t>(samples) * static_cast<uint64_t>(lines) + 63) / 64 * sizeof(uint64_t);
     }
@@ -60,14 +60,14 @@ class PixelMask {
     std::vector<uint64_t> m_bits; ///< those beyond the last pixel are 0
 };
 
-/// A reader that gives what `behind` gives, and NaN in all bands of the pixels that are not in the mask.
+/// A reader that returns the values of `behind`, and NaN in all bands of the pixels that are not in the mask.
 std::unique_ptr<CubeReader> masked_reader(std::unique_ptr<CubeReader> behind,
                                           std::shared_ptr<const PixelMask> mask);
 /// Host bytes that such a reader adds, for windows of so many samples.
 uint64_t masked_reader_bytes(int64_t samples);
 
-/// A source whose pixels outside of the mask have no value. It keeps nothing of what it reads: behind it may
-/// be a ResidentSource, which then has the scene without the mask.
+/// A source whose pixels outside of the mask are missing. It keeps nothing that it reads: behind it may be a
+/// ResidentSource, which then has the scene without the mask.
 class MaskedSource final : public CubeSource {
   public:
     MaskedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<const PixelMask> mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of statistics go over, a run of pixels of a block: its sums, magnitudes and centred
-// values, compiled once for each instruction set (Highway's pattern for headers).
+// A run of pixels of a block, the unit of the statistics kernels: its sums, magnitudes and centred values,
+// compiled once for each instruction set (Highway's pattern for headers).
 #ifndef HSI_STREAM_PIXEL_RUN
 #define HSI_STREAM_PIXEL_RUN
 #include <algorithm>
@@ -9,14 +9,15 @@
 
 namespace hsi::stream {
 namespace {
-/// Pixels of a block, or octets of them, counted line by line: where a band's values begin, and how they lie.
+/// Pixels of a block, or octets of them, counted line by line: the beginning of a band's values, and their
+/// layout.
 struct PixelRun {
     ptrdiff_t line_stride; ///< of the band's values
     int64_t samples;       ///< of a line of the block
     int64_t first, count;
     int64_t step = 1; ///< values from one to the next
 
-    /// With what fills the last register, of 16 at most.
+    /// With padding to fill the last register, of 16 at most.
     int64_t whole() const { return (count + 15) / 16 * 16; }
     /// f(values of a stretch within one line, its pixels, pixel of the run).
     template <class F>
@@ -52,8 +53,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Sums that the pixels of a stretch are spread over, pixel i adding to sum i % 16: as many as the widest
-/// register has floats, and no fewer where registers are narrower. So the order of additions, and every bit
-/// of a total, is the same whatever the instruction set.
+/// register has floats, and as many where registers are narrower. So the order of additions, and every bit of
+/// a total, is the same in each instruction set.
 constexpr int64_t stretch_sums = 16;
 
 using StretchTag = hn::CappedTag<float, static_cast<size_t>(stretch_sums)>;
@@ -61,9 +62,9 @@ using StretchSumTag = hn::CappedTag<double, static_cast<size_t>(stretch_sums) / 
 using StretchSum = hn::Vec<StretchSumTag>;
 constexpr int64_t stretch_registers = stretch_sums / static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
 
-/// A stretch of one band: adds x to the sums (stretch_registers of them), and what fills no sixteen to
-/// `rest`; |x| to magnitude, where NaN and infinities stay visible, and so does a pixel that is zero in all
-/// bands. next[0..count) is fetched meanwhile.
+/// A stretch of one band: adds x to the sums (stretch_registers of them), and the values after the last whole
+/// sixteen to `rest`; |x| to magnitude, where NaN and infinities stay visible, and so does a pixel that is
+/// zero in all bands. next[0..count) is fetched meanwhile.
 HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int64_t count,
                             StretchSum* HWY_RESTRICT sums, double& rest, float* HWY_RESTRICT magnitude) {
     const StretchTag df;
@@ -71,7 +72,7 @@ HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int6
     const hn::Rebind<float, StretchSumTag> dh;
     constexpr auto wide = static_cast<int64_t>(hn::MaxLanes(StretchTag()));
     constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
-    StretchSum s[stretch_registers]; // in registers: what is captured or passed lies in memory
+    StretchSum s[stretch_registers]; // in registers: captured or passed variables would be in memory
 #pragma GCC unroll 16
     for (int64_t k = 0; k < stretch_registers; ++k)
         s[k] = sums[k];
@@ -95,7 +96,7 @@ HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int6
     }
 }
 
-/// The sum of all sums and the rest, in an order of its own.
+/// The sum of all sums and the rest, in a fixed order.
 HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     const StretchSumTag dd;
     HWY_ALIGN double s[stretch_sums];
@@ -107,8 +108,8 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     return s[0] + rest;
 }
 
-/// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of the band that
-/// follows, `next` values away, is fetched meanwhile: it lies too far away for the processor to guess.
+/// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of the next band,
+/// `next` values away, is fetched meanwhile: it is too far away for the processor's prefetcher.
 [[maybe_unused]] double sum_band(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     StretchSum sums[stretch_registers];
     for (auto& s : sums)

@@ -20,7 +20,7 @@
 namespace hsi::stream {
 namespace {
 
-/// Of one message, which the heap has room for again and again: larger ones are mapped afresh each time
+/// Values of one message. The heap can reuse room of this size; larger blocks are mapped again each time
 /// (keep_heap_small), and page faults would take longer than the copies.
 constexpr int64_t piece_values = int64_t{12} << 10;
 
@@ -130,7 +130,7 @@ void PlaneStore::read_row(int plane, int64_t line, int64_t sample, int64_t count
     for (int64_t left = count * 4, offset = at * 4; left > 0;) {
         const ssize_t n = ::pread(m_file, bytes, static_cast<size_t>(left), offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO; // it is shorter than what was written
+        if (n == 0) errno = EIO; // it is shorter than the written data
         if (n <= 0) fail("read");
         bytes += n;
         offset += n;

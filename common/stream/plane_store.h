@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Planes between two passes (components, class probabilities): in memory when they fit, else in a temporary
-// file that has no name.
+// Planes between two passes (components, class probabilities): in memory if they fit, else in an unnamed
+// temporary file.
 #pragma once
 
 #include "core/host_memory.h"
@@ -35,8 +35,8 @@ class PlaneStore {
     const CubeShape& shape() const { return m_shape; }
     /// All planes, packed; null when they are in a file.
     const float* data() const { return m_memory.data(); }
-    /// Some of the planes, in this order. Both live no longer than the store. Ranks that share a pass each
-    /// have all of it in their sinks at its end.
+    /// Some of the planes, in this order. Both live no longer than the store. At the end of a shared pass
+    /// each rank has all of it in its sinks.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
     /// A window of some of the planes.
@@ -44,13 +44,13 @@ class PlaneStore {
         std::vector<int> planes;
         Rect window;
     };
-    /// By all ranks together: `mine` is what this rank has written of the store, and no other. Afterwards
-    /// each has what all of them have, or where rows > 0 at least its own lines of it.
+    /// All ranks call it together: `mine` is the part of the store that this rank alone has written.
+    /// Afterwards each has the parts of all or, if rows > 0, at least its own lines.
     void share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows = 0);
-    /// Whose a line is where runs of so many lines (a row of tiles) go to the ranks in turn.
+    /// The rank that owns a line, when runs of `rows` lines (a row of tiles) go to the ranks in turn.
     static int owner(int64_t line, int64_t rows, int ranks) { return static_cast<int>(line / rows % ranks); }
-    /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and
-    /// samples there are those of a scene that wraps round. \throws Error when the file cannot be read.
+    /// Reads all planes of a window into `to`, packed. The window may leave the scene on every side: lines
+    /// and samples there come from a scene that wraps round. \throws Error when the file cannot be read.
     void read(const Rect& window, float* to) const;
 
   private:
@@ -68,8 +68,8 @@ class PlaneStore {
     int m_file = -1;
 };
 
-/// The folder for a file beside an output: the output's own, or that of temporary files when the output is no
-/// ordinary file (/vsimem/x.tif).
+/// The folder for a file next to an output: the output's own, or the folder of temporary files if the output
+/// is not an ordinary file (/vsimem/x.tif).
 std::string folder_beside(const std::string& output);
 
 } // namespace hsi::stream

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A source that keeps what its first scan reads: for scenes that fit in memory and files that are slow to
+// A source that keeps the values of its first scan: for scenes that fit in memory and files that are slow to
 // read again (compressed, remote).
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of products of rows, compiled once for each instruction set (Highway's pattern for headers): what
-// covariances are made of, in single precision or in double.
+// Sums of products of rows, compiled once for each instruction set (Highway's pattern for headers): the terms
+// of covariances, in single precision or in double.
 #ifndef HSI_STREAM_SCATTER_CONSTANTS
 #define HSI_STREAM_SCATTER_CONSTANTS
 #include <cstddef>
@@ -19,11 +19,11 @@ constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 
-/// From a chunk's centres c to those of its block, g: with rest = sum of x - c (the rounding of c) and total
-/// = sum of x - g, the sum of (x_a - g_a)(x_b - g_b) is that of (x_a - c_a)(x_b - c_b), and offset_a total_b
-/// + rest_a offset_b.
+/// Moves sums from a chunk's centres c to its block's centres g. With rest = sum of x - c (the rounding of c)
+/// and total = sum of x - g, the sum of (x_a - g_a)(x_b - g_b) is the sum of (x_a - c_a)(x_b - c_b), plus
+/// offset_a total_b + rest_a offset_b.
 struct Shift {
-    const double *offset, *rest, *total; ///< c - g, and the sums; a row each
+    const double *offset, *rest, *total; ///< c - g, and the sums; one per row
 };
 } // namespace
 } // namespace hsi::stream
@@ -49,9 +49,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
 
-/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
-/// turn out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
-/// ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight take for four columns at once.
+/// Takes the sums of one turn of add_scatter() for four columns, sums `part` on of each; after the last turn
+/// out[k] = the sum of the sixteen sums of column k. The order is always the same: halves first, then ((0 +
+/// 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight do for four columns at once.
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
                           float* HWY_RESTRICT out) {
@@ -151,7 +151,7 @@ HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
 }
 
 /// Sums of products of three rows and four columns over `count` pixels, a multiple of scatter_sums<T>; rows,
-/// and columns, lie chunk_of<T> apart.
+/// and columns, are chunk_of<T> apart.
 template <class T>
 HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0, int64_t count,
                               T (&sums)[tile_rows][tile_columns]) {
@@ -163,9 +163,9 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
     const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
     const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
     const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
-    // Registers of fewer than 64 bytes take the pixels in turns, of every 64 bytes the first ones, then the
-    // next: at no time are there more accumulators than these, and each adds what it would add in the widest
-    // register.
+    // Registers of fewer than 64 bytes process the pixels in turns: first the first ones of every 64 bytes,
+    // then the next. So there are never more accumulators than these, and each adds the same terms as in the
+    // widest register.
     HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
     for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
         auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
@@ -197,7 +197,7 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
 }
 
 /// Calls f(a, b) for tiles of rows a .. a + 2 and columns b .. b + 3 that cover b <= a (and some b > a).
-/// rows: a multiple of panel_columns, of which `used` are in use.
+/// rows: a multiple of panel_columns; `used` of them are in use.
 template <class F>
 HWY_INLINE void each_tile(int used, int rows, const F& f) {
     for (int panel = 0; panel < rows; panel += panel_columns)
@@ -209,7 +209,7 @@ HWY_INLINE void each_tile(int used, int rows, const F& f) {
 }
 
 /// Sums of x_a x_b over `count` pixels, a multiple of scatter_sums<T>. x: `rows` rows, chunk_of<T> apart.
-/// take(sums, a, b) gets those of a tile.
+/// take(sums, a, b) gets the sums of a tile.
 template <class T, class Take>
 HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
     each_tile(used, rows, [&](int a, int b) HWY_ATTR {

@@ -51,8 +51,8 @@ void add_shifted(const double* x, int bands, int rows, int64_t count, const Shif
 /// Rows of products in whole panels; those that are not used are zero.
 int padded(int rows) { return (rows + panel_columns - 1) / panel_columns * panel_columns; }
 
-/// What all workers of the CPU do: they take tiles block by block, and find out which pixels of a run are
-/// valid.
+/// The common part of all workers on the CPU: they take tiles block by block, and find the valid pixels of a
+/// run.
 class BlockWorker : public StatisticsWorker {
   public:
     /// most: of the pixels of a run.
@@ -73,7 +73,7 @@ class BlockWorker : public StatisticsWorker {
         std::fill_n(m_magnitude.begin(), run.count, 0.0f);
         return m_magnitude.data();
     }
-    /// From a band to the next; there is none after the last.
+    /// The stride from a band to the next; 0 after the last.
     static ptrdiff_t next_of(const CubeView<float>& block, int band) {
         return band + 1 < block.bands ? block.band_stride : 0;
     }
@@ -147,13 +147,13 @@ class MeanWorker final : public BlockWorker {
         sums.add_sums(m_sum.data());
     }
 
-    std::vector<double> m_sum; ///< of the block, a band each
+    std::vector<double> m_sum; ///< of the block, by band
 };
 
 // Covariance: chunks of pixels, centred on their own means
 // ----------------------------------------------------------------------------------------------------------
 
-/// T: what products are computed in.
+/// T: the type of products.
 template <class T>
 class CovarianceWorker final : public BlockWorker {
   public:
@@ -201,8 +201,8 @@ class CovarianceWorker final : public BlockWorker {
         if (valid > 0) sums.add_block(valid, m_centre.data(), m_sum.data(), {m_scatter.data(), m_rows});
     }
 
-    /// Takes a run's valid pixels: their sums, centres near their means, and what they differ from these by.
-    /// Returns how many they are.
+    /// Takes a run's valid pixels: their sums, centres near their means, and the differences from these.
+    /// Returns their count.
     int64_t take_chunk(const CubeView<float>& block, const PixelRun& run) {
         float* const magnitude = start(run);
         for (int b = 0; b < block.bands; ++b)
@@ -291,7 +291,7 @@ class MomentWorker final : public BlockWorker {
         if (m_with_differences) m_borders.add(block, x, y, sums);
     }
 
-    /// Which pixels of the block are valid; returns how many.
+    /// Finds the valid pixels of the block; returns their count.
     int64_t find_valid(const CubeView<float>& block) {
         const PixelRun run{block.line_stride, block.samples, 0, block.lines * block.samples};
         float* const magnitude = start(run);
@@ -316,8 +316,9 @@ class MomentWorker final : public BlockWorker {
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
     }
 
-    /// Pixels and pairs of a block; returns how many pairs. Lines are cut in octets from the block's left;
-    /// pixels of octets that are not valid throughout, and what is left of a line, are added one by one.
+    /// Adds pixels and pairs of a block; returns the count of pairs. Lines are cut into octets from the
+    /// block's left; pixels of octets that are not entirely valid, and the rest of the line, are added one by
+    /// one.
     int64_t add_octets(const CubeView<float>& block) {
         m_single.clear();
         m_pair.clear();
@@ -341,7 +342,7 @@ class MomentWorker final : public BlockWorker {
         for (int64_t from = 0; from < octets; from += run_octets)
             add_octet_run(block,
                           {block.line_stride, per_line, from, std::min(run_octets, octets - from), octet});
-        // From the last pixel of an octet to the first of the next, or of what is left of the line.
+        // From the last pixel of an octet to the first of the next, or of the rest of the line.
         const int64_t between = (block.samples - 1) / octet, gaps = block.lines * between;
         for (int64_t from = 0; from < gaps; from += run_pixels)
             add_gap_run(block, {block.line_stride, between, from, std::min(run_pixels, gaps - from), octet});
@@ -373,7 +374,7 @@ class MomentWorker final : public BlockWorker {
         int64_t whole = 0;
         for (int64_t k = 0; k < kinds; ++k)
             whole = end_rows(m_run.data() + k * run_octets, m_bands, run.count);
-        // An octet's sum is four times what stands for X_0, whose products count twice.
+        // An octet's sum is four times its scaled X_0, whose products count twice.
         double* const ones = m_run.data() + m_bands * run_pixels;
         std::fill_n(ones, run_pixels, 0.0);
         for (int64_t i = 0; i < run.count; ++i)
@@ -439,14 +440,14 @@ class MomentWorker final : public BlockWorker {
     HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
     std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
     std::vector<double> m_keep;                          ///< of a run's pixels: 1 or 0
-    std::vector<int64_t> m_single, m_pair;               ///< of the block: what no octet has
+    std::vector<int64_t> m_single, m_pair;               ///< of the block: pixels and pairs outside of octets
     std::vector<float> m_centre;
 };
 
 // The scan
 // ----------------------------------------------------------------------------------------------------------
 
-/// What a worker of the CPU works in; next to nothing for means.
+/// The memory of a worker on the CPU; next to nothing for means.
 uint64_t worker_bytes(int bands, Statistics what) {
     switch (what) {
     case Statistics::means:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The statistics of a scene's valid pixels, in one scan: the mean of every band and, where asked for, the
-// covariance of the bands and that of the differences of neighbours.
+// The statistics of a scene's valid pixels, in one scan: the mean of every band and, if requested, the
+// covariance of the bands and the covariance of the differences of neighbours.
 //
 // Sums are taken over fixed blocks of pixels anchored at the scene's origin, and the blocks are added without
 // rounding (stream/statistics_sums.h): the result is the same to the last bit for every tiling and number of
-// threads and ranks. On whatever level values lie, what level and products have in common is added, and
-// cancels, without rounding.
+// threads and ranks. The common level of values and products is added, and cancels, without rounding, so a
+// high level loses no digits.
 #pragma once
 
 #include "stream/operation.h"
@@ -16,9 +16,9 @@
 
 namespace hsi::stream {
 
-/// What a scan adds up. The three ways to a covariance differ in speed and in its last digits.
+/// The sums of a scan. The three ways to a covariance differ in speed and in its last digits.
 enum class Statistics {
-    /// The mean of every band, which all others have, too.
+    /// The mean of every band, which the other kinds include.
     means,
     /// The covariance. A few hundred pixels at a time are centred on their own means and multiplied in single
     /// precision, then added up in double. Errs by about 1e-9 of the whole variance with ten thousand pixels
@@ -26,25 +26,24 @@ enum class Statistics {
     covariance,
     /// The same with products in double precision, where the least eigenvalues count (an inverse, a rank).
     double_covariance,
-    /// The covariance in double precision of what pixels differ by from one of their block: where values are
-    /// whole numbers, hardly anything is rounded. Errs by about 1e-15 of the bands' variances.
+    /// The covariance in double precision of the differences between pixels and one pixel of their block: for
+    /// whole numbers, hardly anything is rounded. Its error is about 1e-15 of the bands' variances.
     moments,
-    /// Moments, and those of the differences of neighbours along a line.
+    /// Moments, also of the differences of neighbours along a line.
     differences
 };
 
-/// What a scan finds.
+/// The results of a scan.
 struct SceneStatistics {
     int bands = 0;
     int64_t valid_pixels = 0;
     int64_t invalid_pixels = 0;
-    std::vector<double> mean;    ///< a band each, over the valid pixels; NaN when there is none
-    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+    std::vector<double> mean;    ///< by band, over the valid pixels; NaN without any
+    std::vector<int64_t> finite; ///< by band: pixels with a finite value
 
     // Unless means alone were asked for.
-    std::vector<double>
-        covariance;            ///< bands x bands, symmetric, divided by valid_pixels; NaN when there is none
-    std::vector<int> constant; ///< bands (0-based) with one value in all valid pixels
+    std::vector<double> covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN without any
+    std::vector<int> constant;      ///< bands (0-based) with one value in all valid pixels
 
     // Where differences were asked for.
     int64_t pairs = 0; ///< pixels (line, sample) and (line, sample + 1) that are both valid
@@ -56,11 +55,11 @@ struct SceneStatistics {
     /// Bands (0-based) without a single finite value: the scan must be repeated without them, since they
     /// leave no pixel valid.
     std::vector<int> empty_bands() const;
-    /// The band (0-based, behind those that are known to be constant) has one value. Its covariances become
-    /// 0: what rounding has left there grows with the level, and at 1e25 hides the variance of other bands.
+    /// The band (0-based, counted without bands that are known to be constant) has one value. Its covariances
+    /// become 0: the rounding errors there grow with the level, and at 1e25 hide the variance of other bands.
     void set_constant(int band, float level);
-    /// Stands for the result of a scan that was not made (a plan needs its size): all pixels are valid, means
-    /// are 0, variances 1, covariances 0, those of differences likewise.
+    /// A placeholder for the result of a scan that was not made (a plan needs its size): all pixels are
+    /// valid, means are 0, variances 1, covariances 0, the same for differences.
     static SceneStatistics assumed(const CubeShape& scene);
 };
 
@@ -90,7 +89,7 @@ class StatisticsScan : public Operation {
     int bands() const { return m_scene.bands; }
     Statistics what() const { return m_what; }
     BorderPairs& borders() { return *m_borders; }
-    /// What workers gather, each at most.
+    /// The most bytes that each worker gathers.
     uint64_t gathered_bytes(const TileLimits& limits) const;
 
   private:

@@ -27,14 +27,14 @@ double upper_bits(double x) {
 /// entries; the longest rows first.
 template <class Work>
 void for_rows(int rows, int threads, const Work& work) {
-    constexpr size_t worth_a_thread = 5000; // entries, of which a hundred take some microseconds
+    constexpr size_t worth_a_thread = 5000; // entries; a hundred take some microseconds
     const auto members = static_cast<int>(
         std::clamp<size_t>(at_lower(rows, 0) / worth_a_thread, 1, static_cast<size_t>(std::max(1, threads))));
     parallel::for_each(rows, members, nullptr,
                        [&](int64_t unit, int) { work(rows - 1 - static_cast<int>(unit)); });
 }
 
-/// Entries of a covariance; there is none of means.
+/// The count of entries of a covariance; 0 if not `wanted`.
 size_t entries(int bands, bool wanted) { return wanted ? at_lower(bands, 0) : 0; }
 
 } // namespace
@@ -124,8 +124,8 @@ StatisticsSums::StatisticsSums(int n, Statistics wanted)
     : PixelSums(n, wanted), what(wanted), m_varies(static_cast<size_t>(n)) {}
 
 uint64_t StatisticsSums::bytes(int bands, Statistics what) {
-    // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double; what
-    // add_products() makes of two of them is a multiple of 2^-298, below 2^258 a pixel. Room for 2^40 pixels.
+    // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double;
+    // add_products() makes multiples of 2^-298, below 2^258 a pixel, from two of them. Room for 2^40 pixels.
     const uint64_t matrices = what == Statistics::means ? 0 : what == Statistics::differences ? 2 : 1;
     return matrices * (math::ExactSums::most_bytes(at_lower(bands, 0), -298, 298) +
                        math::ExactSums::most_bytes(static_cast<size_t>(bands), -149, 170));
@@ -164,8 +164,8 @@ void StatisticsSums::add_products(int64_t count, const float* centres, const dou
     std::vector<double> upper(size), lower(size), products(size);
     for (size_t a = 0; a < size; ++a) {
         const double* const row = scatter.row(static_cast<int>(a));
-        // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b, of which the last
-        // has all the digits and is added in two parts.
+        // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b. The last term has
+        // all the digits and is added in two parts.
         for (size_t b = 0; b <= a; ++b) {
             const double of_centres = centre[a] * centre[b]; // exact: 48 bits
             const double high = upper_bits(of_centres);
@@ -271,7 +271,7 @@ SceneStatistics StatisticsSums::result(int threads) const {
     return r;
 }
 
-/// Of the valid pixels, one at least.
+/// The means of the valid pixels, at least one.
 std::vector<double> StatisticsSums::means() const {
     std::vector<double> mean;
     for (size_t b = 0; b < sum.size(); ++b)
@@ -279,9 +279,9 @@ std::vector<double> StatisticsSums::means() const {
     return mean;
 }
 
-/// bands x bands, of the valid pixels, one at least: errs by rounding alone, however far from 0 they lie.
+/// bands x bands, of the valid pixels, at least one: it has only rounding errors, for values on any level.
 std::vector<double> StatisticsSums::covariance(int threads) const {
-    // Around m, the means rounded to single precision, so that what they have in common with the products
+    // Centred at m, the means rounded to single precision, so that the common part of means and products
     // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
     //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
     const auto size = static_cast<size_t>(bands);
@@ -315,8 +315,8 @@ namespace {
 
 constexpr size_t block_lines = block_shape(Statistics::differences).lines;
 
-/// The pairs of two columns, bands x lines, that lie side by side. Products are added as the scan's kernels
-/// add those of eight pixels (stream/scatter-inl.h).
+/// Adds the pairs of two neighbouring columns, bands x lines. Products are added as the scan's kernels add
+/// those of eight pixels (stream/scatter-inl.h).
 void add_columns(const std::vector<float>& left, const std::vector<float>& right, StatisticsSums& sums) {
     static_assert(block_lines == 8);
     const auto bands = static_cast<size_t>(sums.bands), lines = right.size() / bands;
@@ -324,7 +324,7 @@ void add_columns(const std::vector<float>& left, const std::vector<float>& right
         return is_valid_pixel(column.data() + line, sums.bands, static_cast<ptrdiff_t>(lines));
     };
     std::vector<double> differences(block_lines * bands),
-        row(bands); // lines x bands; 0 where there is no pair
+        row(bands); // lines x bands; 0 without a pair
     int64_t count = 0;
     for (size_t line = 0; line < lines; ++line) {
         if (!valid(left, line) || !valid(right, line)) continue;
@@ -374,7 +374,7 @@ void BorderPairs::meet(const CubeView<float>& block, int64_t sample, const Borde
 }
 
 uint64_t BorderPairs::bytes(const CubeShape& scene, const TileLimits& limits) {
-    // Columns that wait for a neighbour: those of a tile, and of the one beside it.
+    // Columns that wait for a neighbour: the borders of a tile, and of the next one.
     int64_t pixels =
         (limits.core_samples / block_shape(Statistics::differences).samples + 2) * 2 * limits.core_lines;
     // With several ranks a tile's neighbours may be another's: its columns then wait to the end.

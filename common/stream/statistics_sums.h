@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the workers of a statistics scan gather, on the CPU and on devices: exact sums over fixed blocks of
-// pixels, and the pairs of neighbours that two blocks have between them.
+// Results that the workers of a statistics scan gather, on the CPU and on devices: exact sums over fixed
+// blocks of pixels, and the pairs of neighbours between two blocks.
 #pragma once
 
 #include "core/cube_view.h"
@@ -56,16 +56,16 @@ struct LowerRows {
 struct PixelSums {
     PixelSums(int bands, Statistics what);
     void add(const PixelSums& other); ///< \throws Error for another number of bands
-    /// By all ranks together: become those of all of them. \throws Error when another has other bands.
+    /// All ranks call it together: merges the sums of all. \throws Error when another has other bands.
     void unite(parallel::Group& ranks);
 
     int bands;
     int64_t valid = 0, invalid = 0;
     int64_t pairs = 0;           ///< pixels (line, sample) and (line, sample + 1) that are both valid
-    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+    std::vector<int64_t> finite; ///< by band: pixels with a finite value
     math::ExactSums sum;         ///< of x_b
-    math::ExactSums product;     ///< of x_a x_b, b <= a, at at_lower(a, b); none for means
-    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair; none unless asked for
+    math::ExactSums product;     ///< of x_a x_b, b <= a, at at_lower(a, b); empty for means
+    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair; empty unless requested
 };
 
 /// Sums over blocks, of 2^13 pixels at most, which were rounded inside of each.
@@ -78,14 +78,14 @@ struct StatisticsSums : PixelSums {
     /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
     /// The centre of a band with one value is that value.
     void add_block(int64_t count, const float* centre, const double* sum, const LowerRows& scatter);
-    /// The same by what values differ from the centre by: rest[b] = sum of x_b - centre_b.
+    /// The same by the differences from the centre: rest[b] = sum of x_b - centre_b.
     void add_centred_block(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
     /// `count` pairs of neighbours: scatter: sums of d_a d_b, d their difference.
     void add_pairs(int64_t count, const LowerRows& scatter);
 
-    /// Blocks that were added up elsewhere, as far as they are no sums, which go into the members below:
-    /// `valid` pixels and `pairs`; of each band finite values, a centre, and whether another block has
-    /// another one or values vary within one. level: empty where no block had a valid pixel.
+    /// Adds the counts of blocks that were summed elsewhere (their sums go into the members below): `valid`
+    /// pixels and `pairs`; for each band, finite values, a centre, and whether another block has another
+    /// centre or values vary within one. level: empty if no block had a valid pixel.
     void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
                     const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
@@ -108,7 +108,7 @@ struct StatisticsSums : PixelSums {
 /// By all ranks together: the sums of all of them, on each.
 void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums);
 
-/// A lane of a scan, on whatever device.
+/// A lane of a scan, on any device.
 class StatisticsWorker : public Worker {
   public:
     StatisticsWorker(int bands, Statistics what) : sums(bands, what) {}
@@ -116,8 +116,8 @@ class StatisticsWorker : public Worker {
 };
 
 /// Pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first one
-/// of its right neighbour, or the other way round: whoever comes second adds up their pairs, so no tile needs
-/// a column more than it owns. All workers of a scan share it.
+/// of its right neighbour, or the other way round: the second to come adds up the pairs, so tiles need no
+/// extra column. All workers of a scan share it.
 class BorderPairs {
   public:
     explicit BorderPairs(const CubeShape& scene) : m_samples(scene.samples) {}
@@ -125,13 +125,13 @@ class BorderPairs {
     void add(const CubeView<float>& block, int64_t x, int64_t y, StatisticsSums& sums);
     /// By all ranks together: those left whose blocks were different ranks'.
     void exchange(parallel::Group& ranks, StatisticsSums& sums);
-    /// What waits at most, of a tile of such a scene.
+    /// The most bytes that wait for a tile of such a scene.
     static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
 
   private:
     /// The first sample right of it, the first line.
     using Border = std::pair<int64_t, int64_t>;
-    /// Of a block, bands x lines.
+    /// A column of a block, bands x lines.
     struct Column {
         bool left = false; ///< of the border
         std::vector<float> values;

@@ -21,10 +21,10 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 } // namespace
 
 struct RangeWatch::Limits {
-    std::vector<float> least, greatest, faint; ///< infinite for bands that tell nothing
+    std::vector<float> least, greatest, faint; ///< infinite for bands without information
     int varying = 0;                           ///< bands with a least and a greatest value
     bool amounts = false;                      ///< enough bands have a level that `faint` was made from
-    bool tell_nothing = false;                 ///< there is no range to compare with
+    bool tell_nothing = false;                 ///< no range to compare with
 
     explicit Limits(const ValueRange& known, size_t bands)
         : least(bands, -infinity), greatest(bands, infinity), faint(bands, infinity) {
@@ -73,7 +73,7 @@ class RangeWatch::Reader final : public CubeReader {
         m_reader->read(window, dst);
         look_around(window, [&](int64_t y) { look_at(dst, y - window.y); });
     }
-    /// Of a tile in the memory of a device the lines of the grid alone are read.
+    /// From a tile in a device's memory only the lines of the grid are read.
     std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
         auto there = m_reader->view_on(device, window);
         if (!there) return there;
@@ -106,7 +106,7 @@ class RangeWatch::Reader final : public CubeReader {
         }
         return true;
     }
-    /// look(y) for every line of a window that has pixels of the grid which nobody has seen: m_places.
+    /// look(y) for every line of a window with pixels of the grid that were not seen before: m_places.
     template <class Look>
     void look_around(const Rect& window, const Look& look) {
         const int64_t step = m_owner.m_step, first = m_owner.m_first;
@@ -157,7 +157,7 @@ class RangeWatch::Reader final : public CubeReader {
         for (size_t b = 0; b < bands; ++b)
             widen(values_of(tile, b, line), m_blanks.data(), count, m_minimum[b], m_maximum[b]);
     }
-    /// A band's values at m_places: where they lie side by side, as they lie.
+    /// A band's values at m_places: in place if they are next to each other.
     const float* values_of(const CubeView<float>& tile, size_t band, int64_t line) {
         const float* const row = tile.row(static_cast<int>(band), line);
         const size_t count = m_places.size();
@@ -176,8 +176,8 @@ class RangeWatch::Reader final : public CubeReader {
             outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
         }
     }
-    /// `blanks` makes values that do not count NaN, which are neither less nor greater, and 0 of -0, which
-    /// are one value, whichever comes first.
+    /// `blanks` turns values that do not count into NaN, which is neither less nor greater, and -0 into 0,
+    /// since both are one value in any order.
     static void widen(const float* values, const float* blanks, size_t count, float& minimum,
                       float& maximum) {
         constexpr size_t width = 16; // independent ones, so that a compiler takes several at once
@@ -204,7 +204,7 @@ class RangeWatch::Reader final : public CubeReader {
     std::vector<size_t> m_indices; ///< of the places, in the grid
     std::vector<float> m_line;     ///< of a device
     std::vector<float> m_values;   ///< of a band, at the places
-    std::vector<float> m_blanks;   ///< of each place 0, or NaN where it has no valid pixel
+    std::vector<float> m_blanks;   ///< 0 for each place, or NaN without a valid pixel
     PixelRow m_pixels;
     std::vector<int32_t> m_faint, m_outside;
     int64_t m_valid = 0, m_far_outside = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What values a scene has, seen beside a pass that reads it: on a grid of pixels, so that it costs next to
-// nothing.
+// The range of a scene's values, observed during a pass that reads it: on a grid of pixels, so that it costs
+// next to nothing.
 #pragma once
 
 #include "stream/cube_source.h"
@@ -19,28 +19,28 @@ class Group;
 
 namespace hsi::stream {
 
-/// Of the values that something was made from, a band each. All empty, or `mean` alone: unknown.
+/// The range of the values that something was made from, by band. All empty, or `mean` alone: unknown.
 struct ValueRange {
     std::vector<double> minimum, maximum, mean;
 };
 
-/// A source beside which the pixels of a grid are looked at, each once, as lanes read their tiles. The grid
-/// depends on the scene's size alone: every n-th pixel of every n-th line, the largest n for which it has
-/// 4096 pixels or more. So what is found is the same for every tiling and number of threads.
+/// A source that examines the pixels of a grid, each once, while lanes read their tiles. The grid depends on
+/// the scene's size alone: every n-th pixel of every n-th line, the largest n for which it has 4096 pixels or
+/// more. So the result is the same for every tiling and count of threads.
 ///
-/// A valid pixel (core/valid_pixel.h) lies far outside of a known range when more than half of the
-/// bands that vary lie outside of it after it was widened by its own width on both sides; or when every value
-/// is nearer to 0 than a twentieth of the band's mean, in scenes whose values are amounts (a widened range
-/// holds 0 then).
+/// A valid pixel (core/valid_pixel.h) is far outside of a known range in two cases. Either more than half of
+/// the bands that vary are outside of the range after it was widened by its own width on both sides; or, in
+/// scenes whose values are amounts (a widened range holds 0 then), every value is nearer to 0 than a
+/// twentieth of the band's mean.
 class RangeWatch final : public CubeSource {
   public:
     /// `from` must outlive this. `known`: the range to compare with, in the order of `from`'s bands; may be
     /// empty.
     explicit RangeWatch(const CubeSource& from, ValueRange known = {});
-    /// What finds the least and the greatest value, a band each, of the valid pixels among every step-th one,
-    /// from `first` on, of every step-th line of a scene that lies on a device; it returns how many these
-    /// are, or -1 where it cannot. With it the grid of a scene that goes through in one piece is looked at
-    /// there, where there is no range to compare with. Before the pass.
+    /// Finds the least and the greatest value, by band, of the valid pixels among every step-th pixel, from
+    /// `first` on, of every step-th line of a scene in a device's memory. Returns the count of these pixels,
+    /// or -1 if it cannot. With it, the grid of a scene that is processed in one piece is examined there, if
+    /// there is no range to compare with. Set it before the pass.
     using FindExtremes = std::function<int64_t(const CubeView<float>& scene, int64_t first, int64_t step,
                                                float* low, float* high)>;
     void find_with(FindExtremes find) { m_find = std::move(find); }
@@ -63,20 +63,19 @@ class RangeWatch final : public CubeSource {
     /// Looks at the pixels of the grid by itself, line by line: for a scene that is read in another way.
     void look() const;
 
-    /// All ranks together, after the pass, whether they have shared it or not: what they have seen becomes
-    /// the whole.
+    /// All ranks call it together, after the pass, even if they have not shared it: merges their findings.
     void exchange(parallel::Group& ranks) const;
 
     // Complete when all readers are gone.
     int64_t valid() const { return m_valid; }             ///< valid pixels of the grid
     int64_t far_outside() const { return m_far_outside; } ///< of these
-    /// Of the valid pixels of the grid, a band each; empty when there are none.
+    /// Extremes of the valid pixels of the grid, by band; empty without valid pixels.
     const std::vector<float>& minimum() const { return m_minimum; }
     const std::vector<float>& maximum() const { return m_maximum; }
 
   private:
     class Reader;
-    struct Limits; ///< what a value is compared with
+    struct Limits; ///< the limits for a comparison with values
     const CubeSource& m_from;
     std::unique_ptr<const Limits> m_limits;
     FindExtremes m_find; ///< may be null

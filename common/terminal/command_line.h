@@ -14,7 +14,7 @@ namespace hsi::terminal {
 struct KnownOption {
     std::vector<std::string> names;
     int values = 0;     ///< 0: a flag
-    bool lists = false; ///< one word @FILE may stand for the values
+    bool lists = false; ///< one word @FILE may replace the values
 };
 
 /// Replaces every "--optfile FILE" by the words of the file (one or more a line, quotes as GDAL reads them,
@@ -28,16 +28,16 @@ std::vector<std::string> expand_option_files(std::vector<std::string> words,
 /// missing.
 std::vector<std::pair<std::string, std::string>> take_configuration(std::vector<std::string>& words);
 
-/// An option as it stands on a command line, with the values that follow it.
+/// An option on a command line, with the values that follow it.
 struct GivenOption {
     std::string name; ///< without dashes, as it was spelled
     std::vector<std::string> values;
     bool operator==(const GivenOption&) const = default;
 };
 
-/// What a command line asks for.
+/// The parsed command line.
 struct CommandLine {
-    bool help = false;                ///< -h or --help stands where an option can stand
+    bool help = false;                ///< -h or --help is at a place for options
     bool json_usage = false;          ///< --json-usage does
     std::vector<GivenOption> options; ///< in order
     std::vector<std::string> arguments;

@@ -22,7 +22,7 @@ constexpr const char* files = "FILES\n";
 
 using Words = std::vector<std::string>;
 
-/// What the words before the one that is typed say.
+/// The meaning of the words before the one that is typed.
 struct Before {
     std::map<std::string, Words> values;    ///< of options, by name; of arguments without a name, too
     const tool::Argument* option = nullptr; ///< whose value is typed
@@ -233,7 +233,7 @@ std::string completions(const tool::Declaration& declaration, const std::vector<
         }
         try {
             return lines_of(values_of(declaration, before, last), last);
-        } catch (const Error&) { // a driver or an extension that is none
+        } catch (const Error&) { // an unknown driver or extension
             return {};
         }
     }

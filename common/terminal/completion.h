@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can stand next on a command line, for a shell's completion.
+// Words that can come next on a command line, for a shell's completion.
 #pragma once
 
 #include "tool/definition.h"
@@ -9,11 +9,10 @@
 
 namespace hsi::terminal {
 
-/// Candidates for the last of `words` (the words behind the tool's name, the last one possibly empty), a line
-/// each; the one line "FILES" where a file is meant. Candidates begin with what was typed, whatever the case
-/// of values. One that ends with "=" wants a value behind it: creation options (-co, -dsco, -lco) are those
-/// of the driver that -of names or the extension of the output means, open options (-oo) those of -if or of
-/// the scene's driver.
+/// Candidates for the last of `words` (the words after the tool's name, the last one possibly empty), one per
+/// line; the single line "FILES" where a file is expected. Candidates begin with the typed text, in any case
+/// for values. A candidate that ends with "=" needs a value: creation options (-co, -dsco, -lco) come from
+/// the driver of -of or of the output's extension, open options (-oo) from the driver of -if or of the scene.
 std::string completions(const tool::Declaration& declaration, const std::vector<std::string>& words);
 
 } // namespace hsi::terminal

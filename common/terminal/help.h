@@ -16,13 +16,13 @@ std::string help_text(const tool::Declaration& declaration);
 /// "src labels dst": the arguments without a name, in order.
 std::string usage_arguments(const tool::Declaration& declaration);
 
-/// "-t, -targets N": an option with all its spellings and what stands for its value.
+/// "-t, -targets N": an option with all its spellings and the placeholder of its value.
 std::string option_text(const tool::Argument& argument);
 
-/// The summary with choices' meanings, limits and what else holds: "Window size (3 to 63 pixels)".
+/// The summary with the choices' meanings, limits and other rules: "Window size (3 to 63 pixels)".
 std::string option_meaning(const tool::Declaration& declaration, const tool::Argument& argument);
 
-/// What holds without the option; empty when nothing does.
+/// The default of the option; empty without one.
 std::string option_default(const tool::Argument& argument);
 
 /// Both: "Window size (3 to 63 pixels) [5]".
@@ -42,7 +42,7 @@ std::vector<std::pair<std::string, bool>> split_at_options(const tool::Declarati
 /// The headings of options in the order of the help: the tool's own first, they are why one reads this.
 std::vector<std::string> option_groups(const tool::Declaration& declaration);
 
-/// Options of every tool that belong to no definition, with what they do: --help, --version ...
+/// Options of every tool that belong to no definition, with their summaries: --help, --version ...
 const std::vector<std::pair<std::string, std::string>>& general_options();
 
 } // namespace hsi::terminal

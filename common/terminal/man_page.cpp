@@ -57,7 +57,7 @@ std::string prose(const tool::Declaration& declaration, const std::string& text)
     return roff.rfind('.', 0) == 0 || roff.rfind('\'', 0) == 0 ? "\\&" + roff : roff;
 }
 
-/// "\fB\-ws\fR \fIN\fR"; names of choices are written as they stand, so they are bold, too.
+/// "\fB\-ws\fR \fIN\fR"; names of choices are written literally, so they are bold, too.
 std::string roff_option(const tool::Argument& argument) {
     std::string text = bold("-" + argument.name);
     for (const std::string& alias : argument.aliases)

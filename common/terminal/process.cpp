@@ -81,7 +81,7 @@ extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char
         messages->receive(severity == CE_Failure, text);
 }
 
-// libtiff's own type of a handler; its headers are not among what a build against GDAL needs.
+// libtiff's own type of a handler; a build against GDAL does not need its headers.
 using TiffHandler = void (*)(const char* module, const char* format, va_list values);
 
 template <CPLErr severity>
@@ -91,10 +91,10 @@ void hsi_tiff_message(const char* module, const char* format, va_list values) {
     CPLError(severity, CPLE_AppDefined, "%s: %s", module ? module : "libtiff", text);
 }
 
-/// From 3.10 on GDAL gives libtiff a handler a file, which some of GDAL's own callbacks pass by: what they
-/// report goes to libtiff's handler of the process, and that one writes to descriptor 2. It is led to GDAL's,
-/// as older GDALs do. Found by name, for the libtiff is GDAL's business; a GDAL with a libtiff of its own
-/// calls it gdal_TIFF...
+/// From 3.10 on GDAL gives libtiff a handler per file, which some of GDAL's own callbacks bypass: they report
+/// to libtiff's handler of the process, which writes to descriptor 2. This function redirects it to GDAL's
+/// handler, as older GDALs do. The function is found by name, since libtiff is linked by GDAL; a GDAL with a
+/// built-in libtiff calls it gdal_TIFF...
 void lead_tiff_to_gdal() {
     const auto set = [](const char* name, TiffHandler handler) {
         for (const std::string prefix : {"", "gdal_"})
@@ -150,7 +150,7 @@ struct SignalGuard::Saved {
 };
 
 namespace {
-std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): what they were before
+std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): the earlier handlers
 }
 
 SignalGuard::SignalGuard(CancelFlag& flag, bool ends_connections) {
@@ -233,8 +233,8 @@ constexpr const char* threads_variable = "OPENBLAS_NUM_THREADS";
 } // namespace
 
 void end_idle_blas_threads() noexcept {
-    // GDAL and libraries beside it are linked to a BLAS whether a tool uses one or not. Which one it is an
-    // alternative of the system decides.
+    // GDAL and other libraries are linked to a BLAS, even if a tool does not use it. The system's
+    // alternatives decide which BLAS that is.
     if (const auto end = blas_function<int (*)()>("blas_thread_shutdown_")) end();
 }
 
@@ -244,7 +244,7 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     if (const char* const given = std::getenv(threads_variable);
         given != nullptr && std::string_view(given) == "1")
         return;
-    // What they have taken already is asked for once more: who has so little left is better off with one.
+    // Memory that the threads have taken already is counted again: with so little left, one thread is better.
     if (has_addresses_for(static_cast<uint64_t>(count() - 1) * blas_buffer_bytes)) return;
     setenv(threads_variable, "1", 1);
     system::restart(argv);

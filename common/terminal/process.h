@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a tool sets up in its process while it works, and takes down afterwards: signals, GDAL's
-// messages, the threads that a BLAS has started before anything here runs.
+// Sets up the process while a tool works, and restores it afterwards: signals, GDAL's messages, the threads
+// that a BLAS has started before any code here runs.
 #pragma once
 
 #include "core/cancel.h"
@@ -12,13 +12,13 @@
 
 namespace hsi::terminal {
 
-/// Opens those of the descriptors 0 to 2 that are closed, so that no file of the run gets their numbers, and
-/// with them what is printed. Reading and writing them still fails, as it should.
+/// Opens the closed ones among the descriptors 0 to 2, so that no file of the run gets their numbers and with
+/// them the printed output. Reading and writing them still fails, as it should.
 void open_standard_descriptors();
 
-/// Where GDAL's and PROJ's data lie in share/hsi beside the executable's folder (a wheel of Python's), GDAL
-/// is the executable's own: it takes these data, and no plugins, whatever the environment says of another
-/// GDAL (GDAL_DATA, GDAL_DRIVER_PATH, PROJ_DATA, PROJ_LIB). Before GDAL registers its drivers.
+/// If GDAL's and PROJ's data are in share/hsi next to the executable's folder (a Python wheel), GDAL is the
+/// executable's own: it takes these data, and no plugins, and ignores environment variables for another GDAL
+/// (GDAL_DATA, GDAL_DRIVER_PATH, PROJ_DATA, PROJ_LIB). Call this before GDAL registers its drivers.
 void keep_to_own_data();
 
 /// Lets the process have as many files open as it may (the hard limit, up to 65,536): a campaign has more
@@ -29,16 +29,16 @@ void allow_many_files() noexcept;
 void check_standard_output();
 
 /// While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU set the flag, so that the run unwinds and
-/// removes what it made; a second signal ends the process at once. Connections over TCP end with the first
-/// signal, and every second anew, so that no server that stalls keeps the run; those of a job of several
-/// ranks stay. Signals that were ignored stay ignored (nohup, jobs in the background). A broken pipe and a
-/// file that grows over its limit come back as errors of the write, not as signals.
+/// removes its unfinished files; a second signal ends the process at once. Connections over TCP end with the
+/// first signal, and again every second, so that a server that stalls cannot keep the run; connections of a
+/// job of several ranks stay. Signals that were ignored stay ignored (nohup, jobs in the background). A
+/// broken pipe and a file that grows over its limit come back as errors of the write, not as signals.
 class SignalGuard {
   public:
     SignalGuard(CancelFlag& flag, bool ends_connections);
     ~SignalGuard();
-    /// The work is done and cannot be taken back: from now on, until the process ends or another guard
-    /// begins, the signals are ignored, so that the exit code tells what is on the disk.
+    /// Call this when the work is done and cannot be taken back: from now on, until the process ends or
+    /// another guard begins, signals are ignored, so that the exit code matches the files on disk.
     void ignore_from_now_on();
     SignalGuard(const SignalGuard&) = delete;
     SignalGuard& operator=(const SignalGuard&) = delete;
@@ -75,10 +75,10 @@ class GdalMessages {
 /// them again. With another BLAS nothing happens. For a process that is ours, before it has threads.
 void end_idle_blas_threads() noexcept;
 
-/// Each thread of OpenBLAS takes a buffer when it starts, and tries for ever when there are no addresses left
-/// (ulimit -v): nobody can wait for its end. Where that may have happened the process begins anew, as its
-/// first act, with OpenBLAS told to start none (OPENBLAS_NUM_THREADS=1). Returns where there is no need, or
-/// no way.
+/// Each thread of OpenBLAS takes a buffer when it starts, and tries for ever if the address space is used up
+/// (ulimit -v), so waiting for it would not end. If that may have happened, the process restarts as its first
+/// act, with OpenBLAS limited to one thread (OPENBLAS_NUM_THREADS=1). Returns if that is not needed or not
+/// possible.
 void restart_without_stuck_blas_threads(char** argv) noexcept;
 
 } // namespace hsi::terminal

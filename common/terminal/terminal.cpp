@@ -60,7 +60,7 @@ class Terminal final : public tool::FrontEnd {
         if (m_silent) return;
         end_bar();
         const std::lock_guard lock(m_mutex);
-        std::fflush(stdout); // in a log of both, what was printed before comes before
+        std::fflush(stdout); // in a common log, earlier output comes first
         std::fprintf(stderr, "Warning: %s\n", text.c_str());
     }
     void print(const std::string& text) override {
@@ -163,7 +163,7 @@ bool serve_general_options(const std::string& name, std::vector<std::string>& wo
     given.AddString(name.c_str());
     for (const std::string& word : words)
         given.AddString(word.c_str());
-    char** processed = given.List(); // replaced by a list of its own
+    char** processed = given.List(); // replaced by a separate list
     CPLErrorReset();
     const int left = GDALGeneralCmdLineProcessor(given.Count(), &processed, 0);
     if (left < 0) {
@@ -197,8 +197,8 @@ void give_line(tool::Call& call, const CommandLine& line) {
                          joined(std::vector<std::string>(next, line.arguments.end()), " "));
 }
 
-/// Files in GDAL's memory end with this process: who writes one has nothing. Programs that load the tools as
-/// GDAL's commands may look at theirs afterwards. \throws UsageError.
+/// Files in GDAL's memory end with this process, so an output there would be lost. Programs that load the
+/// tools as GDAL's commands may read theirs afterwards. \throws UsageError.
 void refuse_lost_outputs(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
@@ -341,7 +341,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(declaration) : option_table(declaration));
 }
 
-/// The step that a word of a pipeline stands in.
+/// The step of a pipeline that a word belongs to.
 class StepAtHand {
   public:
     void pass(const std::string& word) {
@@ -350,7 +350,7 @@ class StepAtHand {
             m_around.push_back({true, {}});
         } else if (word == "]" && m_around.size() > 1) {
             m_around.pop_back();
-            m_around.back().words.push_back(word); // in the place of a file, or of what stands behind tee
+            m_around.back().words.push_back(word); // in the place of a file, or after tee
         } else if (word == "!") {
             step = {true, {}};
         } else if ((step.begun && (word != "tee" || !step.words.empty())) || word == "read") {
@@ -370,8 +370,8 @@ class StepAtHand {
     std::vector<Step> m_around = std::vector<Step>(1); ///< each within brackets of the one before
 };
 
-/// The tool whose step a word for help stands in; in a step that is no tool that of the steps; null: there is
-/// no such word.
+/// The tool whose step contains a word for help, or the tool of steps if that step is not a tool; null
+/// without such a word.
 const tool::Definition* step_with_help(const Tools& tools, const tool::Definition& called,
                                        const std::vector<char*>& words) {
     StepAtHand at;
@@ -395,7 +395,8 @@ int run_tool(const Tools& tools, const tool::Definition& called, int argc, char*
     return run_in_terminal(*step, 2, line);
 }
 
-/// "--complete" of steps: at the beginning of one the names of steps, within one what its tool completes.
+/// "--complete" for steps: the names of steps at the beginning of one, and the completions of its tool within
+/// one.
 int complete_steps(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
     StepAtHand at;
     for (size_t i = 0; i + 1 < words.size(); ++i)
@@ -456,7 +457,7 @@ int run_suite(const Tools& tools, int argc, char** argv) {
             const tool::Definition* one = tool_named(tools, argv[2]);
             if (one == nullptr) return 0;
             if (one->steps) return complete_steps(tools, *one, {argv + 3, argv + argc});
-            argv[2] = argv[1]; // the tool completes what follows its name
+            argv[2] = argv[1]; // the tool completes the words after its name
             return run_in_terminal(*one, argc - 1, argv + 1);
         }
         const std::string begin = argc > 2 ? argv[2] : "";

@@ -8,10 +8,10 @@
 
 namespace hsi::tool {
 
-/// What a value is.
+/// The type of a value.
 enum class Type { flag, integer, number, text };
 
-/// What part an argument has in a run.
+/// The role of an argument in a run.
 enum class Role {
     option,      ///< a value, no file
     source,      ///< the scene
@@ -20,10 +20,10 @@ enum class Role {
     output,      ///< a further file that is written
 };
 
-/// What a file holds.
+/// The kind of a file's content.
 enum class Content {
     none,    ///< no file
-    raster,  ///< what GDAL opens as a raster
+    raster,  ///< a raster that GDAL opens
     vector,  ///< a vector layer
     labels,  ///< classes of pixels: a raster or a vector file
     model,   ///< a model file (JSON)
@@ -42,24 +42,24 @@ struct Choice {
     std::string name, summary;
 };
 
-/// What numbers are allowed.
+/// The range of allowed numbers.
 struct Limits {
     std::optional<double> minimum, maximum;
     bool above_minimum = false; ///< the minimum itself is not allowed
     bool infinite = false;      ///< numbers may be inf
 };
 
-/// What holds without a value.
+/// The behaviour without a value.
 struct Default {
     std::string value; ///< as one would write it; empty: none
     std::string note;  ///< "all good ones"
 };
 
-/// What a tool takes, as its users see it. What it was given is in a Call.
+/// A parameter of a tool, as its users see it. The given values are in a Call.
 struct Argument {
     std::string name;                 ///< without dashes: "ws", "src"
-    std::vector<std::string> aliases; ///< "targets" beside "t"
-    std::string summary;              ///< what it does, a sentence without a full stop
+    std::vector<std::string> aliases; ///< "targets" in addition to "t"
+    std::string summary;              ///< its effect, a sentence without a full stop
     std::string group = "Options";    ///< heading in the help
     Type type = Type::text;
     Role role = Role::option;
@@ -69,12 +69,12 @@ struct Argument {
     bool positional = false;
     std::string option_name; ///< of a positional one that may also be given as an option: "-apply FILE"
     bool required = false;
-    bool repeatable = false; ///< may be given several times; its values add up
-    int values = 1;          ///< words that follow it; 0: a flag
-    bool lists = false;      ///< one word @FILE may stand for them: a file that lists values, line by line
-    std::string value_name;  ///< what stands for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
-    std::string unit;        ///< "pixels", "degrees"
-    Limits limits;           ///< of every number of it
+    bool repeatable = false;     ///< may be given several times; its values add up
+    int values = 1;              ///< words that follow it; 0: a flag
+    bool lists = false;          ///< one word @FILE may replace them: a file that lists values, line by line
+    std::string value_name;      ///< placeholder for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
+    std::string unit;            ///< "pixels", "degrees"
+    Limits limits;               ///< of every number of it
     std::vector<Choice> choices; ///< all values that are allowed; empty: any
     Default preset;
 
@@ -92,24 +92,24 @@ struct Argument {
     Argument& or_option(std::string option);       ///< option_name
     Argument& or_list(); ///< lists; the word comes with empty ones in the others' place
 
-    /// Positional, and the last: all words from the first that is no option on are its values, whatever they
-    /// look like.
+    /// Positional, and the last: it takes all words from the first that is not an option, even those that
+    /// look like options.
     bool takes_rest() const { return positional && repeatable && role == Role::option; }
     /// "-ws", or "src" for a positional one.
     std::string spelling() const;
     /// The summary; and how else it may be given.
     std::string meaning() const;
-    /// "a whole number from 3 to 63", "one of fed, exact": what is allowed.
+    /// The allowed values: "a whole number from 3 to 63", "one of fed, exact".
     std::string allowed() const;
     /// "3 to 63", "from 0 on", "above 0"; empty without limits.
     std::string limits_text() const;
 };
 
-/// \throws UsageError when the text is no number, or none that the argument allows.
+/// \throws UsageError when the text is not a number, or not one that the argument allows.
 double number_in(const Argument& argument, const std::string& text);
-/// `least` and `most` are those of the variable's type.
+/// `least` and `most` are the limits of the variable's type.
 long long integer_in(const Argument& argument, const std::string& text, long long least, long long most);
-/// The index of the choice that the text names, whatever its case. \throws UsageError with the nearest one.
+/// The index of the choice that the text names, in any case. \throws UsageError with the nearest one.
 size_t choice_in(const Argument& argument, const std::string& text);
 
 /// A number as one would write it: "0.0001", "5".

@@ -35,7 +35,7 @@ void check_pairs(const std::vector<std::string>& pairs, const std::string& optio
             throw UsageError(option + ": '" + pair + "' is not NAME=VALUE");
 }
 
-/// GDAL's name of a real pixel type, whatever the case it was written in.
+/// GDAL's name of a real pixel type, which the user may write in any case.
 std::string pixel_type(const std::string& text) {
     if (text.empty()) return text;
     const auto real = raster::pixel_types();
@@ -158,7 +158,7 @@ void Call::resolve() {
                              " or srun starts them.");
     if (o.ranks > 1 && definition().one_process)
         throw UsageError("-ranks: one process is enough for this tool", "Leave it out.");
-    const int sharing = std::max(1, o.ranks); // as mpirun's processes would, of whom nobody has said more
+    const int sharing = std::max(1, o.ranks); // like mpirun's processes without further options
     o.memory = memory_bytes(raw.memory, sharing);
     o.device_memory = device_memory_bytes(raw.device_memory);
     o.threads = thread_count(raw.threads, given("threads") || !m_declaration.m_has_compute, sharing);

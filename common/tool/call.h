@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One use of a tool: what its arguments were given.
+// One use of a tool: the values of its arguments.
 #pragma once
 
 #include "tool/declaration.h"
@@ -12,7 +12,7 @@
 
 namespace hsi::tool {
 
-/// What an argument was given.
+/// The values of an argument.
 struct Given {
     std::vector<std::string> words; ///< all of them, in order
     int count = 0;                  ///< how many times
@@ -30,12 +30,12 @@ class Call {
     const std::deque<Argument>& arguments() const { return m_declaration.arguments(); }
     const Argument* find(const std::string& name) const { return m_declaration.find(name); }
 
-    /// One more occurrence of an argument, with its words (none for a flag). \throws UsageError when there is
-    /// no such argument or the number of words is wrong.
+    /// A further occurrence of an argument, with its words (none for a flag). \throws UsageError when the
+    /// argument is unknown or the count of words is wrong.
     void give(const std::string& name, const std::vector<std::string>& words);
     bool given(const std::string& name) const;    ///< the argument was given
     bool excluded(const std::string& name) const; ///< by another one that was given
-    /// What one of arguments() was given so far.
+    /// The values so far of one of arguments().
     const Given& given_to(const Argument& argument) const;
 
     /// All arguments are given: converts and checks them, fills options(). \throws UsageError.
@@ -45,7 +45,7 @@ class Call {
     const CommonOptions& options() const { return *m_declaration.m_options; }
     void run_checks() const;
     void work(Run& run) const { m_declaration.m_body(run); } ///< the tool's body
-    /// dst, else the first output that is given, else what Builder::tells_output() has said; may be empty.
+    /// dst, else the first output that is given, else the one from Builder::tells_output(); may be empty.
     std::string first_output() const;
 
   private:

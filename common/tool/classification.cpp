@@ -75,7 +75,7 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
 
 namespace {
 
-/// The item "class" of every band; empty when one has none, or two have the same.
+/// The item "class" of every band; empty if a band lacks it, or two have the same.
 std::vector<int> class_items(const raster::RasterSource& source) {
     std::vector<int> numbers;
     for (const std::string& text : source.band_items("class")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tools that classify with a model share: the scene's bands that the model was made for, and the rasters
-// of a class map with its probabilities; and the options of tools that read labels.
+// Shared code of tools that classify with a model: the scene's bands for the model, and the rasters of a
+// class map with its probabilities; and the options of tools that read labels.
 #pragma once
 
 #include "model/classes.h"
@@ -24,11 +24,10 @@ void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* m
 /// Throws UsageError when one of these was given: "-layer " and `why`.
 void refuse_label_pixels(const Call& call, const std::string& why, const std::string& advice);
 
-/// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: how vector labels
-/// are read; -zero: what 0 means in labels of any kind; -leave-out: the classes whose pixels have no label.
+/// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: the reading of
+/// vector labels; -zero: the meaning of 0 in any labels; -leave-out: the classes whose pixels have no label.
 void add_label_options(Builder& args, raster::LabelOptions& labels);
-/// Throws UsageError when one of these options stands in a call whose labels (`advice`: how to name them) are
-/// absent.
+/// Throws UsageError when a call has one of these options without labels (`advice`: how to give them).
 void refuse_label_options(const Call& call, const std::string& advice);
 
 /// The source, with the model's bands alone and in the model's order, as match_source() finds them. Throws
@@ -36,15 +35,15 @@ void refuse_label_options(const Call& call, const std::string& advice);
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
 
-/// What a file of class probabilities is about, a class a band, by its band names ("P(corn)" or "corn") and
-/// the numbers that plan_classification() writes beside them; 1, 2 .. where a band has none. Of a single
-/// band: its class and "other". Throws Error when there are more bands than class numbers.
+/// The classes of a file of class probabilities, one per band, from its band names ("P(corn)" or "corn") and
+/// the numbers that plan_classification() writes next to them; 1, 2 .. for bands without a number. A single
+/// band has two classes: its own and "other". Throws Error when there are more bands than class numbers.
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
-/// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a
-/// path is given, a band of probabilities a class, and the confidence. `metadata` goes to all of them. What
-/// can be refused is refused here: throws Error or UsageError, also for a class number that -ot does not
-/// hold.
+/// The rasters of a classification, in this order: the class map (dst), with names and colours; then, if
+/// paths are given, one band of probabilities per class, and the confidence. `metadata` goes to all of them.
+/// All checks that can fail are made here: throws Error or UsageError, also for a class number that -ot does
+/// not hold.
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
                                       const std::vector<raster::LabelClass>& classes,
                                       const std::string& probabilities, const std::string& confidence,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run costs on the CPU and on a device, so that -device auto can choose: bytes, compression, and the
+// The cost of a run on the CPU and on a device, so that -device auto can choose: bytes, compression, and the
 // costs that the algorithms state (core/cost.h).
 #pragma once
 
@@ -10,17 +10,17 @@
 namespace hsi::tool {
 
 /// Seconds that a core takes to undo, and to make, the compression of a byte of samples: floats with noise,
-/// at the levels that are taken when nobody says one. 0 for what is not known. Of GDAL's and HDF5's words.
+/// at the default levels. 0 if not known. The codings have GDAL's and HDF5's names.
 struct CodingCost {
     double decode = 0, encode = 0;
 };
 CodingCost coding_cost(const std::string& compression);
 
-/// What a run has to do, roughly: enough to tell where it ends sooner.
+/// The rough amount of work of a run: enough to estimate where it ends sooner.
 struct Work {
     double cpu_reads = 0,
            device_reads = 0;   ///< bytes of floats read in all passes, where the one computes or the other
-    double writes = 0;         ///< bytes, beside reading and computing
+    double writes = 0;         ///< bytes, in addition to reading and computing
     double writes_after = 0;   ///< bytes, once all else is done
     double core_seconds = 0;   ///< of computing, by one core
     double seconds_beside = 0; ///< the part of core_seconds in which a run on the CPU writes `writes_after`

@@ -20,7 +20,7 @@ constexpr const char* input_group = "Input";
 constexpr const char* output_group = "Output";
 constexpr const char* compute_group = "Computing";
 
-/// While it lives, what is declared is shared by tools.
+/// While it lives, declared arguments are shared by tools.
 class SharedArguments {
   public:
     explicit SharedArguments(bool& shared) : m_shared(shared), m_before(std::exchange(shared, true)) {}

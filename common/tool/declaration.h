@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a tool declares, and the Builder that its declare() uses.
+// The declaration of a tool, and the Builder that its declare() uses.
 #pragma once
 
 #include "tool/argument.h"
@@ -33,15 +33,14 @@ struct Named {
     const char* summary = "";
 };
 
-/// The arguments, checks and body of a tool, bound to settings of its own. Nothing changes it once it is
-/// made.
+/// The arguments, checks and body of a tool, bound to a set of settings. Nothing changes it once it is made.
 class Declaration {
   public:
     explicit Declaration(const Definition& definition);
 
     const Definition& definition() const { return m_definition; }
     const std::deque<Argument>& arguments() const { return m_arguments; }
-    /// The argument of this name or alias; null when there is none.
+    /// The argument of this name or alias; null if there is no such argument.
     const Argument* find(const std::string& name) const;
     /// Pairs of options that exclude one another.
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
@@ -69,7 +68,7 @@ class Declaration {
          m_looks_around = false;
 };
 
-/// Makes a Declaration: what a definition's declare() gets.
+/// Makes a Declaration; a definition's declare() gets it.
 class Builder {
   public:
     explicit Builder(Declaration& made) : m_made(made) {}
@@ -87,7 +86,7 @@ class Builder {
     /// variable's value is the default.
     template <class T>
     Argument& option(const std::string& name, T& variable, const std::string& summary);
-    /// An option whose value is one of a few names, whatever their case.
+    /// An option whose value is one of a few names, in any case.
     template <class T>
     Argument& choice(const std::string& name, T& variable, const std::string& summary,
                      std::initializer_list<Named<T>> choices);
@@ -105,30 +104,30 @@ class Builder {
     Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
 
     Argument& add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata; returns src
-    /// The same for a tool of many scenes, `paths` as they were given: "scene ...", which may be none. The
-    /// body opens and registers them.
+    /// The same for a tool of many scenes, `paths` as given: "scene ...", which may be empty. The body opens
+    /// and registers them.
     void add_sources(std::vector<std::string>& paths, const std::string& summary);
-    /// -mask, -mask-exclude and -mask-flags: which pixels count in `what` ("statistics", "the search"); with
-    /// `outputs`, for a tool that writes rasters of all pixels, also -mask-output.
+    /// -mask, -mask-exclude and -mask-flags: the pixels that count in `what` ("statistics", "the search");
+    /// with `outputs`, for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
     /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
     /// with follow() (tool/follow.h).
     void add_follow();
     /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
-    /// dst may be an .hsi: what the tool makes of the scene is made tile by tile.
+    /// dst may be an .hsi: the tool's result is computed tile by tile.
     void computes_dst() { m_made.m_computes = true; }
-    /// What the tool makes of a pixel depends on the pixels around it.
+    /// The tool's result at a pixel depends on the pixels around it.
     void looks_around() { m_made.m_looks_around = true; }
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
-    /// computes on the CPU alone has no -device and no -device-memory.
+    /// computes only on the CPU has neither -device nor -device-memory.
     void add_compute(bool device = true);
     void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
     /// -overwrite and -if-needed of a tool without add_destination().
     Argument& overwrite(bool& variable, const std::string& summary);
 
-    /// The output beside which -if-needed keeps its record, where no argument names it: empty when there is
-    /// none.
+    /// The output next to which -if-needed keeps its record, if no argument names it; `first` returns an
+    /// empty text without such an output.
     void tells_output(std::function<std::string()> first) { m_made.m_first_output = std::move(first); }
 
     /// Two options that are not given together.
@@ -152,7 +151,7 @@ class Builder {
                      size_t preset, std::function<void(size_t)> take);
 
     Declaration& m_made;
-    bool m_shared = false; ///< what is declared now is one of the shared arguments
+    bool m_shared = false; ///< present declarations are shared arguments
 };
 
 /// The shared options as they are on the command line.

@@ -26,7 +26,7 @@
 
 namespace hsi::tool {
 
-/// A line that shows how the tool is used, and in a few words what for.
+/// A command line as an example, with its purpose in a few words.
 struct Example {
     const char *command, *purpose;
 };
@@ -35,7 +35,7 @@ struct Example {
 struct Definition {
     const char* name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
     const char* title;       ///< a few words: "Spatial preprocessing (SPP)"
-    const char* description; ///< what it does, whole sentences
+    const char* description; ///< its purpose, in whole sentences
     std::initializer_list<Example> examples;
     const char* notes; ///< further lines of the help; may be empty
     void (*declare)(Builder& args);

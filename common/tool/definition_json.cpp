@@ -24,7 +24,7 @@ const char* vocabulary_name(Vocabulary vocabulary) {
     return nullptr;
 }
 
-/// By whatever name a tool has it: drivers and their options, files that are there, features of vector files,
+/// Names of such arguments in any tool: drivers and their options, existing files, features of vector files,
 /// and what is printed or recorded where.
 constexpr std::array about_files{"if",
                                  "oo",
@@ -62,9 +62,9 @@ constexpr std::array about_files{"if",
 } // namespace
 
 bool is_about_files(const Argument& argument) {
-    // -o takes what a tool prints; where it takes a model, that is the tool's result.
+    // -o receives printed output; for a model, it is the tool's result.
     if (argument.name == "o" && argument.content == Content::model) return false;
-    // -group is a field of vector labels, or a name of what a file of rules has.
+    // -group is a field of vector labels, or a name of a group in a file of rules.
     if (argument.name == "group" && argument.value_name != "FIELD") return false;
     return std::find(about_files.begin(), about_files.end(), std::string_view(argument.name)) !=
            about_files.end();

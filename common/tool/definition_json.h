@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tool's definition as JSON: what --json-usage prints, and what libhsi tells of its algorithms
+// A tool's definition as JSON: the output of --json-usage, and libhsi's description of its algorithms
 // (docs/json_usage.md).
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace hsi::tool {
 
-/// An argument that means nothing where arrays take the place of files: formats and their options, features
+/// True for an argument that does not apply to arrays in place of files: formats and their options, features
 /// of vector files, what is printed or recorded where.
 bool is_about_files(const Argument& argument);
 

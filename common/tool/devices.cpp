@@ -41,9 +41,9 @@ void take_own_device(DeviceChoice& choice) {
 
 namespace {
 
-/// The links of all chains that have been opened so far compute where the tool does, told in the report and
-/// by -dry-run. No devices: nothing changes. Where they cannot and a GPU was not asked for by name, they stay
-/// on the CPU, with a warning.
+/// The links of all chains opened so far compute on the tool's device, which the report and -dry-run state.
+/// No devices: nothing changes. If they cannot and the user did not name a GPU, they stay on the CPU, with a
+/// warning.
 void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
     auto& state = RunAccess::state(run);
     if (devices.empty()) return;
@@ -74,7 +74,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
         run.print("Links on " + describe_devices(run, devices, "") + ": " + names);
 }
 
-/// What the links of the run's chains compute in each pass, roughly.
+/// Adds a rough estimate of the work of the run's chains in each pass.
 void add_links(Run& run, Work& work) {
     for (const auto& source : RunAccess::state(run).watched) {
         const auto chain = raster::links_of(*source);

@@ -26,23 +26,23 @@ std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devi
 /// The same into the report and, as a note, to the user.
 void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 
-/// The devices that -device names, no more than `most`: those that are left out are told by a warning. auto:
-/// the first one where `work` ends sooner on it. -dry-run tells the estimate.
+/// The devices of -device, at most `most`; a warning lists those that are left out. auto: the first one if
+/// `work` ends sooner on it. -dry-run prints the estimate.
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work,
                                        size_t most = std::numeric_limits<size_t>::max());
 
-/// Of the devices that -device names the one that this rank of a job has, where its node's ranks share them.
+/// Chooses this rank's device among those that -device names, if the ranks of its node share them.
 void take_own_device(DeviceChoice& choice);
 
-/// The backend of an algorithm where the user wants it. On devices it starts beside what the tool does first
-/// (a scan waits for the file alone); when it cannot and a GPU was not asked for by name, the CPU takes its
-/// place, with a warning. Backend: an interface with free_memory(), made by make_cpu() or by the module
-/// (make_cuda_backend()).
+/// The backend of an algorithm on the device that the user wants. A device starts while the tool does its
+/// first work (a scan waits only for the file). When it cannot start and the user did not name a GPU, the CPU
+/// takes its place, with a warning. Backend: an interface with free_memory(), made by make_cpu() or by the
+/// module (make_cuda_backend()).
 template <class Backend>
 class Computing {
   public:
     using MakeCpu = std::function<std::unique_ptr<Backend>()>;
-    /// Tells the user where, unless it is a second backend of the run (told = false).
+    /// Tells the user where it computes, unless it is a second backend of the run (told = false).
     Computing(Run& run, const std::string& algorithm, std::vector<CudaDevice> devices, const char* simd,
               MakeCpu make_cpu, bool told = true)
         : m_run(run), m_devices(std::move(devices)), m_simd(simd), m_make_cpu(std::move(make_cpu)),

@@ -51,13 +51,13 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     });
 }
 
-/// The same with the source, a report of failure among what is written.
+/// The same with the source, and with a failure report among the outputs.
 void register_files(const Call& call, raster::RunFiles& files) {
     const CommonOptions& options = call.options();
     register_outputs(call, files, true);
     if (options.source.path.empty()) return;
-    // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
-    // wait for that.
+    // Run::open_source() registers all of its files, and opens it once; a report that would replace a file
+    // cannot wait for that.
     const std::string& source = options.source.path;
     const bool all = !options.report.empty() && ::access(options.report.c_str(), F_OK) == 0;
     files.reads("src", source, all ? raster::files_read_with(source) : std::vector<std::string>());
@@ -82,7 +82,7 @@ Json own_options(const Call& call) {
     return own;
 }
 
-/// Whether this rank has to do anything. What ranks decide by is made the same for all of them.
+/// Returns whether this rank takes part. Values that ranks decide by are made equal on all of them.
 bool take_part(Call& call) {
     parallel::Ranks& ranks = parallel::ranks();
     if (!ranks.several()) return true;
@@ -136,7 +136,7 @@ class StepFrontEnd final : public FrontEnd {
     void check_printed() override { m_run.front_end.check_printed(); }
     CancelFlag& cancel() override { return m_run.front_end.cancel(); }
     void limit_cache(uint64_t bytes) override { m_run.front_end.limit_cache(bytes); }
-    std::vector<std::string> library_failures() const override { return {}; } // those of the run
+    std::vector<std::string> library_failures() const override { return {}; } // the run's
     void committed() override {}
     const std::vector<const Definition*>& tools() const override { return m_run.front_end.tools(); }
     void end() override {}
@@ -151,7 +151,7 @@ class StepFrontEnd final : public FrontEnd {
 
 namespace {
 
-/// What the step was not told itself.
+/// Options that the step was not given itself.
 void take_shared_options(const CommonOptions& whole, Call& call) {
     CommonOptions& own = call.options();
     if (!call.given("device")) own.device = whole.device;
@@ -164,7 +164,7 @@ void take_shared_options(const CommonOptions& whole, Call& call) {
     }
     own.ranks = whole.ranks;
     own.quiet = whole.quiet;
-    // The plan of the steps that read a virtual scene depends on what this one finds.
+    // The plan of the steps that read a virtual scene depends on this step's result.
     const raster::OutputOptions& to = own.destination;
     const bool read_later = raster::is_computed(to) && (to.document || to.at_once);
     own.dry_run = whole.dry_run && !read_later;
@@ -235,7 +235,7 @@ Outcome current_failure(bool cancelled) {
     } catch (...) {
         failure = {1, "an unknown error", ""};
     }
-    // Once the user has had enough, whatever error follows is its echo.
+    // After an interrupt by the user, any further error is its echo.
     if (cancelled && failure.code == 1) failure = {1, Cancelled().what(), Cancelled().advice()};
     failure.what = one_line(raster::with_final_names(failure.what));
     return failure;
@@ -243,7 +243,7 @@ Outcome current_failure(bool cancelled) {
 
 namespace {
 
-/// The outputs are there, whatever becomes of the record.
+/// The outputs exist, even if the record cannot be written.
 void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& files) {
     try {
         record.write(files);
@@ -313,7 +313,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 
         raster::register_drivers();
         complete([&] { call.work(*run); });
-        state.outputs_are_good = false; // what fails from here on is not what the body foresaw
+        state.outputs_are_good = false; // later failures were not foreseen by the body
         Outcome done;
         done.report = state.entries.report;
         state.finish();
@@ -343,7 +343,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 failure.advice += (failure.advice.empty() ? "" : "\n") + std::string(error.what());
             }
         }
-        // What others have seen growing goes now, however this process ends.
+        // The growing output is removed now, however this process ends.
         call.options().destination.run.reset();
         if (ending.front_end != nullptr) std::exchange(ending.front_end, nullptr)->end();
         run.reset();
@@ -359,7 +359,7 @@ std::string arithmetic() {
     return name.find("AVX") != std::string::npos ? "with FMA" : "without FMA";
 }
 
-/// Ranks of one node share its memory; its processors, too, unless each was given its own.
+/// Ranks of one node share its memory, and its processors unless each was given its own.
 void divide_node(parallel::Ranks& ranks) {
     const std::string here = ranks.host(ranks.rank());
     const std::string mine = system::processor_set();
@@ -389,7 +389,7 @@ void JoinedJob::join(CancelFlag& cancel, const std::string& command) {
         "command", command, "was started with other arguments",
         "Start all ranks with the same command, or set HSI_MPI=NO where each process is to do a run of "
         "its own.");
-    // HSI_SIMD counts by what comes of it.
+    // HSI_SIMD counts by its effect.
     auto settings = raster::settings_of_results();
     std::erase_if(settings, [](const std::string& one) { return one.rfind("HSI_SIMD=", 0) == 0; });
     ranks.agree("settings", joined(settings, "\n"), "has other settings of GDAL",

@@ -18,13 +18,13 @@ namespace hsi::tool {
 /// How a call has ended: 0 done, 1 the work failed, 2 the arguments were wrong.
 struct Outcome {
     int code = 0;
-    std::string what;   ///< what is wrong, one line
-    std::string advice; ///< what to do; may be empty
+    std::string what;   ///< the fault, one line
+    std::string advice; ///< the advice; may be empty
     Json report = {};   ///< the tool's own entries, also of a run that failed
 };
 
-/// The exception that is being handled as an outcome. `cancelled`: the front end's flag is set, so that
-/// whatever error follows is its echo.
+/// The present exception as an outcome. `cancelled`: the front end's flag is set, so that any error is its
+/// echo.
 Outcome current_failure(bool cancelled);
 
 /// Checks the arguments (given to `call` already), runs the tool's checks and its body, gives all outputs and
@@ -36,12 +36,11 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 /// For the body of a tool that runs others: hands the words of a step to its call, as the front end of the
 /// run understands them. \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
-/// Runs a call that is finished as a step of a run: with its front end, cancellation and register, so that
-/// outputs appear with those of the run (a destination that is `at_once` or a document when it is complete),
-/// and with the run's -device, -memory, -threads and -tile where the call has none. Its record goes into the
-/// run's report under "steps"; progress covers the next `share` of the bar. `title` is what notes and
-/// warnings begin with. \return false with -dry-run: the step's output was planned, not made. \throws what
-/// the tool throws.
+/// Runs a finished call as a step of a run: with its front end, cancellation and register, so that outputs
+/// appear with those of the run (a destination that is `at_once` or a document when it is complete), and with
+/// the run's -device, -memory, -threads and -tile if the call has none. Its record goes into the run's report
+/// under "steps"; progress covers the next `share` of the bar. Notes and warnings begin with `title`. \return
+/// false with -dry-run: the step's output was planned, not made. \throws the tool's exceptions.
 bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
 
 /// The project's version, "0.2.0".
@@ -51,14 +50,15 @@ const char* project_version();
 class JoinedJob {
   public:
     JoinedJob() = default;
-    /// Where this process was started as one of several: joins them, divides what the node has, and throws
-    /// Error when they are not alike (parallel::join_ranks()). Else nothing. `cancel` must outlive this.
+    /// If this process was started as one of several: joins them, divides the node's memory and processors,
+    /// and throws Error when the processes are not alike (parallel::join_ranks()). Else does nothing.
+    /// `cancel` must outlive this.
     void join(CancelFlag& cancel, const std::string& command);
     /// Whether this process speaks to the user.
     bool speaks() const { return !m_ranks || m_ranks->root(); }
-    /// False for one of several processes, which talk over connections of their own.
+    /// False for one of several processes, which use their own connections.
     bool alone() const { return !m_ranks; }
-    /// How the job has ended, to whom this rank's outcome belongs; call finish() next.
+    /// The outcome of the job and the rank that it belongs to; call finish() next.
     Outcome conclude(const Outcome& mine);
     /// Leaves the job when all is cleaned up and said; without the others it ends the process, with this code
     /// (parallel::Ranks::finish()).

@@ -70,7 +70,9 @@ class LinesBehind final : public stream::CubeSink {
 void add(const stream::PassReport& piece, stream::PassReport& all) {
     stream::PassCosts costs = all;
     costs.add(piece);
-    if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // the largest tells of tiles and lanes
+    if (piece.buffer_bytes >= all.buffer_bytes)
+        all = piece; // tiles and lanes of the largest piece are
+                     // reported
     static_cast<stream::PassCosts&>(all) = costs;
 }
 

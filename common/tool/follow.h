@@ -12,10 +12,10 @@
 
 namespace hsi::tool {
 
-/// Runs `operation`, without halo, over the lines of `source`, which grows, until its end; `outputs` (null:
-/// there are none) grow with it. What is there is done in passes of some megabytes, so that the first lines
-/// of a piece do not wait for the last; they become one in the report. `options` is what the run gives for
-/// one pass. \return the scene at all of its lines. \throws as Growth::wait() and run_pass().
+/// Runs `operation`, without halo, over the lines of the growing `source` until its end; `outputs` (may be
+/// null) grow with it. Available lines are processed in passes of some megabytes, so that the first lines of
+/// a piece do not wait for the last; they are one piece in the report. `options` are the run's for one pass.
+/// \return the scene at all of its lines. \throws as Growth::wait() and run_pass().
 std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSource& source,
                                              stream::Operation& operation, raster::OutputSet* outputs,
                                              const stream::PassOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who runs a tool: the terminal, GDAL's command line, a test. A run says through it what the user shall see,
-// and asks it whether to go on.
+// The caller of a tool: the terminal, GDAL's command line, a test. A run reports to the user through it, and
+// asks it whether to go on.
 #pragma once
 
 #include "core/cancel.h"
@@ -20,14 +20,14 @@ class FrontEnd {
   public:
     virtual ~FrontEnd() = default;
     using Warn = std::function<void(const std::string&)>;
-    /// The options are known; nothing was opened yet. Until end(), what GDAL warns of goes to `warn`, which
-    /// the run remembers for its report before it comes back to warn() below.
+    /// The options are known; no file has been opened yet. Until end(), GDAL's warnings go to `warn`: the run
+    /// keeps them for its report and then passes them to warn() below.
     virtual void begin(const CommonOptions& options, Warn warn) = 0;
     /// Done so far, 0 to 1, never less than before. From any thread, one at a time.
     virtual void progress(double done) = 0;
-    /// What goes on, for people; not called with -q.
+    /// Reports progress to people; not called with -q.
     virtual void note(const std::string& text) = 0;
-    /// What the user has to know. From any thread.
+    /// A warning for the user. It may come from any thread.
     virtual void warn(const std::string& text) = 0;
     /// A result that the user asked for.
     virtual void print(const std::string& text) = 0;
@@ -35,7 +35,7 @@ class FrontEnd {
     virtual void check_printed() = 0;
     /// Polled between tiles; the front end sets it when the user has had enough.
     virtual CancelFlag& cancel() = 0;
-    /// What GDAL's block cache may take. A process that is not ours has its own setting.
+    /// Limits GDAL's block cache. A process that is not ours has its own setting.
     virtual void limit_cache(uint64_t bytes) = 0;
     /// Failures that GDAL has reported so far, each text once, where the front end keeps them.
     virtual std::vector<std::string> library_failures() const = 0;

@@ -41,7 +41,7 @@ bool is_overview(const std::string& file) {
 }
 
 bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
-/// A pipe or a device, of which nobody knows what will come.
+/// True for a pipe or a device, whose content cannot be known in advance.
 bool is_stream(const std::string& file) {
     std::error_code error;
     const auto status = std::filesystem::status(file, error);
@@ -68,8 +68,8 @@ Json state_of_folder(const std::string& folder) {
     return {{"files", all.size()}, {"holds", digest_text(joined(all, "\n"))}};
 }
 
-/// Null: not there. Small files by what they hold, others by size and time; all by time, too, where
-/// `timed`, as a scene that computes compares its sources.
+/// Null: it does not exist. Small files are compared by content, others by size and time; all also by time
+/// with `timed`, as virtual scenes compare their sources.
 Json state_of(const std::string& file, bool timed = false) {
     if (!is_local(file)) {
         Json all = Json::array();
@@ -91,7 +91,7 @@ Json state_of(const std::string& file, bool timed = false) {
     return state;
 }
 
-/// A file of which no time is known, as on some servers, or a pipe is never as it was.
+/// A file without a known time, as on some servers, or a pipe always counts as changed.
 bool is_known(const Json& state) {
     return !state.is_array() ||
            (!state.empty() && std::none_of(state.begin(), state.end(),
@@ -158,7 +158,7 @@ void MadeRecord::write(const raster::RunFiles& files) const {
         if (!made.contains(mask)) made[mask] = state_of(mask);
     }
     for (const auto& [file, state] : made.items())
-        read.erase(file); // y.prj of the output y.shp, beside the input y.tif
+        read.erase(file); // y.prj of the output y.shp, next to the input y.tif
     if (!computed)
         for (auto& state : read)
             if (state.is_object() && state.contains("holds")) state.erase("modified");

@@ -10,15 +10,14 @@
 
 namespace hsi::tool {
 
-/// What a run with -if-needed leaves next to its first output: what it was told, and how the files that it
-/// read and wrote were. Results depend on nothing else: not on threads, tiles, memory or ranks.
+/// The record that a run with -if-needed leaves next to its first output: its options, and the state of the
+/// files that it read and wrote. Results depend on nothing else: not on threads, tiles, memory or ranks.
 class MadeRecord {
   public:
     /// \throws UsageError when no output is a file, Error when another file has the record's name.
     explicit MadeRecord(const Call& call);
 
-    /// Returns true if the outputs are there, as a run that was told the same has made them of the same
-    /// files.
+    /// Returns true if the outputs exist and a run with the same options has made them from the same files.
     bool holds() const;
     /// Before the outputs get their names: how the files that were read are. One that changes until then ends
     /// the run.
@@ -27,7 +26,8 @@ class MadeRecord {
     void write(const raster::RunFiles& files) const;
 
   private:
-    /// What a power failure leaves of a record counts as no record; any other file is somebody's.
+    /// An incomplete record after a power failure counts as missing; any other file belongs to somebody and
+    /// is an error.
     void read();
 
     std::string m_path, m_report;

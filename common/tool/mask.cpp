@@ -18,7 +18,7 @@
 namespace hsi::tool {
 namespace {
 
-/// Opened on the grid of the scene; its notes are told.
+/// Opens the mask on the grid of the scene, and reports its notes.
 std::unique_ptr<raster::LabelSource> open_mask(Run& run, const std::string& role, const std::string& path,
                                                const raster::RasterSource& scene) {
     const auto grid = raster::grid_of(scene);
@@ -69,7 +69,7 @@ std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string&
     return std::make_shared<stream::PixelMask>(shape.samples, shape.lines);
 }
 
-/// read_mask(), which may hold none.
+/// read_mask(), which may be empty.
 std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& role, const std::string& path,
                                                  const raster::RasterSource& scene, std::string& how) {
     const auto source = open_mask(run, role, path, scene);

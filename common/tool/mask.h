@@ -11,16 +11,16 @@
 
 namespace hsi::tool {
 
-/// The pixels of `scene` where the raster is not 0, or that lie inside the features of the vector file:
-/// 0, nodata, NaN and what lies beside the file are not in it. Other grids and SRS as labels have them
-/// (raster/labels.h). `how` is told of the file, for reports. \throws Error naming `role` ("-mask")
-/// and the file: as LabelSource::open(), when the mask would take more than a quarter of -memory, and when no
+/// The pixels of `scene` where the raster is not 0, or that are inside the features of the vector file: 0,
+/// nodata, NaN and pixels outside of the file are not in it. Other grids and SRS are treated as for labels
+/// (raster/labels.h). `how` gets facts about the file, for reports. \throws Error naming `role` ("-mask") and
+/// the file: as LabelSource::open(), when the mask would take more than a quarter of -memory, and when no
 /// pixel is in it.
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
                                              const raster::RasterSource& scene, std::string& how);
 
-/// The run's own, of -mask, -mask-exclude and -mask-flags, told to the user and in the report. \throws as
-/// read_mask(); but one of many scenes may have no pixel in it.
+/// The run's own mask, of -mask, -mask-exclude and -mask-flags, reported to the user and in the report.
+/// \throws as read_mask(); but a mask of many scenes may be empty in one.
 std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene,
                                                          bool one_of_many = false);
 

@@ -36,9 +36,9 @@ void leave_room(stream::PassOptions& pass, uint64_t held) {
 
 uint64_t MemoryPlan::cache() const {
     const uint64_t bytes = std::min(std::max(m_cache_wanted, least_cache), quarter(m_memory));
-    // GDAL lays the bands that share a block with the one it is asked for into the cache, when they fit.
-    // Where that pushes them out again before they are asked for, each band brings all others anew: better
-    // that none fits.
+    // GDAL puts all bands of a block into the cache along with the requested one, if they fit. If they push
+    // each other out before they are requested, each band reads all others again: then it is better that none
+    // fits.
     const auto lanes = static_cast<uint64_t>(std::max(1, m_threads));
     return m_shared_block > 0 && bytes >= m_shared_block && bytes < (lanes + 1) * m_shared_block
                ? m_shared_block - 1
@@ -46,8 +46,8 @@ uint64_t MemoryPlan::cache() const {
 }
 
 uint64_t MemoryPlan::buffers(uint64_t held) const {
-    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making. It is
-    // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
+    // Memory reserved beyond the block cache is held elsewhere: in a sink's unfinished blocks. It is left
+    // free for that, up to half of the whole; a scene that is kept took at most half of the rest.
     held += m_held + std::clamp(m_cache_wanted, cache(), half(m_memory));
     const uint64_t left = m_memory - std::min(held, m_memory);
     if (left < least_buffers)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run's -memory is divided: GDAL's block cache, tile buffers, what is kept and what is held next to a
-// pass.
+// The division of a run's -memory: GDAL's block cache, tile buffers, kept scenes and data held during a pass.
 #pragma once
 
 #include "stream/pipeline.h"
@@ -11,7 +10,7 @@
 
 namespace hsi::tool {
 
-/// -memory and -device-memory where nobody says them.
+/// The default of -memory and -device-memory.
 inline constexpr const char* default_memory = "25%";
 inline constexpr const char* default_device_memory = "80 % of what is free";
 
@@ -20,15 +19,16 @@ inline constexpr const char* default_device_memory = "80 % of what is free";
 uint64_t memory_bytes(const std::string& text, int sharing);
 /// -device-memory in bytes; 0: not given. \throws UsageError
 uint64_t device_memory_bytes(const std::string& text);
-/// What a run takes of the free bytes of a device where nobody says it: 80 %.
+/// The default share of a device's free bytes: 80 %.
 inline uint64_t device_share(uint64_t free) { return free / 5 * 4; }
 
-/// Of -memory at most, each: GDAL's block cache, a mask of src, blocks that a sink has in the making.
+/// The most that each of these may take of -memory: GDAL's block cache, a mask of src, a sink's unfinished
+/// blocks.
 inline uint64_t quarter(uint64_t memory) { return memory / 4; }
-/// Of -memory at most: a reader's decoded blocks, and what is held beside a pass. With the other half one
-/// lane can always work.
+/// The most that each of these may take of -memory: a reader's decoded blocks, and data held during a pass.
+/// With the other half one lane can always work.
 inline uint64_t half(uint64_t memory) { return memory / 2; }
-/// Takes from a pass what is held beside it: planes, spectra. Half of its memory stays.
+/// Takes memory for held data (planes, spectra) from a pass. Half of its memory stays.
 void leave_room(stream::PassOptions& pass, uint64_t held);
 
 /// How a run's -memory is divided.
@@ -40,14 +40,14 @@ class MemoryPlan {
     void reserve_cache(uint64_t bytes) { m_cache_wanted += bytes; }
     /// A source has bands that share a block of so many bytes.
     void expect_shared_block(uint64_t bytes) { m_shared_block = std::max(m_shared_block, bytes); }
-    /// So much is held beside everything, to the end of the run: decoded chunks that readers share.
+    /// Reserves memory to the end of the run: decoded chunks that readers share.
     void hold(uint64_t bytes) { m_held += bytes; }
     uint64_t cache() const; ///< bytes of GDAL's block cache
-    /// For tile buffers: what is left beside the cache, what was reserved beyond it, and what is `held`.
+    /// The memory for tile buffers: the rest after the cache, the reserved memory beyond it, and `held`.
     /// \throws Error when that is too little for any pass
     uint64_t buffers(uint64_t held) const;
-    /// Whether a scene of `bytes` may stay in memory beside its reader and what a pass needs `beside` it: up
-    /// to half of what is left for buffers.
+    /// Whether a scene of `bytes` may stay in memory, together with its reader and the memory of a pass
+    /// (`beside`): up to half of the memory that is left for buffers.
     static bool may_keep(uint64_t bytes, uint64_t left, uint64_t reader, uint64_t beside);
 
   private:

@@ -68,7 +68,7 @@ void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with)
 
 namespace {
 
-/// Says where nothing but their order has told which bands are the model's.
+/// Warns if only their order has decided which bands are the model's.
 void note_order(Run& run, const raster::RasterSource& source, const model::ModelBands& model,
                 const std::vector<int>& matched, bool any_wavelengths) {
     const auto scene = scene_bands(source);

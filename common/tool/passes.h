@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The passes of a tool and what they write. A tool states each of them once; the frame runs it, or with
+// The passes of a tool and their outputs. A tool states each of them once; the frame runs it, or with
 // -dry-run prints its plan (tool/plan.h).
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace hsi::tool {
 
 /// Runs a pass on the way to dst and adds it to the report. \return false with -dry-run: the plan is printed,
-/// no pixel was read, and results are assumed from here on (Run::assume()).
+/// pixels are not read, and results are assumed from here on (Run::assume()).
 bool run_pass(Run& run, const stream::CubeSource& source, stream::Operation& operation,
               const std::vector<stream::CubeSink*>& sinks, const stream::PassOptions& pass);
 
@@ -33,8 +33,8 @@ void write(Run& run, const stream::CubeSource& source, stream::Operation& operat
            raster::OutputSet& outputs, const raster::RasterSource* like,
            const std::function<stream::PassOptions()>& pass);
 
-/// An output without pixels, computed when it is read: an .hsi by what `link` makes, a VRT by the bands that
-/// `bands` makes. What can be refused is refused before; with -dry-run the run ends.
+/// An output without pixels, computed when it is read: an .hsi from `link`, a VRT from the bands that `bands`
+/// makes. All checks that can fail come first; with -dry-run the run ends.
 template <class Link, class Bands>
 void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
                    const raster::RasterSource& like, const Link& link, const Bands& bands) {

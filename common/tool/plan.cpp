@@ -7,7 +7,7 @@
 namespace hsi::tool {
 namespace {
 
-/// Of a pixel type by its name: "Float32", "UInt16", "Byte"; that of outputs without a wish is Float32.
+/// Bytes of a pixel type, by its name: "Float32", "UInt16", "Byte"; outputs are Float32 by default.
 uint64_t sample_bytes(const std::string& type) {
     if (type.empty()) return sizeof(float);
     const size_t digits = type.find_first_of("123456789");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan that -dry-run prints. A dry run goes down the tool's body like any other and ends at the pass that
-// fills dst, or where the tool says so (end_of_plan()). Between passes it has results that stand for those of
-// the pixels (assumed results): they have the right sizes and go into no report and no message.
+// fills dst, or where the tool says so (end_of_plan()). Between passes it has assumed results in place of
+// real ones: they have the right sizes and go into no report and no message.
 #pragma once
 
 #include "raster/raster_sink.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::tool {
 
-/// The plan ends here: with -dry-run calls `print`, which prints what is left of it, and ends the run.
+/// The plan ends here: with -dry-run calls `print`, which prints the rest of it, and ends the run.
 void end_of_plan(Run& run, const std::function<void()>& print = {});
 
 /// The plan of one pass, printed and reported: for `print` of end_of_plan().

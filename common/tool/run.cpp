@@ -34,7 +34,7 @@
 namespace hsi::tool {
 namespace {
 
-/// Without gmtime() and strftime(), which take a lock that nobody unlocks in the child of a fork.
+/// Without gmtime() and strftime(), which take a lock that may stay locked in the child of a fork.
 std::string utc_now() {
     using namespace std::chrono;
     const auto now = floor<seconds>(system_clock::now());
@@ -161,7 +161,7 @@ bool is_record(const Json& json) {
     return json.is_object() && json.contains("tool") && json.contains("version") && json.contains("passes");
 }
 
-/// The records of earlier runs that a file holds: of one, or of a chain. Nothing where it is no report.
+/// The records of earlier runs in a file: one record, or a chain. nullopt if the file is not a report.
 std::optional<std::vector<Json>> records_in(const std::string& path) {
     constexpr uint64_t largest = uint64_t{256} << 20;
     try {
@@ -193,7 +193,7 @@ std::string band_ranges(const std::vector<int>& bands) {
     return text;
 }
 
-/// What single precision makes of bands, and what to do about it.
+/// The loss of bands in single precision, and the advice.
 std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     std::vector<int> bands;
     for (const auto& b : coarse)
@@ -242,7 +242,7 @@ void Run::Impl::warn(const std::string& words) {
     const std::string text = raster::with_final_names(words);
     {
         const std::lock_guard lock(mutex);
-        // A file that several inputs are laid on is told of once.
+        // A file that several inputs are laid on is reported once.
         if (std::find(warnings.begin(), warnings.end(), text) != warnings.end()) return;
         warnings.push_back(text);
     }
@@ -253,7 +253,7 @@ void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
     std::vector<raster::CoarseBand> coarse;
     try {
         coarse = scene.coarse_bands();
-    } catch (const Error&) { // the pass that reads all of it says what is wrong
+    } catch (const Error&) { // the pass that reads all of it reports the fault
     }
     if (!coarse.empty()) warn("'" + scene.path() + "': " + coarse_text(coarse));
 }
@@ -271,7 +271,7 @@ void Run::Impl::warn_of_overflow(bool together) {
                  " too large for single precision (3.4e38), in which all is read: infinite, so that " +
                  counted(beyond.pixels, "pixel is", "pixels are") +
                  " invalid. Give -srcnodata when they mean no data, else scale them before.");
-        } catch (const Error&) { // what cannot be read again has been read well
+        } catch (const Error&) { // a file that cannot be read again was read successfully
         }
     }
 }
@@ -308,7 +308,7 @@ Json Run::Impl::record(const Outcome* failure) {
         list.push_back(describe(pass));
         total.add(pass);
         total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
-        for (size_t k = 0; k < pass.ranks.size(); ++k) // those of this process are there already
+        for (size_t k = 0; k < pass.ranks.size(); ++k) // this process's are there already
             if (static_cast<int>(k) != parallel::ranks().rank()) {
                 decode_seconds += pass.ranks[k].decode_seconds;
                 encode_seconds += pass.ranks[k].encode_seconds;
@@ -443,8 +443,8 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
                       static_cast<double>(source->stored_bytes_per_pixel()) /
                       (4.0 * static_cast<double>(shape.bands));
     }
-    // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
-    // quarter.
+    // The plan of each pass has the readers' memory outside of the cache; the cache itself never gets more
+    // than a quarter.
     reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));
     m->memory.hold(source->take_memory(quarter(m->options.memory), m->options.threads));
     if (m->entries.source.is_null()) {
@@ -499,7 +499,7 @@ Run::masked(const std::shared_ptr<const stream::CubeSource>& source) const {
 
 namespace {
 
-/// What a file holds, in short: its size, and some of its bytes.
+/// A short summary of a file's content: its size, and some of its bytes.
 std::string likeness(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -584,7 +584,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
                                                       uint64_t beside) {
     m->kept.reset();
     if (m->options.dry_run) return source; // nothing is read
-    // Ranks that share a pass would keep a part each.
+    // Ranks that share a pass would keep only parts.
     if (parallel::ranks().several()) return source;
     if (source->facts().access == raster::Access::raw && !source->facts().remote) return source;
     const auto chain = raster::links_of(*source);
@@ -659,7 +659,7 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.cancel = main.cancel;
     side.history = main.history;
     side.grows = main.grows;
-    // An extension of its own says the format; one like the destination's, or none, means "as there".
+    // Another extension states the format; the destination's extension, or none, means "as there".
     const std::string extension = raster::extension_of(path);
     const bool alike = equal_names(extension, raster::extension_of(main.path));
     if (alike || extension.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the body of a tool works with: the shared options, the scene, passes and their progress, outputs,
-// words to the user, the report.
+// The interface for the body of a tool: the shared options, the scene, passes and their progress, outputs,
+// messages to the user, the report.
 #pragma once
 
 #include "core/cancel.h"
@@ -22,7 +22,7 @@ namespace hsi::tool {
 
 struct Definition;
 
-/// Which pixels count in what a tool learns of a scene: -mask, -mask-exclude, -mask-flags, -mask-output.
+/// The pixels that count when a tool learns from a scene: -mask, -mask-exclude, -mask-flags, -mask-output.
 struct MaskOptions {
     std::string only, without;      ///< files; empty: not given
     std::vector<std::string> flags; ///< lists of items, for raster::flag_items()
@@ -52,17 +52,17 @@ struct CommonOptions {
     std::string report;                       ///< -report FILE.json
     bool report_append = false;               ///< the record comes behind those that are there
     bool dry_run = false;
-    bool if_needed = false; ///< -if-needed: nothing is done when the outputs are what the run would make
+    bool if_needed = false; ///< -if-needed: nothing is done when the outputs are up to date
     bool quiet = false;
 };
 
-/// In what a tool computes with the values of a scene.
+/// The precision in which a tool computes with the values of a scene.
 enum class Precision {
-    single, ///< a warning names bands whose values single precision hardly tells apart
+    single, ///< a warning names bands whose values single precision hardly distinguishes
     full,   ///< every value as it is
 };
 
-/// What the body of a tool works with.
+/// The interface for the body of a tool.
 class Run {
   public:
     ~Run();
@@ -72,34 +72,33 @@ class Run {
     const std::vector<const Definition*>& tools() const;
 
     /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
-    /// With -mask-output the source has no values outside of it (SceneFacts::masked).
+    /// With -mask-output the source's pixels outside of it are missing (SceneFacts::masked).
     std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
-    /// The pixels of src that count; null without a mask. Their bytes are no part of buffer_memory().
+    /// The pixels of src that count; null without a mask. buffer_memory() does not include their bytes.
     const std::shared_ptr<const stream::PixelMask>& mask() const;
-    /// What statistics are to be made of: `source` with no values outside of the mask, or `source` itself
-    /// where there is no mask, or it was applied when src was opened.
+    /// The source for statistics: `source` without the values outside of the mask, or `source` itself without
+    /// a mask, or if the mask was applied when src was opened.
     std::shared_ptr<const stream::CubeSource>
     masked(const std::shared_ptr<const stream::CubeSource>& source) const;
-    /// True when masked() is another source, so that results are not made from what statistics have read.
+    /// True when masked() is another source, so that results are made from other values than statistics.
     bool masks_statistics() const;
-    /// Warns of what the file tells wrongly and of bands whose values lie too close together for single
-    /// precision, once a file, and at the end of the run of values that are too large for it. open_source()
-    /// does it for the source.
+    /// Warns once per file of wrong metadata and of bands whose values are too close together for single
+    /// precision, and at the end of the run of values that are too large for it. open_source() does it for
+    /// the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
-    /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
-    /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
-    /// source.
+    /// Gives GDAL's block cache `bytes` more, up to a quarter of -memory: a sink's cache_bytes(). Call it
+    /// before pass(), which takes the rest. open_source() does it for the source.
     void reserve_cache(uint64_t bytes);
-    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost
-    /// (compressed, tiled, remote) and it fits in half of the memory that is left, with its reader and what a
-    /// pass needs `beside` it. Call seal() after the pass.
+    /// The source itself, or one that keeps the values of its first pass. They are kept if reading them again
+    /// would cost (compressed, tiled, remote) and they fit in half of the memory that is left, together with
+    /// the reader and the memory of a pass (`beside`). Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Memory for tile buffers: -memory less what was reserved, at least half of it, and less the mask.
+    /// Memory for tile buffers: -memory less the reserved memory, at least half of it, and less the mask.
     uint64_t buffer_memory() const;
     /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
     /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
@@ -109,13 +108,12 @@ class Run {
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
     /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;
-    /// The outputs so far are good, whatever the body still throws: they get their names with the report of
-    /// the failure (limits that are exceeded, not work that failed).
+    /// Declares the present outputs good: they get their names and the report of the failure, even if the
+    /// body throws later (exceeded limits, not failed work).
     void keep_outputs();
 
-    /// note() and print() are the only ways to stdout, and throw Error where a file that the run reads has
-    /// changed since: what was computed would be of neither state, and a number that is out cannot be taken
-    /// back.
+    /// note() and print() are the only ways to stdout. They throw Error if a file that the run reads has
+    /// changed since: the result would fit neither state, and printed output cannot be taken back.
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
     void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
@@ -124,8 +122,8 @@ class Run {
     void add_pass(const stream::PassReport& pass);
     Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
-    /// The ranks that share the run, this process among them: sums over all of them, what the root does for
-    /// all. Every rank calls warn(), note() and print(); the user hears the root's.
+    /// The ranks that share the run, including this process: for sums over all of them, and for work of the
+    /// root on behalf of all. Every rank calls warn(), note() and print(); the user sees the root's.
     parallel::Group& ranks() const;
 
   private:
@@ -135,10 +133,10 @@ class Run {
     std::unique_ptr<Impl> m;
 };
 
-/// Ends the filling of what Run::keep_if_slow() returned; nothing to do for a source that is not kept.
+/// Ends the filling of a source from Run::keep_if_slow(); does nothing for a source that is not kept.
 void seal(stream::CubeSource& source);
 
-/// What to throw when not a single pixel of the scene can be used, or with `masked` none that is in the mask.
+/// The Error when no pixel of the scene can be used, or with `masked` no pixel in the mask.
 Error no_valid_pixel(const raster::RasterSource& source, bool masked);
 inline Error no_valid_pixel(const raster::RasterSource& source) {
     return no_valid_pixel(source, source.facts().masked);

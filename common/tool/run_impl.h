@@ -27,15 +27,15 @@ struct Run::Impl {
     std::string tool;
     std::string command; ///< shell-quoted, for the report
     CommonOptions options;
-    std::shared_ptr<raster::RunFiles> files; ///< what the run reads and writes
-    /// What the report has of it.
+    std::shared_ptr<raster::RunFiles> files; ///< the inputs and outputs of the run
+    /// The entries of the report.
     struct {
         Json own_options = Json::object(); ///< the tool's own options
         Json report = Json::object();      ///< the tool's entries
-        Json assumed;                      ///< what goes into no report: see `assumes`
+        Json assumed;                      ///< entries that are not reported: see `assumes`
         Json source;                       ///< facts of the first source
     } entries;
-    bool assumes = false; ///< -dry-run, behind a pass: results stand for those of the pixels
+    bool assumes = false; ///< -dry-run, after a pass: results are assumed
     std::vector<stream::PassReport> passes;
     struct {
         std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
@@ -44,7 +44,7 @@ struct Run::Impl {
     } started;
     double decoding = 0; ///< seconds of a core to decode a byte of src's floats
     MemoryPlan memory;   ///< from start() on
-    std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
+    std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< one per file
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool outputs_are_good = false;              ///< keep_outputs()
@@ -60,20 +60,20 @@ struct Run::Impl {
     } bar;
 
     void start(); ///< clock, cache
-    /// All ranks call it. Throws Error where files that the run reads, of which ranks have not spoken yet,
-    /// are others for one of them.
+    /// All ranks call it. Throws Error if one of the ranks sees other content in the files that the run
+    /// reads; each file is checked once.
     void agree_on_files();
-    /// A scene that was followed is `source` from now on, for the report and for what watch_source() tells at
-    /// the end.
+    /// `source` replaces the scene that was followed, for the report and for the messages of watch_source()
+    /// at the end.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     void set_cache();           ///< GDAL's block cache as `memory` has it
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
-    /// Bands whose values lie too close together for single precision.
+    /// Warns of bands whose values are too close together for single precision.
     void warn_of_coarse_bands(const raster::RasterSource& scene);
     /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
     void warn_of_overflow(bool together);
-    void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
+    void finish(); ///< after a successful body: completes the bar, checks the printed output
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
     Json record(const Outcome* failure);               ///< of the run, for a report
@@ -91,7 +91,7 @@ struct Run::Impl {
     std::string make_report(const Outcome* failure);
 };
 
-/// What execute() may do with a Run.
+/// The functions of a Run that execute() may call.
 struct RunAccess {
     using State = Run::Impl;
     static std::unique_ptr<Run> make(std::unique_ptr<Run::Impl> state) {

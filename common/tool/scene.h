@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a tool that works through a scene begins with: it is opened, checked, scanned, told to the user. Bands
-// without a value, which would leave no pixel valid, are left out; what is slow to read is kept in memory.
+// The start of a tool that works through a scene: it is opened, checked, scanned and reported. Bands without
+// a value, which would leave no pixel valid, are left out; a scene that is slow to read is kept in memory.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -28,7 +28,7 @@ void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate =
 
 class Scene {
   public:
-    /// Opens src. `what` needs a spectrum (check_spectrum()); empty: any number of bands will do.
+    /// Opens src. `what` needs a spectrum (check_spectrum()); empty: any count of bands is allowed.
     Scene(Run& run, std::string what);
     /// A source that is open already.
     Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string what);
@@ -37,15 +37,15 @@ class Scene {
     stream::CubeShape shape() const { return m_raster->shape(); }
     /// The bands that are left.
     const std::shared_ptr<raster::RasterSource>& raster() const { return m_raster; }
-    /// What to read from: the file, or its copy in memory after the first scan().
+    /// The cube to read: the file, or its copy in memory after the first scan().
     const stream::CubeSource& cube() const { return *m_cube; }
     /// The same for statistics: without values outside of the run's mask.
     std::shared_ptr<const stream::CubeSource> counted() const {
         auto cube = m_run.masked(m_cube);
         return m_join ? m_join(std::move(cube), *m_raster) : cube;
     }
-    /// From now on counted() is what this makes of it, and of the raster that it is read from: src together
-    /// with further scenes.
+    /// From now on this function makes counted() from it, and from its raster: src together with further
+    /// scenes.
     using Join = std::function<std::shared_ptr<const stream::CubeSource>(
         std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
     void join(Join join) { m_join = std::move(join); }
@@ -57,15 +57,14 @@ class Scene {
         m_watching = true;
         m_find = std::move(find);
     }
-    const std::vector<float>& minimum() const { return m_minimum; } ///< a band each
+    const std::vector<float>& minimum() const { return m_minimum; } ///< by band
     const std::vector<float>& maximum() const { return m_maximum; }
 
-    /// One pass over the whole scene, or with a mask over counted(), that finds which pixels are valid.
-    /// make() makes its operation for shape(): a unique_ptr to one whose result() tells valid_pixels,
+    /// One pass over the whole scene, or with a mask over counted(), that finds the valid pixels. make()
+    /// makes its operation for shape(): a unique_ptr to an operation whose result() has valid_pixels,
     /// invalid_pixels and empty_bands(). When no pixel is valid and some bands hold no value, these are left
     /// out and the scan is repeated. `pass` makes its options. Returns the result; with -dry-run the
-    /// operation's assumed() result, and where it has none the run ends. \throws Error when no pixel is
-    /// valid.
+    /// operation's assumed() result, and without one the run ends. \throws Error when no pixel is valid.
     template <class Make, class Pass>
     auto scan(Make make, Pass pass) {
         for (bool again = false;; again = true) {
@@ -105,15 +104,15 @@ class Scene {
     /// The scan is all, since no other pass comes or dst is computed when it is read: nothing is kept in
     /// memory for a second one.
     void read_once() { m_read_once = true; }
-    /// What becomes of invalid pixels, for report_invalid(); null: that is told later.
+    /// The treatment of invalid pixels, for report_invalid(); null: it is reported later.
     void set_fate(const char* fate) { m_fate = fate; }
 
-    /// How many pixels statistics are of, `invalid` those outside of a mask among the others: to the user
-    /// unless there is no fate to tell, and into the report.
+    /// Reports how many pixels statistics cover; `invalid` counts those outside of a mask, too. Prints it
+    /// unless the fate is null, and puts it into the report.
     void report_counted(int64_t valid, int64_t invalid);
 
-    /// tool::attempt() of this scene; bands are looked for in counted(). \throws UsageError when what is left
-    /// is no spectrum.
+    /// tool::attempt() for this scene; empty bands are looked for in counted(). \throws UsageError if the
+    /// remaining bands are not a spectrum.
     template <class Work>
     bool attempt(Work work) {
         return tool::attempt(m_run, {banded()}, std::move(work));
@@ -121,7 +120,7 @@ class Scene {
 
   private:
     BandedSource banded();
-    /// Warns of bands whose mean is a million times that of the others: they hold fill values.
+    /// Warns of bands whose mean is a million times the others': they hold fill values.
     void warn_of_other_magnitudes(const std::vector<double>& mean) const;
     /// run_pass(), with the extremes where they are watched.
     bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,

@@ -12,14 +12,15 @@
 
 namespace hsi::tool {
 
-/// By GDAL's name of a pixel type: "Byte", "UInt16" .. Those of newer versions, too; complex ones are none.
+/// True for GDAL's name of an integer type: "Byte", "UInt16" .. It knows the types of newer versions, too;
+/// complex types are not integer types.
 bool is_integer_type(const std::string& name);
 
 /// A number in full: digits, nan, inf with a sign; nothing when the text is anything else.
 std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);
-/// What an option was given, as a whole number from `least` to `greatest`. \throws UsageError: the text is
-/// not `allowed` ("a whole number from 1 on").
+/// The value of an option as a whole number from `least` to `greatest`. \throws UsageError: the text is not
+/// `allowed` ("a whole number from 1 on").
 int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
                    const std::string& allowed);
 
@@ -28,7 +29,7 @@ int64_t integer_of(const std::string& text, const std::string& option, int64_t l
 std::vector<int> parse_band_list(const std::vector<std::string>& texts, const std::string& option = "-b");
 
 /// Reads "1-30,450-900nm,2.1um": bands by number, ranges of wavelengths, and single wavelengths (the nearest
-/// band). The unit, nm or um, stands behind the last number, or behind both.
+/// band). The unit, nm or um, follows the last number, or both.
 /// \throws UsageError naming the option.
 std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts,
                                                    const std::string& option = "-b");

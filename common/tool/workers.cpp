@@ -21,7 +21,7 @@ int default_threads() {
     if (!count || *count < 0)
         throw UsageError("GDAL_NUM_THREADS: '" + text + "' is neither ALL_CPUS nor a number of threads",
                          "Correct the configuration option, or give -threads.");
-    // To GDAL 0 means no threads beside the first.
+    // To GDAL 0 means a single thread.
     return static_cast<int>(std::clamp<long long>(*count, 1, most_threads));
 }
 

@@ -14,9 +14,10 @@ inline constexpr int most_threads = 1024;
 /// all processors that this process may use. \throws UsageError
 int thread_count(const std::string& text, bool given, int sharing);
 
-/// Of a raw scene that goes through a device. Its lanes wait for the file and for the device alone, and each
-/// has a stream, buffers on the device and pinned memory, which take longer to make and to give back than a
-/// few dozen megabytes to read: one lane for each so many bytes of the scene, and no fewer than these.
+/// For a raw scene that goes through a device. Its lanes wait only for the file and for the device. Each has
+/// a stream, buffers on the device and pinned memory, which take longer to make and to free than a few dozen
+/// megabytes take to read. So there is one lane for each so many bytes of the scene, and never fewer than the
+/// minimum below.
 inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;
 inline constexpr int least_device_lanes = 4;
 /// In a program that is not ours, where all of that stays for the next call.
