@@ -51,7 +51,7 @@ class BlockCoder::Lzw {
             }
         }
         put(prefix);
-        // The reader adds the code that it has read, too, before it reads the next.
+        // The reader also adds the code that it has read before it reads the next.
         if (++m_next == last) {
             put(clear);
             m_width = 9;
@@ -96,8 +96,8 @@ class BlockCoder::Lzw {
     unsigned char* m_to = nullptr;
 };
 
-/// DEFLATE (RFC 1951) of literals and of runs of one byte alone, in one block with a code of its own: for
-/// bytes that else do not repeat one another, and several times as fast as looking for what repeats.
+/// DEFLATE (RFC 1951) with literals and runs of one byte only, in one block with a custom code. It is for
+/// bytes that repeat in runs alone, and several times as fast as a search for repeated pieces.
 class BlockCoder::Runs {
   public:
     static size_t bound(size_t bytes) { return bytes * most_bits / 8 + 512; }
@@ -137,11 +137,11 @@ class BlockCoder::Runs {
         *m_to++ = 0x78; // DEFLATE with a window of 32 KB
         *m_to++ = 0x9c;
         put(1, 1); // the last block
-        put(2, 2); // with a code of its own
+        put(2, 2); // with a custom code
         put(symbols - 257, 5);
         put(1, 5); // two distances, 1 and one that does not occur
         put(15, 4);
-        for (int k = 0; k < 19; ++k) // lengths are told in four bits each, runs of them not at all
+        for (int k = 0; k < 19; ++k) // lengths have four bits each; runs of lengths are not encoded
             put(k < 3 ? 0 : 4, 3);
         for (const uint8_t length : m_lengths)
             put(turned(length, 4), 4);
@@ -176,7 +176,7 @@ class BlockCoder::Runs {
     static constexpr size_t symbols = 286, end = 256, least_run = 4, most_run = 258;
     static constexpr uint32_t most_bits = 14;
 
-    /// The symbol of a run's length, and what is told of it besides.
+    /// The symbol of a run's length, and its extra bits.
     struct Length {
         explicit Length(size_t length) {
             const auto l = static_cast<uint32_t>(length - 3);
@@ -188,7 +188,7 @@ class BlockCoder::Runs {
         uint32_t symbol = 0, extra_bits = 0, extra = 0;
     };
 
-    /// Calls four(), one() and run() for what the bytes are cut into, from the first to the last.
+    /// Calls four(), one() and run() for the pieces of the bytes, from the first to the last.
     template <class Four, class One, class Run>
     static void walk(const unsigned char* from, size_t count, Four&& four, One&& one, Run&& run) {
         if (count == 0) return;
@@ -227,7 +227,7 @@ class BlockCoder::Runs {
             if (counts[v] > 0) order[used++] = static_cast<uint16_t>(v);
         std::stable_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(used),
                          [&](uint16_t a, uint16_t b) { return counts[a] < counts[b]; });
-        // Leaves in rising order, then the nodes in the order of their making, which is rising, too.
+        // Leaves in rising order, then the nodes in the order of their creation, which is rising, too.
         std::array<uint64_t, 2 * symbols> weight{};
         std::array<size_t, 2 * symbols> above{};
         for (size_t i = 0; i < used; ++i)
@@ -250,8 +250,8 @@ class BlockCoder::Runs {
             m_lengths[order[i]] = static_cast<uint8_t>(std::min(depth[i], most_bits));
             taken += whole >> m_lengths[order[i]];
         }
-        // Cut words take too much: others, rare ones first, become longer. What is left over goes to the
-        // longest.
+        // Shortened words take too much: other words, rare ones first, become longer. The remaining room goes
+        // to the longest word.
         for (size_t i = 0; taken > whole; i = (i + 1) % used)
             if (uint8_t& length = m_lengths[order[i]]; length < most_bits) taken -= whole >> ++length;
         for (size_t i = used; taken < whole && i-- > 0;)
@@ -344,7 +344,7 @@ void sums(char* samples, size_t count, size_t step) {
         a[i] = static_cast<Bits>(a[i] + a[i - step]);
 }
 
-/// What byte_differences() has made, back to floats; `planes` has room for a line.
+/// Converts the result of byte_differences() back to floats; `planes` has room for a line.
 template <class Bits>
 void byte_sums(char* line, size_t count, size_t step, unsigned char* planes) {
     sums<uint8_t>(line, count * sizeof(Bits), step);
@@ -443,7 +443,7 @@ struct BlockCoder::Impl {
                (form.sample_bytes >= 4 || coding.predictor != BlockCoding::Predictor::none);
     }
 
-    /// A piece from the middle of a block, large enough to tell something of the whole.
+    /// A piece from the middle of a block, large enough to represent the whole.
     static std::span<const char> sample_of(const char* from, size_t bytes) {
         const size_t count = std::max(static_cast<size_t>(sample_bytes), bytes / 16);
         return {from + (bytes - count) / 2, count};
@@ -530,11 +530,10 @@ std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     return {m->coded.data(), size};
 }
 
-/// TIFF's LZW, read: what a code stands for is a piece of what was made before, one byte longer than the
-/// piece that came before it.
+/// Decodes TIFF's LZW: a code means a piece of the earlier output, one byte longer than the piece before it.
 class BlockDecoder::Lzw {
   public:
-    /// \return the bytes made, `room` or fewer; 0: these are no codes, or make more.
+    /// \return the bytes made, `room` or fewer; 0: invalid codes, or codes that make more.
     size_t decode(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
         if (room > UINT32_MAX) return 0;
         const unsigned char* const end = from + count;
@@ -585,8 +584,8 @@ class BlockDecoder::Lzw {
         uint32_t at, length;
     };
 
-    /// `from` may lie so near before `to` that the copy repeats itself. Most pieces are short: eight bytes at
-    /// a time, a few too many where there is `room` behind.
+    /// `from` may be so close before `to` that the copy repeats itself. Most pieces are short: eight bytes at
+    /// a time are copied, a few too many if there is `room` after them.
     static void copy(const unsigned char* from, unsigned char* to, size_t count, size_t room) {
         constexpr size_t step = 8;
         if (to - from < static_cast<ptrdiff_t>(step) || room < count + step) {
@@ -619,7 +618,7 @@ struct BlockDecoder::Impl {
         }
     }
 
-    /// Bytes that were made; 0: these are no bytes of the codec, or too many.
+    /// The bytes made; 0: invalid bytes for the codec, or too many.
     size_t unpack(std::span<const char> bytes, std::span<char> into) const {
         char* const to = into.data();
         const size_t room = into.size();

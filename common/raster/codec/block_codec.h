@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a compressed TIFF, each by itself: what its reader finds in the tags Compression and
-// Predictor.
+// Codes the blocks of a compressed TIFF one by one, as the tags Compression and Predictor describe them.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +13,14 @@ namespace hsi::raster {
 /// How the blocks of a file are compressed.
 struct BlockCoding {
     enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder, or after LERC
-    /// Of the tag Predictor: samples as they are; less the one before, of the same band; or, of floats, their
-    /// bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3, 2005).
+    /// The tag Predictor: samples as they are; each less the one before, of the same band; or, for floats,
+    /// their bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3,
+    /// 2005).
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
     Codec codec = Codec::deflate;
     int level = 6; ///< of the codec's library; LZW has none
-    /// Nobody has asked for that level: blocks of which a sample shows that it gains next to nothing, as most
-    /// floats with noise are, may take less time.
+    /// The level is the default: blocks for which a sample shows next to no gain, as most floats with noise,
+    /// may take less time.
     bool by_default = true;
     Predictor predictor = Predictor::none;
     enum class Values : uint8_t { with_sign, without_sign, floats };
@@ -33,7 +33,7 @@ struct BlockCoding {
     std::optional<Lerc> lerc;
 };
 
-/// What lies in a block.
+/// The samples of a block.
 struct BlockForm {
     int64_t line_samples = 0; ///< those of all bands where a pixel's stand together
     int64_t lines = 0;
@@ -47,7 +47,7 @@ struct BlockForm {
 /// Compresses one block at a time, into the same bytes for the same samples. One for each thread.
 class BlockCoder {
   public:
-    /// \throws Error when there is no memory for it.
+    /// \throws Error when memory is short.
     BlockCoder(const BlockCoding& coding, const BlockForm& form);
     BlockCoder(BlockCoder&&) noexcept;
     ~BlockCoder();
@@ -56,10 +56,10 @@ class BlockCoder {
     static uint64_t held_bytes(const BlockCoding& coding, const BlockForm& form) {
         return (coding.lerc ? 4 : 2) * static_cast<uint64_t>(form.bytes());
     }
-    /// form.bytes() for a caller who has no room of his own for the samples of the next encode().
+    /// form.bytes() for a caller without room for the samples of the next encode().
     char* room();
-    /// The first `lines` lines of the block whose samples lie at `samples`, line after line, in this
-    /// machine's byte order. \return what the file gets; it stays until the next call. \throws Error.
+    /// Encodes the first `lines` lines of the block with its samples at `samples`, line after line, in this
+    /// machine's byte order. \return the bytes for the file; they stay until the next call. \throws Error.
     std::span<const char> encode(const char* samples, int64_t lines);
 
   private:
@@ -69,10 +69,11 @@ class BlockCoder {
     std::unique_ptr<Impl> m;
 };
 
-/// The other way. One for each thread. LZW with its bits in the order of the oldest files is none.
+/// Decodes what BlockCoder encodes. Use one object per thread. LZW with the bit order of the oldest files is
+/// not supported.
 class BlockDecoder {
   public:
-    /// \throws Error when there is no memory for it.
+    /// \throws Error when memory is short.
     BlockDecoder(const BlockCoding& coding, const BlockForm& form);
     BlockDecoder(BlockDecoder&&) noexcept;
     ~BlockDecoder();

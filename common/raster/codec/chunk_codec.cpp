@@ -50,7 +50,7 @@ uint32_t fletcher32(const unsigned char* bytes, size_t count) {
 
 /// LibLZF's format (Marc Lehmann): a byte below 32 begins so many literals and one more; any other begins a
 /// copy, with its length in three bits, and in a byte more where they are all set, and the distance in 13.
-/// \return the bytes made; 0: these are none of it, or too many.
+/// \return the bytes made; 0: invalid bytes, or too many.
 size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
     const unsigned char* const end = from + count;
     size_t made = 0;
@@ -76,7 +76,7 @@ size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, si
         if (distance >= run) {
             std::memcpy(to + made, to + made - distance, run);
             made += run;
-        } else { // over what it writes
+        } else { // over its own output
             for (; run > 0; --run, ++made)
                 to[made] = to[made - distance];
         }
@@ -98,7 +98,7 @@ void interleave(Lane a, Lane b, Lane& low, Lane& high) {
     high = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-/// Sixteen samples of Width bytes at a time; the planes of bytes lie `count` apart. \return samples done.
+/// Sixteen samples of Width bytes at a time; the planes of bytes are `count` apart. \return samples done.
 template <size_t Width>
 size_t unshuffle_lanes(const unsigned char* from, unsigned char* to, size_t count) {
     size_t i = 0;
@@ -106,7 +106,7 @@ size_t unshuffle_lanes(const unsigned char* from, unsigned char* to, size_t coun
         Lane a[Width], b[Width];
         for (size_t k = 0; k < Width; ++k)
             a[k] = load_lane(from + k * count + i);
-        // Bytes k and k + half become neighbours, until a sample's stand together in their order.
+        // Bytes k and k + half become neighbours, until each sample's bytes are together in their order.
         for (size_t step = 1; step < Width; step *= 2) {
             for (size_t k = 0; k < Width / 2; ++k)
                 interleave(a[k], a[k + Width / 2], b[2 * k], b[2 * k + 1]);
@@ -129,7 +129,7 @@ void unshuffle(const char* stored, size_t bytes, size_t width, char* samples) {
     for (size_t i = done; i < count; ++i)
         for (size_t k = 0; k < width; ++k)
             to[i * width + k] = from[k * count + i];
-    std::copy(from + count * width, from + bytes, to + count * width); // what makes no sample
+    std::copy(from + count * width, from + bytes, to + count * width); // bytes that are not a whole sample
 }
 
 } // namespace
@@ -213,7 +213,7 @@ std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, ui
     const auto applied = [&](size_t k) { return (left_out >> k & 1) == 0; };
     for (size_t k = filters.size(); k-- > 0;) {
         if (!applied(k)) continue;
-        size_t expected = m->bytes; // behind this filter, on the way back
+        size_t expected = m->bytes; // after this filter, in decoding
         bool moves = false;         // another one has something to do to it
         for (size_t i = 0; i < k; ++i) {
             if (!applied(i)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chunks of an HDF5 array, each by itself: what its library's pipeline of filters has made of them.
+// Decodes the chunks of an HDF5 array one by one, by its library's pipeline of filters.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct ChunkCoding {
         zstd
     };
     std::vector<Filter> filters;
-    int64_t shuffled_bytes = 1; ///< of what shuffle takes for a sample
+    int64_t shuffled_bytes = 1; ///< of a sample for the shuffle filter
 
     /// True for pipelines that ChunkDecoder undoes: each filter once at most, one that compresses at most,
     /// and shuffle before it.
@@ -32,7 +32,7 @@ struct ChunkCoding {
 /// Undoes them, of a chunk at a time. One for each thread.
 class ChunkDecoder {
   public:
-    /// For chunks of so many bytes. \throws Error when there is no memory for it.
+    /// For chunks of so many bytes. \throws Error when memory is short.
     ChunkDecoder(const ChunkCoding& coding, size_t bytes);
     ChunkDecoder(ChunkDecoder&&) noexcept;
     ~ChunkDecoder();
@@ -41,8 +41,8 @@ class ChunkDecoder {
     static uint64_t held_bytes(const ChunkCoding& coding, uint64_t chunk_bytes);
 
     /// The bytes of a chunk in the file become its samples, as they are stored. `left_out`: bit k for a
-    /// filter k that was not applied to this one. \return what is wrong with it ("fails its checksum");
-    /// nothing: all is well.
+    /// filter k that was not applied to this one. \return the fault ("fails its checksum"); nullopt if there
+    /// is none.
     std::optional<std::string> decode(std::span<const char> stored, uint32_t left_out, char* samples);
 
   private:

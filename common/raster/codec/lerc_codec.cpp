@@ -100,7 +100,7 @@ int64_t LercCodec::decode(std::span<const char> bytes, int64_t lines, char* samp
                     static_cast<int>(depth), static_cast<int>(facts[columns_of]), static_cast<int>(rows),
                     static_cast<int>(bands), type, to) != 0)
         return 0;
-    const auto place = [&](auto number) { // NaN where there is no value, and the bands of a pixel together
+    const auto place = [&](auto number) { // NaN for missing values, and the bands of a pixel together
         using Number = decltype(number);
         auto* const out = reinterpret_cast<Number*>(samples);
         const auto* const in = reinterpret_cast<const Number*>(m_apart.data());
@@ -108,8 +108,8 @@ int64_t LercCodec::decode(std::span<const char> bytes, int64_t lines, char* samp
             for (size_t b = 0; b < step; ++b) {
                 Number& value = out[i * step + b];
                 if (!together) value = in[b * pixels + i];
-                // A mask holds for all bands of a pixel. Where only some are NaN and the mask is one, liblerc
-                // puts the least number in their place and tells nobody; libtiff 4.5 writes such blocks.
+                // A mask applies to all bands of a pixel. If only some are NaN and there is one mask, liblerc
+                // silently replaces them by the least number; libtiff 4.5 writes such blocks.
                 if ((masks > 0 && m_valid[masks == 1 ? i : b * pixels + i] == 0) ||
                     (together && step > 1 && value == std::numeric_limits<Number>::lowest()))
                     value = static_cast<Number>(std::numeric_limits<float>::quiet_NaN());

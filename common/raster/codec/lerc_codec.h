@@ -17,15 +17,15 @@ namespace hsi::raster {
 /// How samples of a type are packed, with no error; nothing: the codec does not take them.
 std::optional<BlockCoding::Lerc> lerc_of(GDALDataType type);
 
-/// What the tag LercParameters says is packed once more stays with the caller. One for each thread.
+/// The caller handles the further packing in the tag LercParameters. Use one object per thread.
 class LercCodec {
   public:
     LercCodec(const BlockCoding::Lerc& how, const BlockForm& form) : m_how(how), m_form(form) {}
 
-    /// Of a block's bytes in LERC.
+    /// The most bytes of a block in LERC.
     static uint64_t bound(const BlockForm& form);
 
-    /// The first `lines` lines of a block, of bands that stand apart; NaN is no value.
+    /// Encodes the first `lines` lines of a block with separate bands; NaN is a missing value.
     /// \return the bytes of `to` that were filled. \throws Error.
     size_t encode(const char* samples, int64_t lines, std::span<char> to);
     /// The other way, for the bands of a pixel together as well, where each may have its own NaN.
@@ -36,7 +36,7 @@ class LercCodec {
     BlockCoding::Lerc m_how;
     BlockForm m_form;
     std::vector<unsigned char> m_valid;
-    std::vector<char> m_apart; ///< a block whose bands have a mask each
+    std::vector<char> m_apart; ///< a block with a mask for each band
 };
 
 } // namespace hsi::raster

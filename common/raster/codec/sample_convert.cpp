@@ -70,14 +70,14 @@ Range<T> range_of(const NodataMatch& nodata) {
     return range;
 }
 
-/// GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is that of floats for both types.
+/// GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is the float tolerance for both types.
 template <class T>
 bool equal_to_gdal(T a, T b) {
     constexpr int steps = 2;
     return a == b || std::abs(a - b) < std::numeric_limits<float>::epsilon() * std::abs(a + b) * steps;
 }
 
-/// The value farthest from `nodata` on the way to `end` that is equal to it; `end` is not, or all are.
+/// The value farthest from `nodata` towards `end` that equals it; `end` does not, or all values do.
 template <class T>
 T farthest_equal(T nodata, T end) {
     if (equal_to_gdal(end, nodata)) return end;
@@ -143,7 +143,7 @@ float bits_of(T v, bool real, SamplePart part) {
     return static_cast<float>(pattern >> shift & ((uint64_t{1} << part_bits) - 1));
 }
 
-/// Four floats in a register: SSE and NEON alike have what turning four by four takes.
+/// Four floats in a register: both SSE and NEON have the instructions for turning four by four.
 typedef float Quad __attribute__((vector_size(16)));
 
 Quad load_quad(const float* p) {
@@ -191,7 +191,8 @@ NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
         if constexpr (std::is_floating_point_v<T>) {
             const double v = nodata.as_double();
             if (std::isnan(v)) return;
-            // Files carry the lowest float with few digits: what rounds to a finite float still is one.
+            // Files carry the lowest float with few digits: a number that rounds to a finite float counts as
+            // one.
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
             range = range_around(value);
@@ -286,7 +287,7 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
     const auto* bytes = static_cast<const unsigned char*>(src);
     with_type(type, [&](auto tag) {
         using T = decltype(tag);
-        // Of floats the nearest single-precision number is meant; integers are compared as they are.
+        // Floats are compared with the nearest single-precision number; integers are compared as they are.
         using Compared = std::conditional_t<std::is_same_v<T, float>, float, double>;
         const auto least = static_cast<Compared>(invalid.least), most = static_cast<Compared>(invalid.most);
         std::vector<Range<T>> values;

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int tries = 3; // of what must not fail: a network file system may fail once
+constexpr int tries = 3; // for steps that must not fail: a network file system may fail once
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";
@@ -66,7 +66,7 @@ std::string host_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// What the names of private folders for this destination begin with. File names end at 255 bytes.
+/// The beginning of the names of private folders for this destination. File names are limited to 255 bytes.
 std::string private_prefix(const std::string& destination) {
     return "." + name_of(destination).substr(0, 150) + private_mark;
 }
@@ -171,7 +171,7 @@ std::string with_final_names(std::string text) {
     return text;
 }
 
-/// .NAME.hsi-XXXXXX with new/ (what is made, under its final names), old/ (what was replaced) and a lock.
+/// .NAME.hsi-XXXXXX with new/ (the new files, under their final names), old/ (the replaced files) and a lock.
 class AtomicFile::PrivateFolder {
   public:
     explicit PrivateFolder(const std::string& destination) {
@@ -220,7 +220,7 @@ class AtomicFile::PrivateFolder {
     void keep() { m_kept = true; }
 
   private:
-    /// The lock goes last: without it nobody could tell an abandoned folder from one in the making.
+    /// The lock is removed last: without it, an abandoned folder would look like one in use.
     static void remove_private(const std::string& path) {
         for (const std::string& name : {std::string(new_name), std::string(old_name)})
             if (exists(join_path(path, name))) remove_tree(join_path(path, name));
@@ -232,10 +232,10 @@ class AtomicFile::PrivateFolder {
         remove_tree(path);
     }
 
-    /// A umask may have taken what it takes to remove the folder.
+    /// The umask may have removed the permission needed to delete the folder.
     static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
 
-    /// Where it is now: somebody may have renamed a folder above it.
+    /// Its present path: a folder above it may have been renamed.
     std::string place() const {
         struct stat held {
         }, found{};
@@ -261,7 +261,7 @@ class AtomicFile::PrivateFolder {
             m_lock = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
         while (m_lock < 0 && errno == EINTR);
         if (m_lock < 0) return false;
-        // Without locks on this file system the folder of a killed process stays: nobody can know better.
+        // If this file system has no locks, the folder of a killed process stays, since its state is unknown.
         if (::flock(m_lock, LOCK_EX | LOCK_NB) != 0) return true;
         const std::string host = host_name();
         ssize_t written;
@@ -297,7 +297,8 @@ class AtomicFile::PrivateFolder {
     bool m_kept = false;
 };
 
-/// Which file it is, whatever its name. It is held open, so that no other file gets its number.
+/// The identity of a file, under any name. The file is held open, so that no other file gets its inode
+/// number.
 class AtomicFile::KnownFile {
   public:
     KnownFile() = default;
@@ -306,7 +307,7 @@ class AtomicFile::KnownFile {
           m_held(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
 
     enum class Found { none, itself, other };
-    /// What has the name now; `itself` where nobody can tell.
+    /// The file that has the name now; `itself` if unknown.
     Found find(const std::string& name) const {
         struct stat info {};
         if (!is_local(name)) return exists(name) ? Found::itself : Found::none;
@@ -324,7 +325,8 @@ class AtomicFile::KnownFile {
 
 struct AtomicFile::Move {
     std::string from, to;
-    std::string kept;       ///< where the file that was at `to` is now; empty: there was none, or exchanged
+    std::string kept;       ///< the present place of the file that was at `to`; empty if there was no file,
+                            ///< or it was exchanged
     bool exchanged = false; ///< the file that was at `to` is at `from`
     bool removal = false;   ///< nothing came to `to`
     KnownFile file = {};    ///< that came to `to`, where it is watched
@@ -379,7 +381,7 @@ std::vector<std::string> AtomicFile::targets() const {
     return out;
 }
 
-/// Without `replace` a file of another owner is never touched. What bears the destination's full name before
+/// Without `replace` a file of another owner is never touched. A file with the destination's full name before
 /// its own extension (out.tif.aux.xml) can only belong to a destination that is gone.
 bool AtomicFile::may_replace(const std::string& target) const {
     return m_replace || target.rfind(m_destination + ".", 0) == 0;
@@ -393,7 +395,7 @@ void AtomicFile::publish() {
     // Some formats write their own path into their labels.
     for (const std::string& path : paths)
         rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
-    // Side files first: who sees the new destination then sees all of it.
+    // Side files first: readers that see the new destination then see all of it.
     std::stable_partition(paths.begin(), paths.end(),
                           [&](const std::string& path) { return path != m_path; });
     try {
@@ -453,8 +455,8 @@ AtomicFile::PrivateFolder& AtomicFile::keeper_of(const std::string& path) {
 
 namespace {
 
-/// What a side file of `main` is called as one of `other`: "x.hdr" and "x.dat.ovr" of "x.dat" are "l.hdr" and
-/// "l.dat.ovr" of "l.dat". Empty where it is not named after it.
+/// The name of a side file of `main` as a side file of `other`: "x.hdr" and "x.dat.ovr" of "x.dat" are
+/// "l.hdr" and "l.dat.ovr" of "l.dat". Empty if it is not named after it.
 std::string side_name_of(const std::string& other, const std::string& main, const std::string& side) {
     if (side.rfind(main + ".", 0) == 0) return other + side.substr(main.size());
     const auto stem = [](const std::string& name) {
@@ -481,8 +483,7 @@ std::vector<std::pair<std::string, std::string>> AtomicFile::names_beside_links(
     return out;
 }
 
-/// Each leads to the side file of what its link leads to, as the link does: from where it is or from the
-/// root.
+/// Each leads to the side file of its link's target, in the same way as the link: relative or absolute.
 void AtomicFile::link_beside() {
     if (m_links.empty()) return;
     const std::string main = name_of(m_destination);
@@ -507,7 +508,7 @@ void AtomicFile::link_beside() {
                 keeper = &keeper_of(link);
                 made = keeper->name_for_old();
                 fs::create_symlink(target.parent_path() / leads_to, made, ec);
-            } catch (const Error&) { // nobody may write there
+            } catch (const Error&) { // the folder is not writable
                 ec = std::make_error_code(std::errc::permission_denied);
             }
             if (ec)
@@ -527,7 +528,7 @@ void AtomicFile::remove_stale() {
         PrivateFolder* keeper = nullptr;
         try {
             keeper = &keeper_of(old);
-        } catch (const Error&) { // nobody may write there
+        } catch (const Error&) { // the folder is not writable
             m_missing.push_back(old);
             continue;
         }
@@ -579,7 +580,7 @@ void AtomicFile::renew(const std::string& made, const std::string& target) {
 
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
-    const auto keep_all = [this] { // what could not be given back may be in any of them
+    const auto keep_all = [this] { // any of them may hold files that could not be restored
         if (m_private) m_private->keep();
         for (const auto& keeper : m_keepers)
             keeper.second->keep();

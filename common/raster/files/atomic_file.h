@@ -12,11 +12,11 @@
 
 namespace hsi::raster {
 
-/// Where the destination's file system can rename (local paths, /vsimem/) everything is made, under its final
-/// name, in a folder of this process's own beside the destination: nobody else can read, foresee or occupy
-/// it. Elsewhere (/vsizip/, /vsis3/ ...) it is made in place. A destination that is a symbolic link stays
-/// one; what it leads to is replaced. Side files lie beside that, and links to them beside the link: whoever
-/// opens either name finds all of the file.
+/// Where the destination's file system can rename (local paths, /vsimem/), everything is made, under its
+/// final name, in a private folder next to the destination: other users cannot read, foresee or occupy it.
+/// Elsewhere (/vsizip/, /vsis3/ ...) files are made in place. A destination that is a symbolic link stays a
+/// link; its target is replaced. Side files are next to the target, and links to them next to the link, so
+/// that a reader of either name finds all files.
 ///
 /// A process that is killed leaves that folder. It holds a lock as long as the process lives, so the next run
 /// to the same destination on the same host knows that it is abandoned, and removes it.
@@ -30,13 +30,13 @@ class AtomicFile {
 
     const std::string& destination() const { return m_destination; } ///< links followed
     const std::string& path() const { return m_path; }               ///< create the file here
-    /// The links on the way to the destination, from the name that was given on.
+    /// The links on the way to the destination, from the given name on.
     const std::vector<std::string>& links() const { return m_links; }
-    /// Before publish(): the names beside links that will lead to side files, each with its link.
+    /// Before publish(): the names next to links that will lead to side files, each with its link.
     std::vector<std::pair<std::string, std::string>> names_beside_links() const;
-    /// After publish(): those of them that could not be given, since nobody may write there.
+    /// After publish(): the names that could not be made, since nobody may write there.
     const std::vector<std::string>& missing_beside_links() const { return m_missing; }
-    /// A further file to make beside, for stages on the way; never published.
+    /// A further file in the private folder, for intermediate steps; never published.
     std::string scratch_path(const std::string& extension) const;
     /// All that was made so far, side files too. In place: the destination alone.
     std::vector<std::string> made() const;
@@ -49,14 +49,14 @@ class AtomicFile {
     /// Gives everything its final name and keeps what it replaces. Throws Error; everything is then as
     /// before.
     void publish();
-    /// After publish(): what was there before is there again. A name that somebody has given to another file
-    /// since stays that file's; one that nothing has gets the old file back, too. Never throws; returns false
+    /// After publish(): restores what was there before. A name that was given to another file since stays
+    /// with that file; a name that has no file now gets the old file back, too. Never throws; returns false
     /// when that failed, and old files stay in the private folder.
     bool withdraw() noexcept;
-    /// Before publish(): its files are known from then on, whatever else gets their names.
+    /// Before publish(): records the identity of its files, in case others get their names later.
     void watch() { m_watched = true; }
-    /// After publish(), of a file that is watched, by the name that it was given. Throws Error when the name
-    /// leads to another file, or to none.
+    /// After publish(), for a file that is watched: checks one of its names. Throws Error when the name leads
+    /// to another file, or to none.
     void check_name(const std::string& target);
     /// check_name(), and then `made`, on the same file system, takes the name in one step. Throws Error.
     void renew(const std::string& made, const std::string& target);

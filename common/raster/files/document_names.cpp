@@ -37,8 +37,8 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// Whether GDAL would ask a server for what has this name. File systems of GDAL's that are not known to be
-/// this machine's count as servers.
+/// Whether GDAL would send a request to a server for this name. File systems of GDAL that are not known to be
+/// local count as servers.
 bool names_server(const std::string& name) {
     const std::string text = lower(name) + "\n" + lower(unescaped(name));
     if (contains_any(text, {"http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "az://", "oss://",
@@ -71,8 +71,8 @@ class NameCheck {
             if (const std::string pipe = pipe_beside(name); !pipe.empty()) refuse_pipe(pipe);
         }
     }
-    /// What GDAL and PROJ open when they use a dataset: its overviews, the arrays of longitude and latitude,
-    /// and the files of its coordinate reference system.
+    /// Checks the files that GDAL and PROJ open when they use a dataset: its overviews, the arrays of
+    /// longitude and latitude, and the files of its coordinate reference system.
     void check(GDALDataset& dataset) {
         const std::string path = dataset.GetDescription();
         if (const char* file = dataset.GetMetadataItem("OVERVIEW_FILE", "OVERVIEWS"))
@@ -185,7 +185,7 @@ class NameCheck {
         }
     }
 
-    /// \return false where it is on the way already.
+    /// \return false if the path was entered before.
     bool enter(const std::string& path) {
         if (!m_seen.insert(path).second) return false;
         if (m_way.size() >= static_cast<size_t>(most_texts))

@@ -48,7 +48,7 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     try {
         refuse_pipe_beside(path);
         try_hdf(path);
-    } catch (const Error&) { // who wants to read it is told
+    } catch (const Error&) { // readers get the error
         return {};
     }
     std::optional<AnswerWatch> watch; // bounds what a server may send
@@ -58,13 +58,13 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
         return Dataset(GDALDataset::FromHandle(
             GDALOpenEx(path.c_str(), asked | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     };
-    // A vector driver may look for files beside it, and a server is asked for each.
+    // A vector driver may look for files next to it, and each such look is a request to the server.
     if (!VSIIsLocal(path.c_str()) && (kinds & GDAL_OF_RASTER) != 0)
         if (Dataset raster = as(GDAL_OF_RASTER)) return raster;
     return as(kinds);
 }
 
-/// A model, a table, statistics: the header beside it is that of an image of its stem.
+/// True for a model, a table or statistics: a header next to it belongs to an image with the same stem.
 bool is_text_beside_header(const std::string& path) {
     if (!is_local(path) || envi_header_beside(path).empty()) return false;
     const std::string begin = beginning_of_file(path, 1024);
@@ -76,7 +76,7 @@ bool is_text_beside_header(const std::string& path) {
         const EnviHeader header = read_envi_header(envi_header_beside(path));
         const std::string* const type = header.find("file type");
         return type == nullptr || lower(*type).find("spectral library") == std::string::npos;
-    } catch (const Error&) { // opening it says what is wrong
+    } catch (const Error&) { // opening it reports the fault
         return false;
     }
 }
@@ -108,7 +108,7 @@ class Collector {
         const bool text = is_text_beside_header(path);
         if (text && dataset && EQUAL(dataset->GetDriverName(), "ENVI")) dataset.reset();
         if (!dataset) {
-            // A spectral library is no raster to GDAL, and has a header all the same.
+            // A spectral library is not a raster to GDAL, but has a header.
             std::vector<std::string> beside = files_of_library(path);
             for (const std::string& name : {path + ".", path})
                 for (const char* const extension : {"hdr", "HDR"})
@@ -140,17 +140,17 @@ class Collector {
     }
 
   private:
-    /// What a scene that computes is computed from.
+    /// Adds the sources of a virtual scene.
     void add_scene(const std::string& path, int depth) {
         try {
             for (const std::string& file : files_of_document(read_scene_document(path)))
                 add(file, std::max(depth, 1)); // chains are of any length, and a loop ends where it began
-        } catch (const Error&) {               // who wants to read it is told
+        } catch (const Error&) {               // readers get the error
         }
     }
 
-    /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems:
-    /// whatever part is a file.
+    /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems: adds
+    /// each part that is a file.
     void add_containers(const std::string& path, int depth) {
         if (path.rfind("/vsi", 0) == 0) {
             if (path.rfind("/vsimem/", 0) != 0) add_hidden_files(path, depth);
@@ -267,7 +267,7 @@ class Collector {
     }
 
     void add_text(const char* value, const std::string& folder, int depth) {
-        // A source may be a whole VRT, written where a name would stand.
+        // A source may be a whole VRT, written in the place of a name.
         if (const char* const begin = value + std::strspn(value, " \t\r\n"); *begin == '<') {
             const CPLXMLTreeCloser inner(depth < deepest ? CPLParseXMLString(begin) : nullptr);
             if (inner) add_texts(inner.get(), folder, depth + 1);
@@ -276,7 +276,7 @@ class Collector {
         const size_t length = CPLStrnlen(value, PATH_MAX + 1);
         if (length > PATH_MAX) return;
         const std::string text(value, length);
-        // A pixel function's own file lies where GDAL_HSI_PATH says.
+        // The files of a pixel function are in the folder of GDAL_HSI_PATH.
         const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
         for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
             if (is_regular_file(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
@@ -331,8 +331,8 @@ const std::multimap<std::string, const char*>& extensions_beside() {
     return list;
 }
 
-/// What SQLite keeps beside a database that is open, or was when its program ended: it would be played back
-/// into the next file of that name.
+/// Files that SQLite keeps next to a database that is open, or was when its program ended: SQLite would
+/// replay them into the next file of that name.
 std::vector<std::string> database_logs(const std::string& driver, const std::string& path) {
     for (const char* name : {"GPKG", "SQLite", "MBTiles", "Rasterlite"})
         if (EQUAL(driver.c_str(), name)) return {path + "-wal", path + "-journal", path + "-shm"};
@@ -350,7 +350,7 @@ bool lists(const Dataset& dataset, const std::string& file) {
     return false;
 }
 
-/// The ENVI driver takes any file with a header beside it, notes.txt too.
+/// The ENVI driver takes any file with a header next to it, even notes.txt.
 bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file) {
     if (dataset->GetRasterCount() == 0) return false;
     const double pixels = double{1} * dataset->GetRasterXSize() * dataset->GetRasterYSize();
@@ -362,7 +362,7 @@ bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file)
     return !ec && static_cast<double>(size) >= bytes;
 }
 
-/// Files by which GDAL places and describes the raster `path`, whatever its format.
+/// Files that georeference and describe the raster `path` for GDAL, in any format.
 std::vector<std::string> placing_files(const std::string& path) {
     std::vector<std::string> names;
     const std::string extension = CPLGetExtension(path.c_str());
@@ -391,7 +391,7 @@ std::vector<std::string> files_read_with(const std::string& path) {
     const bool header = EQUAL(CPLGetExtension(path.c_str()), "hdr") && is_envi_header(path);
     for (const std::string& file : product_files(path)) {
         collector.add_file(file);
-        if (header) collector.add(file, 1); // and what lies beside the data
+        if (header) collector.add(file, 1); // and files next to the data
     }
     return collector.files;
 }
@@ -476,7 +476,7 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
         names.push_back(path + suffix);
     for (const char* const extension : {"aux", "prj", "PRJ", "cpg", "CPG", "csvt"})
         names.push_back(with_extension(path, extension));
-    // Of headers GDAL takes x.img.hdr before x.hdr; data named by their header have several names.
+    // GDAL takes the header x.img.hdr before x.hdr; data given by their header have several names.
     if (!envi_header_beside(path).empty())
         for (const std::string& header :
              {path + ".hdr", path + ".HDR", with_extension(path, "hdr"), with_extension(path, "HDR")})
@@ -497,10 +497,10 @@ std::string one_spelling(const char* text) {
     return end != text && *end == '\0' ? CPLSPrintf("%.14g", number) : text;
 }
 
-/// An element with all that it holds; empty: what counts for nothing.
+/// An element with its content; empty for elements that do not count.
 std::string told_by(const CPLXMLNode& node) {
     const std::string name = node.pszValue;
-    // Programs that only look leave statistics, and repeat what the format's own header tells.
+    // Viewers leave statistics, and repeat entries of the format's own header.
     const bool counts = name != "Histograms" && name != "Metadata" && name != "Description";
     if (node.eType == CXT_Comment || (node.eType == CXT_Element && !counts)) return {};
     if (node.eType == CXT_Text) return one_spelling(node.pszValue);
@@ -544,7 +544,7 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
 
 std::vector<std::string> old_side_files(const std::string& path) {
     std::vector<std::string> out;
-    if (!is_there(path)) { // its database may be gone, but not what would be played back into the next one
+    if (!is_there(path)) { // its database may be gone, but its logs would be replayed into the next one
         for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))

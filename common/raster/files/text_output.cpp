@@ -28,8 +28,8 @@ Error cannot_write(const TextOutput& output, int reason) {
                      : "Name a file in a folder that exists and that you may write to.");
 }
 
-/// /dev/stdout leads to whatever standard output is, also to a regular file that others write, too. /dev/shm
-/// is a folder like others.
+/// /dev/stdout leads to standard output, which may be a regular file that others write, too. /dev/shm is a
+/// folder like others.
 bool is_stream(const std::string& path) {
     if (!is_local(path)) return false;
     for (const char* streams : {"/dev/std", "/dev/fd/", "/proc/"})
@@ -88,7 +88,7 @@ void check_text_output(const TextOutput& output) {
     const std::string folder = folder_of(path);
     if (::stat(folder.c_str(), &info) != 0 || ::access(folder.c_str(), W_OK | X_OK) != 0)
         throw cannot_write(output, errno);
-    const AtomicFile probe(path); // what it makes, it removes
+    const AtomicFile probe(path); // it removes its own files
 }
 
 void write_file(const TextOutput& output, const std::string& at, const std::string& bytes) {
@@ -109,7 +109,7 @@ void write_text_output(const TextOutput& output, const std::string& text) {
     }
     auto file = std::make_unique<AtomicFile>(output.path, output.overwrite);
     write_file(output, file->path(), text);
-    struct stat old {}; // whoever may read what is replaced may read what replaces it
+    struct stat old {}; // a reader of the old file may read the new one
     if (is_local(output.path) && ::stat(output.path.c_str(), &old) == 0 && S_ISREG(old.st_mode))
         ::chmod(file->path().c_str(), old.st_mode & 0777);
     if (output.run)

@@ -71,7 +71,8 @@ bool reads_hdf5(const std::string& driver) {
 
 namespace {
 
-/// GDAL keeps no list of its settings, and any may stand in the environment: by the families' beginnings.
+/// GDAL keeps no list of its settings, and any may be in the environment, so the prefixes of their families
+/// are compared.
 bool is_setting(const std::string& name) {
     return begins_like_any(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
                                   "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
@@ -80,7 +81,7 @@ bool is_setting(const std::string& name) {
                                   "DBF_",  "SQLITE_", "GPKG_",   "USE_",  "BSB_",  "RASTERLITE_"});
 }
 
-/// Of access (which changes from day to day), speed, or messages.
+/// True for settings of access (which changes from day to day), speed, or messages.
 bool changes_no_result(const std::string& name) {
     return begins_like_any(name, {"GDAL_HTTP_",
                                   "CPL_VSIL_",
@@ -153,7 +154,7 @@ void check_is_file(const std::string& path) {
     // One letter would be a disk elsewhere; behind a slash a colon belongs to a file's name.
     if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
     const std::string prefix = path.substr(0, colon);
-    // What drivers say of their prefixes is not all, and a driver that is not installed says nothing.
+    // The drivers' list of their prefixes is incomplete, and drivers that are not installed list none.
     static const char* const known[] = {
         "PG",      "PGeo",      "MySQL",  "MSSQL", "OCI",       "ODBC", "HANA",       "IDB",   "DB2",    "ES",
         "MongoDB", "MongoDBv3", "SQLite", "MEM",   "GEORASTER", "HDF4", "RASTERLITE", "DIMAP", "L1BGCPS"};

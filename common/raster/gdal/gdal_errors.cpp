@@ -44,12 +44,12 @@ void expect_hdf5(const std::string& path) {
         g_hdf5_expected = true;
 }
 
-/// This thread's HDF5 says nothing while one of these lives, and afterwards what it said before.
+/// HDF5 prints nothing on this thread while one of these lives; afterwards the earlier setting is restored.
 class GdalErrors::Hdf5Silence {
   public:
     Hdf5Silence() {
-        // Of the HDF5 that GDAL has brought along, if it has: its headers are no package of ours, and where
-        // GDAL keeps its libraries to itself there is nobody to ask.
+        // A function of the HDF5 library that GDAL has loaded, if any: we do not build with its headers, and
+        // if GDAL hides its libraries the function is not found.
         static const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "H5Eget_auto2"));
         static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "H5Eset_auto2"));
         if (get == nullptr || set == nullptr || get(0, &m_printer, &m_data) < 0) return;

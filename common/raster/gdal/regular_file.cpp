@@ -15,7 +15,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// The mode of what there is; 0 for nothing.
+/// The mode of an existing file; 0 if it does not exist.
 decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
     VSIStatBufL status;
     return VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0

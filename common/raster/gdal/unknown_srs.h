@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spatial reference systems that say that nobody knows which one it is.
+// Spatial reference systems that mean "unknown".
 #pragma once
 
 #include <cpl_string.h>
@@ -10,8 +10,8 @@
 
 namespace hsi::raster {
 
-/// What stands in files for no SRS, since their format wants one: GeoPackage's "Undefined geographic SRS" and
-/// its Cartesian one, ENVI's map info "Arbitrary", a local system without a name.
+/// True for placeholders of an unknown SRS in formats that need one: GeoPackage's undefined geographic and
+/// Cartesian SRS, ENVI's map info "Arbitrary", a local system without a name.
 inline bool stands_for_none(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     if (name == nullptr) return srs.IsLocal() != 0;

@@ -19,10 +19,10 @@ namespace {
 
 constexpr uint64_t most_chunks = uint64_t{1} << 20; ///< their places take 16 MB
 
-/// What the description of an array says, as far as it matters here.
+/// The relevant part of an array's description.
 struct Description {
-    std::array<uint64_t, 3> size{}, most{}; ///< most: UINT64_MAX where there is no limit
-    bool limited = true;                    ///< `most` tells a limit for every axis
+    std::array<uint64_t, 3> size{}, most{}; ///< most: UINT64_MAX without a limit
+    bool limited = true;                    ///< `most` limits every axis
     GDALDataType type = GDT_Unknown;
     uint64_t sample_bytes = 0;
     bool big_endian = false;
@@ -31,7 +31,7 @@ struct Description {
     Bytes layout;
 };
 
-/// Throws Damaged, too, for what is only not known here: somebody else reads the array then.
+/// Also throws Damaged for valid content that is not supported here: the library then reads the array.
 void read_space(Cursor c, const File& file, Description& array) {
     const uint64_t version = c.number(1), rank = c.number(1), flags = c.number(1);
     if ((version != 1 && version != 2) || rank != 3) throw Damaged();
@@ -66,7 +66,7 @@ void read_type(Cursor c, Description& array) {
                      : size == 8 ? (is_signed ? GDT_Int64 : GDT_UInt64)
                                  : GDT_Unknown;
     } else if (kind == real && (bits & 0x40) == 0) { // not the order of the VAX
-        // Sign, exponent and mantissa of IEEE 754: places and sizes, and what the exponent counts from.
+        // Sign, exponent and mantissa of IEEE 754: places and sizes, and the bias of the exponent.
         const uint64_t sign = bits >> 8 & 0xff, normal = bits >> 4 & 3, exponent = c.number(1),
                        exponent_bits = c.number(1), mantissa = c.number(1), mantissa_bits = c.number(1),
                        bias = c.number(4);
@@ -146,7 +146,7 @@ void read_fill(Cursor c, Description& array) {
     if (!defined && version != 1) return;
     const uint64_t size = c.number(4);
     Bytes value = bytes_of(c, size == UINT32_MAX ? 0 : size);
-    // Where it is not to be written, the library leaves what it reads into as it was.
+    // If it is not written, the library leaves the output buffer unchanged.
     if (defined && written != never) array.fill = std::move(value);
 }
 
@@ -255,7 +255,7 @@ class Index {
     void take(size_t number, uint64_t address, uint32_t bytes, uint32_t left_out) {
         if (m_file.undefined(address)) return;
         ChunkPlace& place = m_chunks.places[number];
-        // An address beyond all files stays one, and is none of "nowhere".
+        // An address beyond all files stays one, and is not taken for "nowhere".
         place.offset = std::min(address, UINT64_MAX / 2) + m_file.base;
         place.bytes = bytes;
         place.left_out = left_out;
@@ -387,8 +387,8 @@ class Index {
             throw Damaged();
     }
 
-    /// A data block of either array, whose elements begin behind `prefix` bytes: all together, or in pages
-    /// with a checksum each, of which the bits of `pages` tell those that are there.
+    /// A data block of either array. Its elements begin after `prefix` bytes: all together, or in pages with
+    /// a checksum each; the bits of `pages` mark the pages that exist.
     struct Block {
         uint64_t address, first, count, page; ///< elements
         size_t prefix, bytes, axis;
@@ -483,9 +483,9 @@ class Index {
         if (!m_file.undefined(index)) extensible_index(array, index, set);
     }
 
-    /// The index holds the first elements, the places of the first data blocks, and those of blocks that hold
+    /// The index holds the first elements, the places of the first data blocks, and the places of blocks with
     /// the places of further ones. Two by two, such groups have twice as many data blocks, or data blocks
-    /// twice as large, as those before.
+    /// twice as large, as the groups before.
     void extensible_index(const Extensible& array, uint64_t address, uint64_t set) {
         const size_t offset = m_file.offset_size;
         const uint64_t groups = 1 + array.most_bits - log2_of(array.block_least),
@@ -688,8 +688,8 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
 
 namespace {
 
-/// What `read` finds at the headers of the arrays, one for each; empty where an array is not there, or a part
-/// of the file is damaged: its library reads it then.
+/// The results of `read` at the headers of the arrays, one for each; empty if an array is absent, or a part
+/// of the file is damaged: the library reads it then.
 template <typename Found>
 std::vector<Found> find_at_headers(const std::string& path, const std::vector<std::string>& arrays,
                                    Found (*read)(hdf5::File&, uint64_t)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the chunks of an HDF5 array lie in its file, and what is in them, told by the file's own bytes as
-// hdf5_walk.h reads them: its library decodes on one thread at a time, whoever asks, and tells places slowly.
+// The places and the coding of the chunks of an HDF5 array, read from the file's bytes as in hdf5_walk.h: the
+// HDF5 library decodes on one thread at a time for all callers, and finds places slowly.
 #pragma once
 
 #include "raster/codec/chunk_codec.h"
@@ -24,7 +24,7 @@ struct ChunkPlace {
     bool written() const { return offset != nowhere; }
 };
 
-/// An array of three axes that lies in chunks.
+/// An array with three axes that is stored in chunks.
 struct Hdf5Chunks {
     std::array<int64_t, 3> size{}, chunk{}; ///< along its axes; chunks at the end are as large as the others
     GDALDataType type = GDT_Unknown;        ///< that holds the samples
@@ -48,21 +48,20 @@ struct Hdf5Chunks {
     }
 };
 
-/// How the samples of an array are stored, whatever its axes.
+/// The storage of an array's samples, for any axes.
 struct Hdf5Storage {
     bool known = false;
     int64_t sample_bytes = 0;
-    std::optional<NodataValue> fill; ///< the fill value that somebody has set
+    std::optional<NodataValue> fill; ///< the fill value, if it was set explicitly
 };
-/// By the full name of an array. Not known where several objects share a part of its description, or its type
-/// is none of the usual ones. Never throws for what a file holds.
+/// Finds it by the full name of an array. Unknown if several objects share a part of its description, or if
+/// its type is unusual. Never throws for the content of a file.
 Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array);
 
-/// Of arrays by their full names, one for each. Empty where one of them has to be left to the library: other
-/// types than integers of 8 to 64 bits and IEEE's floats of 16 to 64, filters that are not known, values
-/// that lie elsewhere, parts of its description that several objects share, indexes that are damaged or have
-/// millions of chunks. Whether a chunk's place lies within the file is for its
-/// reader to see. Never throws for what a file holds.
+/// Finds the chunks of arrays by their full names, one result for each. Empty if one of them must be read by
+/// the library: types other than integers of 8 to 64 bits and IEEE floats of 16 to 64, unknown filters,
+/// values in other files, shared parts of its description, and indexes that are damaged or have millions of
+/// chunks. The reader checks whether a chunk is inside of the file. Never throws for the content of a file.
 std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays);
 
 } // namespace hsi::raster

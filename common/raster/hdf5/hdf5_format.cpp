@@ -109,7 +109,7 @@ uint64_t root_of(File& file, uint64_t at) {
     c.skip(version < 2 ? (version == 1 ? 13 : 9) : 1);
     c.skip((version < 2 ? 5 : 3) * file.offset_size);
     const uint64_t root = c.number(file.offset_size);
-    file.base = at; // whatever the file says, as the library has it
+    file.base = at; // whatever the file says, as in the library
     return root;
 }
 

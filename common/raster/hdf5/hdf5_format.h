@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bytes of an HDF5 file (The HDF Group, HDF5 File Format Specification, version 3.0): numbers, headers of
-// objects, heaps and trees, for those who look into one without its library. Everything throws Damaged where
-// the bytes cannot be what the specification says.
+// objects, heaps and trees, for code that reads one without its library. All functions throw Damaged if the
+// bytes contradict the specification.
 #pragma once
 
 #include <cpl_vsi.h>
@@ -20,7 +20,7 @@ struct Damaged {};
 
 using Bytes = std::vector<uint8_t>;
 
-// What no file comes near, unless it was made to.
+// More than any file has, unless it was made to harm.
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
 /// Numbers of one block, one after the other: little-endian, of as many bytes as the file says.
@@ -83,7 +83,7 @@ class File {
     Bytes read_up_to(uint64_t address, uint64_t size);
     /// The same of a block whose last four bytes are the checksum of those before.
     Bytes read_checked(uint64_t address, uint64_t size);
-    /// What lies there will be read, one after another: a server is asked for all at once.
+    /// These addresses will be read, one after another: a server gets one request for all.
     void expect(const std::vector<uint64_t>& addresses) const;
     bool undefined(uint64_t address) const {
         return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
@@ -99,10 +99,10 @@ class File {
     uint64_t m_size = 0, m_left;
 };
 
-/// Where the file's own bytes begin, perhaps behind a block of the user's: of a server's file, one that is no
-/// larger than those of MATLAB's and other programs'.
+/// The place where the file's own bytes begin, perhaps after a user block; in a remote file, a block no
+/// larger than MATLAB and other programs write.
 std::optional<uint64_t> find_begin(File& file);
-/// The address of the root group's header. Sets what the file says of addresses.
+/// The address of the root group's header. Sets the sizes of addresses by the file.
 uint64_t root_of(File& file, uint64_t begin);
 
 struct Message {

@@ -28,7 +28,7 @@ std::string real_path(const std::string& path) {
     return out;
 }
 
-/// Folders that an environment variable names before all others; ${ORIGIN} is that of the file.
+/// Folders that an environment variable puts before all others; ${ORIGIN} is the folder of the file.
 std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
     const char* const variable = kind == Kind::storage   ? "HDF5_EXTFILE_PREFIX"
                                  : kind == Kind::mapping ? "HDF5_VDS_PREFIX"
@@ -47,7 +47,7 @@ std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
 std::vector<std::string> places(Kind kind, const std::string& name, const std::string& referring) {
     const std::string origin = folder_of(referring), real_origin = folder_of(real_path(referring));
     const auto folders = prefixes(kind, real_origin);
-    if (kind == Kind::storage) { // beside the file only where the prefix says so
+    if (kind == Kind::storage) { // next to the file only if the prefix says so
         const bool absolute = !name.empty() && name[0] == '/';
         return {absolute || folders.empty() ? name : join_path(folders.front(), name)};
     }
@@ -71,7 +71,7 @@ std::optional<std::string> found(Kind kind, const std::string& name, const std::
     return std::nullopt;
 }
 
-/// "part_%b.h5" stands for part_0.h5, part_1.h5 ..., "%%" for a percent sign; nothing: no pattern.
+/// "part_%b.h5" means part_0.h5, part_1.h5 ..., "%%" a percent sign; nullopt if it is not a pattern.
 std::optional<std::string> numbered(const std::string& text, uint64_t block) {
     std::string out;
     bool any = false;
@@ -132,7 +132,7 @@ std::string plain(std::string name) {
     return name.substr(std::min(name.find_first_not_of('/'), name.size()));
 }
 
-/// What stands behind `begin` in a name: empty for the same name; nothing when it does not begin so.
+/// The part of a name after `begin`: empty for the same name; nullopt if the name does not begin so.
 std::optional<std::string> rest_of(const std::string& name, const std::string& begin) {
     const std::string all = plain(name), first = plain(begin);
     if (all == first) return "";
@@ -141,7 +141,7 @@ std::optional<std::string> rest_of(const std::string& name, const std::string& b
 }
 
 bool holds(const Hdf5Contents& contents, const std::string& object) {
-    if (!contents.complete) return true; // nobody knows
+    if (!contents.complete) return true; // unknown
     const auto is = [&](const std::string& name) { return rest_of(object, name) == ""; };
     const auto leads_to = [&](const std::string& name) { return rest_of(object, name).has_value(); };
     return std::any_of(contents.objects.begin(), contents.objects.end(), is) ||
@@ -168,7 +168,7 @@ void check(const std::string& path, const std::vector<std::string>& objects, std
         key += "\n" + object;
     if (!seen.insert(key).second) return;
     for (const Hdf5Reference& reference : walk_hdf5(path).references) {
-        std::vector<std::string> inner; // what is meant in the other file
+        std::vector<std::string> inner; // the object in the other file
         if (objects.empty()) inner.push_back(reference.inner);
         for (const std::string& object : objects)
             if (const auto rest = rest_of(object, reference.object)) inner.push_back(reference.inner + *rest);
@@ -220,7 +220,7 @@ void check_hdf5_sources(const std::string& path, const std::vector<std::string>&
 
 void check_values_are_there(GDALDataset& dataset) {
     const std::string name = dataset.GetDescription();
-    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a file's name alone stands for all of it.
+    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a file's name alone means the whole file.
     std::vector<std::string> objects;
     const size_t colon = name.rfind(':');
     if (colon != std::string::npos && colon + 1 < name.size() && name[colon - 1] == '"')

@@ -9,12 +9,12 @@
 
 namespace hsi::raster {
 
-/// Every file that is there and that `path` refers to: values in files of their own, the sources of virtual
-/// datasets, what links lead to, and what these refer to in turn. Empty for files of other formats.
+/// All existing files that `path` refers to: external storage, the sources of virtual datasets, the targets
+/// of links, and the files that these refer to in turn. Empty for files of other formats.
 std::vector<std::string> hdf5_files_behind(const std::string& path);
 
-/// A pipe or a device where the HDF5 library looks for what `path` refers to, itself or by what it leads to;
-/// empty if there is none. The library opens what a link names as soon as it follows the link.
+/// A pipe or a device where the HDF5 library looks for files that `path` refers to, directly or not; empty if
+/// there is none. The library opens the target of a link as soon as it follows the link.
 std::string pipe_behind_hdf5(const std::string& path);
 
 /// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing,

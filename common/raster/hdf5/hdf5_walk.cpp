@@ -13,7 +13,7 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-/// The values of a selection are of no interest, but what stands behind them is.
+/// The values of a selection do not matter, but the data after them do.
 void skip_selection(Cursor& c) {
     const uint64_t type = c.number(4), version = c.number(4);
     const bool none_or_all = type == 0 || type == 3;
@@ -199,7 +199,7 @@ class Walk {
             const uint64_t index = b.number(2);
             b.skip(6);
             const uint64_t bytes = b.number(m_file.length_size);
-            if (index == 0) break; // what is free
+            if (index == 0) break; // free space
             Cursor object = b.part(bytes);
             if (index == ours) return take_mappings(name, object);
             b.skip(std::min<uint64_t>(b.left(), (8 - bytes % 8) % 8));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an HDF5 file refers to outside of itself, told by its own bytes (The HDF Group, HDF5 File Format
-// Specification, version 3.0). The library behind GDAL's drivers would tell it, too, but GDAL does not pass
-// it on; a second library beside the one that GDAL has brought along may be another version of it; and it
-// dies of damaged files, which this must not.
+// Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format Specification,
+// version 3.0). The HDF5 library behind GDAL's drivers knows them, but GDAL does not pass them on. A second
+// copy of the library may have another version than GDAL's, and the library crashes on damaged files, which
+// this code must not.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hsi::raster {
 
 struct Hdf5Reference {
     enum class Kind {
-        storage, ///< a dataset whose values lie in a file of their own
+        storage, ///< a dataset with its values in an external file
         mapping, ///< a virtual dataset, which shows parts of datasets of other files
         link     ///< a name that leads into another file
     };
@@ -31,8 +31,8 @@ struct Hdf5Contents {
     bool complete = true; ///< false: a part of the file is damaged, too deep, or of a later version
 };
 
-/// Walks through groups and the headers of datasets; no values are read. Nothing for a file that is none of
-/// HDF5. Never throws for what a file holds.
+/// Walks through groups and the headers of datasets; values are not read. Empty for a file that is not HDF5.
+/// Never throws for the content of a file.
 Hdf5Contents walk_hdf5(const std::string& path);
 
 } // namespace hsi::raster

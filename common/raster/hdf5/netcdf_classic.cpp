@@ -132,7 +132,7 @@ void check_netcdf_length(const std::string& path) {
         needed = header.length();
         streamed = header.streamed();
     } catch (const Ended&) {
-        return; // the library says what is wrong with a header
+        return; // the library reports faults of a header
     }
     if (streamed) // the library takes another number of records, or does not come back
         throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",

@@ -9,23 +9,22 @@
 namespace hsi::raster {
 namespace {
 
-/// Buffers of blocks that nobody needs any more are taken again: the system clears new ones.
+/// Spare buffers of blocks are used again, since the system would clear new ones.
 constexpr size_t most_spare = 2;
 
-/// What is known of a block beside its samples.
+/// The memory of a block's entry, without its samples.
 constexpr uint64_t entry_bytes = 256;
 
 /// Blocks that are worth a thread's waking.
 constexpr uint64_t least_ahead = uint64_t{1} << 10;
 
-/// Smaller ones lie on the heap, larger ones on pages of their own.
+/// Smaller blocks are on the heap, larger ones on separate pages.
 constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
-/// Of a server's file: what is decoded while bytes come need not be when all are here.
+/// Limit for a remote file: blocks are decoded while bytes arrive, which is pointless when all are here.
 constexpr uint64_t enough_decoded = uint64_t{512} << 20;
 
-/// Blocks that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
-/// taken.
+/// Decoded blocks in advance: each is memory to clear once, and may have left the caches when it is taken.
 constexpr uint64_t most_in_advance = 8;
 
 } // namespace
@@ -50,10 +49,11 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
     if (row.lines > tile_lines && kept >= std::min(least_lines * lanes, end_line - first_line)) {
         m_kept_lines = kept;
         m_most_kept = most = static_cast<uint64_t>(rows) * row_bytes;
-    } else { // for what the windows of neighbouring tiles share
+    } else { // for the common part of the windows of neighbouring tiles
         most = std::min(most / 2, static_cast<uint64_t>(wished) * row_bytes);
-        // Too little to be of use is taken all the same: which -memory is enough is told from what a smaller
-        // one leaves, of which it must not be a smaller part. Helpers may have it.
+        // A share that is too small to be of use is taken all the same: the advice on -memory is computed
+        // from the rest that a smaller -memory leaves, which must not be a smaller part of it. Helpers may
+        // use it.
         (most < 8 * row.largest ? m_left_over : m_most_kept) = most;
     }
     return most;
@@ -94,7 +94,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
         m_changed.wait(lock);
         at = m_entries.find(block.name);
     }
-    if (at == m_entries.end() && !m_wanted.empty()) // helpers have more to do than time: it stands in front
+    if (at == m_entries.end() && !m_wanted.empty()) // helpers are behind: this block comes first
         if (const auto next = std::find(m_wanted.begin(), m_wanted.end(), block); next != m_wanted.end())
             m_wanted.erase(next);
     if (at == m_entries.end() && !keep_it) {
@@ -104,7 +104,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
     }
     const bool begun = at == m_entries.end();
     if (begun) at = m_entries.try_emplace(block.name).first;
-    Entry& entry = at->second; // stays where it is, whatever else comes and goes
+    Entry& entry = at->second; // stays where it is when others are added or removed
     if (begun) {
         entry.bytes = block.bytes;
         keep(entry);
@@ -248,7 +248,7 @@ void BlockStore::serve(BlockHands& hands) {
 
 void BlockStore::decode_ahead(const Block& block, BlockHands& hands, std::unique_lock<std::mutex>& lock) {
     const auto [at, added] = m_entries.try_emplace(block.name);
-    if (!added) return; // it is kept from another tile, or somebody decodes it
+    if (!added) return; // it was kept for another tile, or a thread decodes it
     Entry& entry = at->second;
     entry.bytes = block.bytes;
     entry.ahead = true;
@@ -279,7 +279,7 @@ void BlockStore::await(RemoteFile& file, const RemoteFile::Key& key, const std::
 
 void BlockStore::find_arrived(RemoteFile& file) {
     for (const RemoteFile::Extent& extent : file.take_arrived()) {
-        // The one before may end in what has come.
+        // The extent before may end within the new bytes.
         auto at = m_awaited.lower_bound(extent.begin);
         if (at != m_awaited.begin() && std::prev(at)->second.end > extent.begin) --at;
         while (at != m_awaited.end() && at->first < extent.end) {
@@ -317,7 +317,7 @@ void BlockStore::wait_for(RemoteFile& file, const RemoteFile::Extent& place, Blo
         find_arrived(file);
         if (const auto block = next_arrived())
             decode_ahead(*block, hands, lock);
-        else if (!m_arrived.empty()) // there is no memory for more
+        else if (!m_arrived.empty()) // no memory for more
             return;
         else {
             lock.unlock();

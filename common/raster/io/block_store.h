@@ -24,7 +24,7 @@
 
 namespace hsi::raster {
 
-/// Reads and decodes blocks, with buffers of its own. One for each thread.
+/// Reads and decodes blocks, with its own buffers. Use one object per thread.
 class BlockHands {
   public:
     virtual ~BlockHands() = default;
@@ -37,9 +37,9 @@ struct BlockRange {
     int64_t first = 0, last = 0; ///< blocks
     int64_t keep_to, keep_from;  ///< those up to here and from here on are to be kept for other tiles
     bool keeps(int64_t k) const { return k <= keep_to || k >= keep_from; }
-    /// Of a tile from `begin` to `end` in a scene that ends at `scene_end`: where it ends within a block it
-    /// has a neighbour that needs the block, too; and where that is so because windows overlap, the neighbour
-    /// needs the block beside that one as well.
+    /// The blocks of a tile from `begin` to `end` in a scene that ends at `scene_end`. A tile that ends
+    /// within a block has a neighbour that needs the block, too; if that is because windows overlap, the
+    /// neighbour also needs the next block.
     static BlockRange of(int64_t begin, int64_t end, int64_t block, int64_t scene_end);
 };
 
@@ -58,18 +58,18 @@ class BlockStore {
     BlockStore& operator=(const BlockStore&) = delete;
     ~BlockStore() { stop_helpers(); }
 
-    /// Of `most` bytes, what decoded blocks that are asked to be kept will take, beside those in use. Fixes
-    /// kept_lines(), too. Before the first reader begins.
+    /// Returns how many of `most` bytes kept decoded blocks will take, in addition to blocks in use. Also
+    /// fixes kept_lines(). Call it before the first reader begins.
     uint64_t share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                           int lanes);
-    /// Of `most` bytes, what is decoded while readers wait for a server may take, where all blocks have
-    /// `all`. Before the first reader begins.
+    /// Returns how many of `most` bytes may go to blocks that are decoded while readers wait for a server;
+    /// all blocks together have `all` bytes. Call it before the first reader begins.
     uint64_t share_ahead(uint64_t most, uint64_t all);
     /// Lines that tiles in work may cover together while every block is decoded once; 0: tiles should follow
     /// the blocks.
     int64_t kept_lines() const { return m_kept_lines; }
 
-    // What follows is thread-safe.
+    // The following functions are thread-safe.
 
     /// A decoded block for a reader. It stays while the lease lives.
     class Lease {
@@ -101,19 +101,19 @@ class BlockStore {
         bool operator==(const Block& o) const { return name == o.name; }
     };
 
-    /// The block, decoded now by the caller with `hands` where it is not there: into `own`, unless it is to
-    /// be kept for others (`keep`). Nothing while another thread decodes it, unless `wait`. Throws what
-    /// decoding it threw, whoever did that.
+    /// Returns the block; if it is not there, the caller decodes it now with `hands`: into `own`, unless it
+    /// is kept for others (`keep`). Empty while another thread decodes it, unless `wait`. Throws what
+    /// decoding the block threw, on any thread.
     Lease take(const Block& block, bool keep, bool wait, BlockHands& hands, char* own);
 
     /// It is there, or being decoded.
     bool holds(const Block& block);
 
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
-    /// Starts threads that decode what is wanted soon, so many as `bytes` allow and `threads` at most, each
-    /// with hands that hold `hands_bytes`; no block has more than `largest`. Of what share_memory() took they
-    /// have the part that is too little to keep blocks in, too. \return bytes that these and what they have
-    /// decoded may take; 0: none are started.
+    /// Starts threads that decode blocks which are needed soon: as many as `bytes` allow and `threads` at
+    /// most, each with hands that hold `hands_bytes`; no block has more than `largest`. They also get the
+    /// part of share_memory()'s bytes that is too little to keep blocks in. \return the bytes that these
+    /// threads and their decoded blocks may take; 0: no threads are started.
     uint64_t start_helpers(uint64_t bytes, int threads, uint64_t largest, uint64_t hands_bytes,
                            const MakeHands& make);
     /// These blocks will be taken soon, in this order. Nothing happens without helpers.
@@ -135,9 +135,9 @@ class BlockStore {
     enum class State : uint8_t { decoding, ready, failed };
     struct Entry {
         State state = State::decoding;
-        bool kept = false;    ///< it stays where there is room, when nobody uses it
-        bool ahead = false;   ///< a helper decodes or has decoded it, and nobody has asked to keep it
-        bool resting = false; ///< kept, and nobody uses it
+        bool kept = false;    ///< it stays when it is unused, if there is room
+        bool ahead = false;   ///< a helper decodes or has decoded it, and no reader has asked to keep it
+        bool resting = false; ///< kept, and unused
         int users = 0;
         uint64_t bytes = 0;
         std::unique_ptr<char[]> few; ///< the samples of a small block
@@ -170,7 +170,7 @@ class BlockStore {
     std::list<uint64_t> m_idle; ///< kept and unused, the longest first
     uint64_t m_kept = 0;        ///< bytes of kept ones, used or not
     std::vector<HostBuffer<char>> m_spare;
-    std::deque<Block> m_wanted;                            ///< that nobody has begun
+    std::deque<Block> m_wanted;                            ///< not yet begun
     uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0; ///< m_ahead: bytes that were or are made ahead
     int m_busy = 0;                                        ///< threads that decode ahead
     struct Awaited {
@@ -179,7 +179,7 @@ class BlockStore {
     };
     std::map<uint64_t, Awaited> m_awaited; ///< of a server's file, by their first bytes,
     std::map<uint64_t, Block>
-        m_arrived; ///< and those of them whose bytes have come and that nobody has begun
+        m_arrived; ///< those among them whose bytes have arrived and that no thread has begun
     bool m_end = false;
     std::vector<std::thread> m_helpers; ///< after all that they touch
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What regular_file.h reads of files, for which a server may send more than was asked for.
+// The functions of regular_file.h that read files, for which a server may send more than was requested.
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
 #include "raster/io/server_answers.h"

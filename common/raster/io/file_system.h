@@ -22,7 +22,7 @@ class ReadFile {
     virtual size_t read(uint64_t at, void* to, size_t bytes) = 0;
 };
 
-/// What GDAL asks of a file system, with names that begin behind its prefix.
+/// The functions of a file system for GDAL; names begin after its prefix.
 struct FileSystem {
     std::unique_ptr<ReadFile> (*open)(const char* name); ///< null: there is no such file
     int (*stat)(void* unused, const char* name, VSIStatBufL* status, int flags);

@@ -36,7 +36,7 @@ void OrderedBlocks::place(int64_t number, std::span<const char> bytes, std::uniq
         m_waiting_bytes += bytes.size();
         return;
     }
-    std::list<Frame> frames; // these, and what has waited, until they are written
+    std::list<Frame> frames; // these and the waiting blocks, until they are written
     std::vector<std::vector<char>> waited;
     GatherWriter out(m_file.get());
     const auto put = [&](std::span<const char> piece) {

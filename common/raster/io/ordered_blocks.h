@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compressed blocks into a TIFF in the order of their numbers, whoever has compressed them and when.
+// Writes compressed blocks into a TIFF in the order of their indices, whichever worker has compressed them
+// and when.
 #pragma once
 
 #include "core/error.h"
@@ -26,11 +27,11 @@ class OrderedBlocks {
     OrderedBlocks(FileHandle file, int64_t begin, int64_t blocks, Form form);
 
     /// Block `number`, from 0 on, each once. The bytes are the caller's again afterwards. `lock` is open
-    /// while the disk is written to. Throws Error: what the system says, or too_large().
+    /// while the disk is written to. Throws Error with the system's reason, or too_large().
     void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock);
 
     uint64_t waiting_bytes() const { return m_waiting_bytes; }
-    /// Of all blocks, by number: where the bytes lie in the file, and how many they are; 0 before.
+    /// The offsets in the file and the sizes of all blocks, by index; 0 before they are written.
     const std::vector<uint64_t>& offsets() const { return m_offsets; }
     const std::vector<uint64_t>& sizes() const { return m_sizes; }
 

@@ -93,11 +93,11 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     for (int b = 1; b <= dataset.GetRasterCount(); ++b) {
         GDALRasterBand* const band = dataset.GetRasterBand(b);
         if (band->GetRasterDataType() != raw.type) return std::nullopt;
-        // A GeoTIFF of half-precision floats calls them Float32, and its layout, too.
+        // A GeoTIFF of half-precision floats declares them as Float32, and so does its layout.
         const char* const bits = band->GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
         if (bits != nullptr && std::atoi(bits) != 8 * raw.sample_bytes) return std::nullopt;
     }
-    // A packed ENVI file is no raw one, whatever the layout says.
+    // A packed ENVI file is not raw, even if its layout looks so.
     const char* packed = dataset.GetMetadataItem("file_compression", "ENVI");
     if (packed != nullptr && std::atoi(packed) != 0) return std::nullopt;
     return raw;
@@ -177,7 +177,7 @@ std::string shown_name(const EnviFile& file) {
     return shown_envi + std::to_string(file.header.size()) + "," + file.header + "/" + file.data;
 }
 
-/// Of a name without the shown_envi.
+/// Splits a name without the prefix shown_envi.
 std::optional<EnviFile> shown_parts(const std::string& name) {
     char* end = nullptr;
     const unsigned long length = std::strtoul(name.c_str(), &end, 10);

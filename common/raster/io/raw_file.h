@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An uncompressed file that the kernel can address by itself: where each sample lies, and vectored reading
-// and writing. And the names under which GDAL is shown a pair of ENVI's files (metadata/envi_file.h).
+// An uncompressed file that the kernel can address: the places of its samples, and vectored reading and
+// writing. It also has the names under which GDAL sees a pair of ENVI's files (metadata/envi_file.h).
 #pragma once
 
 #include <gdal_priv.h>
@@ -42,7 +42,7 @@ class FileHandle {
     int m_fd = -1;
 };
 
-/// Sample (band, line, sample), all counted from 0, lies at origin + band * band_step + line * line_step +
+/// Sample (band, line, sample), all counted from 0, is at origin + band * band_step + line * line_step +
 /// sample * pixel_step bytes.
 struct RawLayout {
     std::string path;
@@ -58,8 +58,8 @@ struct RawLayout {
     }
 };
 
-/// What GDAL tells about a dataset's storage, when that is a plain uncompressed file: on a local path, or of
-/// a server's (remote_file.h).
+/// The storage of a dataset according to GDAL, if it is a plain uncompressed file: local, or remote
+/// (remote_file.h).
 std::optional<RawLayout> raw_layout(GDALDataset& dataset);
 
 /// Gathers pieces of a file, in ascending order, into as few preadv calls as there can be.
@@ -94,14 +94,14 @@ struct EnviFile {
     std::string data, header;
 };
 
-/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img, which has /a/old.hdr for its header: whatever
-/// ends in .hdr is that header, in lines that GDAL reads, and any other name that of a file beside the data.
+/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr: any name that ends
+/// in .hdr is that header, in lines that GDAL reads; any other name is a file next to the data.
 inline constexpr const char* shown_envi = "/vsihsi_envi/";
 std::string shown_name(const EnviFile& file);
-/// Of a name without the prefix; nothing where it is not of this form.
+/// Splits a name without the prefix; nullopt if it is not of this form.
 std::optional<EnviFile> shown_parts(const std::string& name);
 
-/// The file itself behind a name that a dataset which was opened so tells; other names as they are.
+/// The file itself, for a name of a dataset that was opened so; other names are returned unchanged.
 std::string file_behind(const std::string& name);
 
 bool is_header_name(const std::string& name); ///< by its extension

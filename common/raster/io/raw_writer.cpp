@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t write_piece_bytes = 256 * 1024;
 
-/// What the last block of a line has beyond its samples is written as well, so that its lines follow one
-/// another: zeros, which are there anyway. More than this is jumped over.
+/// The padding of a line's last block is written as well, so that its lines follow one another: zeros, which
+/// are there anyway. Larger padding is skipped.
 constexpr std::array<char, 4096> beyond{};
 
 std::string reason() { return std::strerror(errno); }

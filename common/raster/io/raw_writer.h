@@ -11,17 +11,17 @@
 
 namespace hsi::raster {
 
-/// Where the samples of an output lie. In blocks: those of RawLayout are the places in the first one.
+/// The places of an output's samples. For blocks, those of RawLayout are the places in the first one.
 struct WriteLayout : RawLayout {
     struct Blocks {
-        int64_t samples = 0, lines = 0;   ///< of a block; 0: there are no blocks
+        int64_t samples = 0, lines = 0;   ///< of a block; 0 without blocks
         int64_t step = 0, lines_step = 0; ///< bytes to the next block to the right, and below
         int64_t end = 0;                  ///< samples of the output's lines
     };
     Blocks blocks;
     int64_t bytes = 0; ///< of the file
 
-    /// Bytes between the last sample before column `right` and the next line of its block: none but at the
+    /// Bytes between the last sample before column `right` and the next line of its block: 0 except at the
     /// right border.
     int64_t padding(int64_t right) const {
         return right == blocks.end ? (blocks.samples - 1 - (right - 1) % blocks.samples) * pixel_step : 0;
@@ -48,15 +48,15 @@ class RawWriter {
     bool bands_apart() const {
         return m_bands > 1 && !m_pixel_interleaved && m_raw.band_step >= m_raw.line_step;
     }
-    /// `flush`: to the disk, for those who open the file elsewhere. Throws Error when the system could not
+    /// `flush`: to the disk, for readers that open the file elsewhere. Throws Error when the system could not
     /// write everything.
     void close(bool flush = false);
 
   private:
-    /// src: as many bands as it has, the first of which is band `first` of the file.
+    /// Writes the bands of src, the first of which is band `first` of the file.
     void write_rows(int first, const Rect& core, const CubeView<float>& src);
-    /// Calls f(band of the view, line of the core, first column of the core, columns) for stretches of a line
-    /// that lie together, in the order of the file.
+    /// Calls f(band of the view, line of the core, first column of the core, columns) for contiguous
+    /// stretches of a line, in the order of the file.
     template <class F>
     void for_stretches(int bands, const Rect& core, F&& f) const;
     void write_pixels(const Rect& core, const CubeView<float>& src);
@@ -66,8 +66,8 @@ class RawWriter {
     StoreRule m_rule;
     bool m_pixel_interleaved;
     FileHandle m_file;
-    /// A file has one lock for all who write to it, and handing it on costs more the more threads wait: of 16
-    /// that write 10 GB side by side each waits its turn here instead, which takes two thirds of the time.
+    /// A file has one lock for all writers, and handing it on costs more the more threads wait: with 16
+    /// writers of 10 GB, each waits its turn here instead, which takes two thirds of the time.
     static constexpr int most_writers = 2;
     std::counting_semaphore<most_writers> m_turn{most_writers};
 };

@@ -28,7 +28,7 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     VSIStatBufL status;
     const bool known = VSIStatL(path.c_str(), &status) == 0;
     if (known && VSI_ISDIR(status.st_mode)) throw Error("cannot read '" + path + "': it is a folder");
-    // GDAL waits for the other end of a pipe whatever signals come.
+    // GDAL waits for the other end of a pipe and ignores signals.
     if (known && !VSI_ISREG(status.st_mode) && path.rfind("/vsi", 0) != 0)
         return read_text_file(path, limit, holds);
     errno = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// GDAL's drivers take what a server does not give for the end of a file, or for nothing that is there, and
-// some go on without a word: without a georeference, or with other pixels. Under the names of this file they
-// read through us: what they ask for comes whole, after more than one try, or is counted as lost.
+// GDAL's drivers take bytes that a server does not deliver for the end of a file, or for a missing file, and
+// some continue silently: without a georeference, or with other pixels. Under the names of this file they
+// read through our code: requested bytes come whole, after more than one try, or are counted as lost.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace hsi::raster {
 
-/// The name under which GDAL reads what a server has; other names as they are. Of a subdataset
-/// (HDF5:"a.h5"://cube) its file is meant.
+/// The name under which GDAL reads a remote file; other names are returned unchanged. For a subdataset
+/// (HDF5:"a.h5"://cube) it is the name of its file.
 std::string whole_name(const std::string& name);
 
-/// What servers have not given since this was made.
+/// The bytes that servers have not delivered since this was made.
 class Losses {
   public:
     Losses();
-    /// \throws Error where something is lost, whoever has asked for it.
+    /// \throws Error if a part was lost, on any reader's request.
     void check() const;
     /// The same after `read()`, which opens or reads, and instead of an error of its: they say why.
     void check_after(const std::function<void()>& read) const;

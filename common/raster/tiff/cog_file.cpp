@@ -72,7 +72,7 @@ std::string bytes_of(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-/// The directories of a TIFF in this machine's order of bytes, and what stands before them.
+/// The directories of a TIFF in this machine's byte order, and the bytes before them.
 class Directories {
   public:
     explicit Directories(const std::string& bytes) : m_bytes(bytes) {
@@ -101,7 +101,7 @@ class Directories {
     }
     uint64_t place(uint64_t at) const { return m_big ? number<uint64_t>(at) : number<uint32_t>(at); }
 
-    /// \return where the place of the next one stands.
+    /// \return the place of the pointer to the next one.
     uint64_t read(uint64_t at) {
         const uint64_t entries = m_big ? number<uint64_t>(at) : number<uint16_t>(at);
         if (entries > 4096 || m_all.size() > 64) throw unknown();
@@ -153,7 +153,7 @@ void replace(Directory& directory, Tag tag, uint16_t type, uint64_t count, std::
         if (entry.tag == tag) entry = {tag, type, count, std::move(value)};
 }
 
-/// The coding that a directory tells of; none: only GDAL knows it.
+/// Reads the coding in a directory; false if only GDAL knows it.
 bool read_coding(Level& level, int wanted_level) {
     level.compressed = true;
     level.coding.by_default = wanted_level == 0;
@@ -251,7 +251,7 @@ class CogWriter {
         return stage;
     }
 
-    /// All that stands before the first block. Its length does not depend on offsets and counts.
+    /// All bytes before the first block. Its length does not depend on offsets and counts.
     std::string directories() const {
         std::string bytes = m_model.head();
         struct Later {
@@ -390,7 +390,7 @@ class CogWriter {
 
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
-    int64_t m_next = 0;                  ///< block that nobody has taken
+    int64_t m_next = 0;                  ///< first block that is not taken
     std::optional<OrderedBlocks> m_file; ///< once it is begun
     bool m_stop = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A cloud-optimised GeoTIFF whose blocks are compressed by all threads: GDAL says what its directories hold,
-// and the blocks are put behind them in the order that readers of a COG rely on.
+// A cloud-optimised GeoTIFF whose blocks are compressed by all threads: GDAL determines its directories, and
+// the blocks are put behind them in the order that readers of a COG rely on.
 #pragma once
 
 #include "core/cancel.h"
@@ -23,14 +23,14 @@ struct CogFile {
     uint64_t memory = 0;      ///< bytes that making overviews may take
     GDALDataType type = GDT_Unknown;
     int64_t block_side = 0;
-    int level = 0;        ///< of the codec; 0: nobody has asked for one
+    int level = 0;        ///< of the codec; 0: the default
     int threads = 1;      ///< each holds two blocks and compressed bytes of one
     int most_threads = 1; ///< for the overviews, within `memory`
     const CancelFlag* cancel = nullptr;
 };
 
 /// Layout: "Cloud Optimized GeoTIFF", version 1.0 (OGC 21-026), with the structural metadata of GDAL's COG
-/// driver: all directories first, then the blocks of the smallest overview, of the next, at last those of the
+/// driver: all directories first, then the blocks of the smallest overview, of the next, and finally of the
 /// image, each between its size and its last four bytes. The file's bytes do not depend on threads. \return
 /// false when the model is compressed in a way that only GDAL knows: nothing is written then. \throws Error
 /// and Cancelled.

@@ -33,7 +33,7 @@ uint64_t bytes_of_band(int samples, int largest_factor) {
            (block_lines + kernel * static_cast<uint64_t>(largest_factor));
 }
 
-/// What GDAL asks a band when it makes an overview of it.
+/// The facts that GDAL asks a band for when it makes an overview of it.
 void describe_like(GDALRasterBand& from, GDALRasterBand& to) {
     int known = 0;
     if (from.GetRasterDataType() == GDT_Int64) {
@@ -108,7 +108,7 @@ void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
                                      bands, raster->GetRasterBand(1)->GetRasterDataType(), options.List()));
     if (!part.file || errors.any()) throw Error(errors.text());
     for (int b = 1; b <= bands;
-         ++b) // GDAL makes one overview of the other, by what this one says of its values
+         ++b) // GDAL makes one overview from another, by this description of the values
         describe_like(*raster->GetRasterBand(part.first_band + b), *part.file->GetRasterBand(b));
     if (errors.any()) throw Error(errors.text());
     part.file.reset();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Overviews of all bands of a raster, made by all threads: GDAL makes those of one band on one thread at a
-// time.
+// Overviews of all bands of a raster, made by all threads: GDAL would use one thread.
 #pragma once
 
 #include "core/cancel.h"

@@ -36,7 +36,7 @@ class TiffFile {
         m_directory = m_big ? number(head.data() + 8, 8) : number(head.data() + 4, 4);
         m_entries = number(read(m_directory, m_big ? 8 : 2).data(), m_big ? 8 : 2);
         const uint64_t behind = m_directory + (m_big ? 8 : 2) + m_entries * entry_bytes();
-        // A second directory would be of an image that nobody has asked for.
+        // A second directory would belong to an image that was not requested.
         if (m_entries > 4096 || number(read(behind, places_bytes()).data(), places_bytes()) != 0)
             throw unknown();
     }

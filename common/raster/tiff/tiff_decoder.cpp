@@ -158,12 +158,13 @@ bool TiffDecoder::decode_here(uint64_t block, int band, int64_t column, int64_t 
     }
     const int64_t lines = std::min(m_form.lines, m_dataset.GetRasterYSize() - row * m_form.lines);
     if (m_decoder.decode(stored, lines, samples)) return true;
-    // The tag FillOrder may say that the bits of each byte stand the other way round.
+    // The tag FillOrder may state that the bits of each byte are in reverse order.
     std::transform(stored.begin(), stored.end(), stored.begin(), turned);
     if (m_decoder.decode(stored, lines, samples)) return true;
     // LZW as it was before 1990 begins otherwise.
     if (m_lzw && size > 1 && stored[0] == 0 && (turned(stored[1]) & 1) != 0) return false;
-    // GDAL would give what a damaged block makes until its samples are complete, and ask for no checksum.
+    // GDAL would return the output of a damaged block until its samples are complete, and does not check the
+    // checksum.
     refuse("does not decode to its " + counted(lines * m_form.line_samples * m_form.sample_bytes, "byte"));
     return false;
 }

@@ -21,7 +21,7 @@ namespace hsi::raster {
 /// bits.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
-/// Blocks are numbered (band * down + row) * across + column, from 0; those of all bands together have band
+/// Blocks are numbered (band * down + row) * across + column, from 0; blocks of all bands together have band
 /// 0.
 class TiffDecoder final : public BlockHands {
   public:
@@ -41,10 +41,10 @@ class TiffDecoder final : public BlockHands {
                 static_cast<uint64_t>(m_form.bytes())};
     }
 
-    /// Where it lies in the file; empty when it was never written.
+    /// Its place in the file; empty if it was never written.
     RemoteFile::Extent place(uint64_t block) const;
-    /// Line after line, the bands of a pixel together where they share a block. A block that was never
-    /// written, and whatever else is out of the ordinary, is GDAL's. Throws Error for one that is damaged.
+    /// Decodes line after line, with the bands of a pixel together if they share a block. GDAL reads blocks
+    /// that were never written, and other unusual ones. Throws Error for one that is damaged.
     void decode(uint64_t block, char* samples) override;
 
   private:
