@@ -34,7 +34,8 @@ int most_of(const std::string& type) {
     return type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : max_class;
 }
 
-/// For pixels without a class, where 0 is one: beyond the classes, on whichever side the type has room.
+/// For pixels without a class, if 0 is a class: a value beyond the classes, on the side where the type has
+/// room.
 double nodata_beside_zero(const std::string& asked, const std::string& type, int largest) {
     if (type != "Byte" && type.rfind("UInt", 0) != 0) return -1;
     const int nodata = type == "Byte" ? 255 : max_class;
@@ -66,7 +67,7 @@ void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& o
                              std::string("Leave -dstnodata out: pixels without a class are ") +
                                  (zero ? "255, or 65535." : "0."));
     }
-    // Where 0 is a class, a number beyond the others stands for none.
+    // If 0 is a class, a value above all others is nodata.
     spec.type = largest + (zero && !options.nodata ? 1 : 0) <= 255 ? "Byte" : "UInt16";
     spec.shape.bands = 1;
     spec.categories.assign(static_cast<size_t>(largest) + 1, std::string());

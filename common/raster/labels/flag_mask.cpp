@@ -26,7 +26,7 @@ std::string scene_text(const RasterSource& scene) {
     return "'" + scene.path() + "'" + (product.empty() ? "" : " (" + product + ")");
 }
 
-/// The product that the scene is, or that the first step of a pipeline reads; null: none that is known.
+/// The product of the scene, or of the input of a pipeline's first step; null if unknown.
 std::shared_ptr<const Product> product_of(const RasterSource& scene) {
     if (const Chain* const chain = scene.chain()) return find_scene(chain->source()).product;
     return SourceAccess::state(scene).product;

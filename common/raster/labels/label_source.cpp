@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labels wherever they come from: classes from numbers, those that are left out, pixels with a label.
+// Labels from any source: classes from numbers, left-out classes, pixels with a label.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"

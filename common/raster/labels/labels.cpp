@@ -32,7 +32,7 @@ OGRSpatialReference srs_from(const std::string& wkt) {
     return srs;
 }
 
-/// "'WGS 84'", "the local 'Site grid'"; what PROJ says of them is pages of WKT.
+/// "'WGS 84'", "the local 'Site grid'"; PROJ's own description would be pages of WKT.
 std::string srs_text(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     return std::string(srs.IsLocal() ? "the local " : "") +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a LabelSource and its readers share: SRSs and what coordinates mean.
+// Shared code of LabelSource and its readers: SRSs and the meaning of coordinates.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -24,7 +24,7 @@ struct DestroyTransformation {
 };
 using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTransformation>;
 
-/// Empty when there is none.
+/// Empty without an SRS.
 std::string wkt_of(const OGRSpatialReference* srs);
 /// True also when one of them is unknown.
 bool same_srs(const std::string& a, const std::string& b);
@@ -33,17 +33,17 @@ bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t sam
 /// The SRS is one of longitudes and latitudes, which may go from -180 to 180 or from 0 to 360.
 bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< in degrees
-/// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
+/// For coordinates of the SRS `from`; path: for messages. Throws Error when they cannot be transformed.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 
-/// Coordinates in pixels from the grid's upper left corner. What comes out of a geotransform is a border of
-/// pixels but for the last digits.
+/// Coordinates in pixels from the grid's upper left corner. A geotransform gives the borders of pixels except
+/// for the last digits.
 inline double snapped(double v) {
     const double whole = std::round(v);
     return std::fabs(v - whole) < 1e-6 ? whole : v;
 }
 
-/// Throw Error as LabelSource::open() does. notes: what was found before, for LabelSource::notes().
+/// Throw Error as LabelSource::open() does. notes: of earlier steps, for LabelSource::notes().
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid, const std::vector<std::string>& notes);
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,

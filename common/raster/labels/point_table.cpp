@@ -46,7 +46,7 @@ bool is_one_of(const std::string& head, Names names) {
     return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
-/// Two columns (from 0) that make a place; -1: there is none.
+/// Two columns (from 0) that give a position; -1 if absent.
 struct Pair {
     int first = -1, second = -1;
     explicit operator bool() const { return first >= 0 && second >= 0; }
@@ -57,7 +57,7 @@ struct Pair {
 
 struct Places {
     Pair degrees, map, pixels; ///< longitude and latitude; x and y; sample and line
-    /// Longitude and latitude come first: a table that has them tells for sure where its points lie.
+    /// Longitude and latitude come first: they certainly give the positions of the points.
     const Pair& coordinates() const { return degrees ? degrees : map; }
 };
 
@@ -98,7 +98,7 @@ bool has_geometries(const TextTable& table) {
 
 std::string extension_in(const std::string& path) { return lower(extension_of(path)); }
 
-/// The file's beginning, or all of it; empty where there is no such file.
+/// The file's beginning, or all of it; empty if the file does not exist.
 std::string read_text(const std::string& path, size_t most, bool whole) {
     struct Close {
         void operator()(VSILFILE* f) const { VSIFCloseL(f); }
@@ -131,7 +131,7 @@ bool is_point_table(const LabelOptions& options) {
     try {
         table = read_text_table(options.path, utf8_text(text));
     } catch (const Error&) {
-        return sheet; // its lines are wrong: to be told by who reads them all
+        return sheet; // its lines are wrong: the reader of all lines reports that
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
@@ -153,7 +153,7 @@ bool is_point_table(const LabelOptions& options) {
             (head.empty() ? "" : " Here they are: " + names + "."));
 }
 
-/// What a column holds: "1, 2, 3", "0.5, 1" or texts. One without values might be anything, but no classes.
+/// The type of a column: "1, 2, 3", "0.5, 1" or texts. One without values might be anything, but not classes.
 OGRFieldType type_of(const TextTable& table, size_t column) {
     bool whole = true, empty = true;
     for (const auto& row : table.rows) {
@@ -198,7 +198,7 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
     return all;
 }
 
-/// x and y are degrees when all might be, and none lies on the grid as it is.
+/// x and y are degrees if all values can be degrees and no point is on the grid in its own units.
 bool must_be_degrees(const std::vector<Position>& points, const Grid* grid) {
     if (grid == nullptr || !grid->geotransform || grid->srs_wkt.empty()) return false;
     GeoTransform gt = *grid->geotransform, inverse{};

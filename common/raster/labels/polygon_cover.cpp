@@ -19,8 +19,8 @@ namespace hsi::raster {
 namespace {
 
 constexpr double rounding = 1e-9;  ///< shares that differ by less are equal
-constexpr double shortfall = 1e-6; ///< by which a share may miss the least one
-constexpr double overlap = 0.01;   ///< borders that were drawn twice are no polygons one over another
+constexpr double shortfall = 1e-6; ///< tolerance by which a share may be under the least one
+constexpr double overlap = 0.01;   ///< borders that were drawn twice do not count as overlap
 
 struct DestroyGeometry {
     void operator()(OGRGeometryH geometry) const { OGR_G_DestroyGeometry(geometry); }
@@ -46,8 +46,8 @@ Geometry made_valid(OGRGeometryH geometry) {
     return Geometry(OGR_G_MakeValid(copy.get()));
 }
 
-/// Which of the polygons of a multipolygon may lie one over another, as chains of envelopes that meet: a
-/// union of each is much less work than one of all.
+/// Groups the polygons of a multipolygon that may overlap, as chains of envelopes that meet: uniting each
+/// group is much less work than uniting all.
 std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
     const int count = OGR_G_GetGeometryCount(polygons);
     std::vector<OGREnvelope> box(static_cast<size_t>(count));
@@ -56,7 +56,7 @@ std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
         OGR_G_GetEnvelope(OGR_G_GetGeometryRef(polygons, i), &box[static_cast<size_t>(i)]);
         all.Merge(box[static_cast<size_t>(i)]);
     }
-    // Along the longer side fewer of them stand beside one another.
+    // Along the longer side, fewer of them are next to each other.
     const bool east = all.MaxX - all.MinX >= all.MaxY - all.MinY;
     const auto begin = [&](size_t i) { return east ? box[i].MinX : box[i].MinY; };
     const auto end = [&](size_t i) { return east ? box[i].MaxX : box[i].MaxY; };
@@ -86,8 +86,7 @@ std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
     return list;
 }
 
-/// The mean, along a segment whose x runs evenly from a to b, of what lies left of t and right of it: of
-/// max(t - x, 0).
+/// The mean of max(t - x, 0) along a segment whose x runs evenly from a to b.
 double mean_beyond(double t, double a, double b) {
     if (t <= a) return 0;
     return t < b ? (t - a) * (t - a) / (2 * (b - a)) : t - (a + b) / 2;
@@ -114,7 +113,7 @@ PolygonCover::PolygonCover(const std::vector<Shape>& shapes, int64_t samples, in
 }
 
 void PolygonCover::add_class(uint16_t value, const std::vector<const Shape*>& shapes) {
-    GdalErrors errors; // GEOS tells why a polygon is not valid
+    GdalErrors errors; // GEOS reports why a polygon is not valid
     const auto fail = [&] {
         throw Error("'" + m_path + "': the polygons of class " + std::to_string(value) +
                         " cannot be united: " + errors.text(),
@@ -163,7 +162,7 @@ void PolygonCover::add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) c
 void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
     const int count = OGR_G_GetPointCount(ring);
     std::vector<std::pair<double, double>> points;
-    // Far beyond every grid, but within what can be counted with; not a number, too.
+    // Far beyond every grid, but within the range of exact arithmetic; also for NaN.
     const auto counted_with = [](double v) { return snapped(std::fmin(std::fmax(v, -1e12), 1e12)); };
     for (int i = 0; i < count; ++i) {
         const double east = OGR_G_GetX(ring, i), north = OGR_G_GetY(ring, i);
@@ -201,7 +200,7 @@ void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto at = [&](double y) {
         return y <= e.y0 ? e.x0 : y >= e.y1 ? e.x1 : e.x0 + (y - e.y0) * ((e.x1 - e.x0) / (e.y1 - e.y0));
     };
-    // One beyond the window at most: of a side to the left of it all pixels lie right.
+    // At most one beyond the window: all pixels are right of a side to the left of it.
     const auto column_of = [&](double x) {
         return static_cast<int64_t>(std::floor(
             std::clamp(x, static_cast<double>(sums.x) - 1, static_cast<double>(sums.x + sums.w) + 1)));
@@ -265,7 +264,8 @@ PolygonCover::Window PolygonCover::window_of(const std::vector<const Part*>& par
     return window;
 }
 
-/// Of many small parts all over the grid one by one, since what lies between them is no work; else together.
+/// Many small parts all over the grid have a window each, which saves the work between them; other parts have
+/// one window together.
 std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int64_t line,
                                                            int64_t count) const {
     const auto here = parts_in(one, line, count);
@@ -291,7 +291,7 @@ std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int
 void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     const auto pixels = static_cast<size_t>(count * m_samples);
     std::fill_n(out, pixels, m_none);
-    // Of the best class so far, of all classes, and of the one at hand.
+    // The cover by the best class so far, by all classes, and by the present class.
     std::vector<double> best(pixels, 0.0), sum(m_classes.size() > 1 ? pixels : 0), own(pixels, 0.0);
     const auto at = [&](int64_t x, int64_t y) { return static_cast<size_t>((y - line) * m_samples + x); };
     for (Class& one : m_classes) {
@@ -321,7 +321,8 @@ void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     }
 }
 
-/// `all`: what the whole class covers. A part labels a pixel that it lies in, though only with others' help.
+/// `all`: the cover by the whole class. A part labels a pixel that it touches, even if it needs other parts
+/// to reach the limit.
 void PolygonCover::find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line,
                                         int64_t count) const {
     for (Part& part : one.parts) {

@@ -12,15 +12,15 @@
 
 namespace hsi::raster {
 
-/// The polygons of a class are united first (by GEOS), so that what several of them cover counts once. The
-/// share of a pixel is the exact area of that union in its square, but for rounding; every line is computed
-/// for itself, so nothing depends on how lines are read. As in ShapeBurner, what lies within a millionth of a
-/// pixel of a border of pixels lies on it, and a share may fall short of `least` by as much.
+/// The polygons of a class are united first (by GEOS), so that areas covered by several polygons count once.
+/// The share of a pixel is the exact area of that union in its square, but for rounding; every line is
+/// computed for itself, so nothing depends on how lines are read. As in ShapeBurner, a line within a
+/// millionth of a pixel of a pixel border is on the border, and a share may be less than `least` by as much.
 class PolygonCover {
   public:
-    /// Points and lines cover nothing. `least`: the share from which on a pixel is labelled; `none`: the
-    /// value of pixels without a label; shapes may have it, and then leave without a label what they cover
-    /// most of. Throws Error when GDAL has no GEOS or GEOS cannot unite the polygons, naming `path`.
+    /// Points and lines cover nothing. `least`: the smallest share of a labelled pixel; `none`: the value of
+    /// pixels without a label; shapes with this value remove the label of the pixels that they cover most.
+    /// Throws Error when GDAL has no GEOS or GEOS cannot unite the polygons, naming `path`.
     PolygonCover(const std::vector<Shape>& shapes, int64_t samples, int64_t lines, const GeoTransform& place,
                  double least, uint16_t none, std::string path);
 
@@ -31,15 +31,15 @@ class PolygonCover {
     void shares(int64_t line, int64_t count, uint16_t value, float* out) const;
     /// The classes that have a polygon, ascending; not `none`.
     std::vector<uint16_t> values() const;
-    /// Of the lines read so far: labelled pixels in which polygons of several classes lie one over another,
-    /// in more than a hundredth of it.
+    /// In the lines read so far: labelled pixels where polygons of several classes overlap, in more than a
+    /// hundredth of the pixel.
     int64_t overlapping() const { return m_overlapping; }
-    /// Connected patches of polygons that lie on the grid as a whole and label no pixel; right when all lines
+    /// Connected patches of polygons that are entirely on the grid and label no pixel; correct when all lines
     /// are read.
     int64_t without_pixel() const;
 
   private:
-    /// From top to bottom; sign: 1 where the polygon lies to the right, else -1.
+    /// From top to bottom; sign: 1 if the polygon is to the right, else -1.
     struct Edge {
         double x0, y0, x1, y1, sign;
     };
@@ -72,11 +72,11 @@ class PolygonCover {
     void add_class(uint16_t value, const std::vector<const Shape*>& shapes);
     void add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) const;
     void add_ring(OGRGeometryH ring, bool hole, Part& part) const;
-    /// Of the lines [line, line + count), as wide and high as the parts are there.
+    /// A window in the lines [line, line + count), as wide and high as the parts in it.
     Window window_of(const std::vector<const Part*>& parts, int64_t line, int64_t count) const;
     static void add_edge(const Edge& edge, Window& sums);
     static std::vector<const Part*> parts_in(const Class& one, int64_t line, int64_t count);
-    /// What the class covers of these lines, a pixel in one window or the sum of several.
+    /// The cover of these lines by the class; a pixel is in one window, or is the sum of several.
     std::vector<Window> windows_of(const Class& one, int64_t line, int64_t count) const;
     void find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line, int64_t count) const;
 

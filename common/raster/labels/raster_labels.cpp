@@ -108,7 +108,7 @@ class RasterLabels final : public NumberedLabels {
             m_notes.push_back("the ENVI header of '" + m_path + "': " + note);
         m_own.geotransform = geotransform_of(*m_dataset, m_header);
         m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
-        // By way of nodata_of(): 64-bit types have a function of their own.
+        // nodata_of() is used because 64-bit types have a separate function.
         if (const auto nodata = nodata_of(*m_band)) {
             m_nodata = nodata->as_double();
             m_nothing = nodata_range(*nodata, sample_type(m_band->GetRasterDataType()));
@@ -152,7 +152,7 @@ class RasterLabels final : public NumberedLabels {
     }
 
   private:
-    /// Whole lines as what `of` makes of their numbers; `none` where the file has no pixel.
+    /// Converts whole lines by `of`; `none` where the file has no pixel.
     template <class To, class Of>
     void read_as(int64_t line, int64_t count, To* out, To none, const Of& of) {
         for (int64_t y = line; y < line + count; y += strip_lines) {
@@ -170,7 +170,7 @@ class RasterLabels final : public NumberedLabels {
     void check_bands() const {
         const int bands = m_dataset->GetRasterCount();
         if (bands == 1) return;
-        // Transparency beside the numbers is a mask.
+        // A second band of transparency is a mask.
         if (bands == 2 && m_dataset->GetRasterBand(2)->GetColorInterpretation() == GCI_AlphaBand) return;
         const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
         if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
@@ -191,7 +191,7 @@ class RasterLabels final : public NumberedLabels {
         if (!zero_is_class()) legend.erase(0);
         for (auto& [value, one] : legend) {
             one.value = value;
-            if (one.name == std::to_string(value)) one.name.clear(); // what we write where there is no name
+            if (one.name == std::to_string(value)) one.name.clear(); // our name for classes without a name
             m_legend.push_back(one);
         }
     }
@@ -321,8 +321,8 @@ class RasterLabels final : public NumberedLabels {
     Grid m_own;
     Transformation m_transformation; ///< scene to file; null when they share an SRS
     GeoTransform m_inverse{};        ///< of the file
-    double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and the one of its centre; 0: none
-    EnviHeader m_header;             ///< without fields where the file has none
+    double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and its centre's longitude; 0: none
+    EnviHeader m_header;             ///< without fields if the file has none
     std::optional<NodataRange> m_nothing;
     bool m_masked = false, m_same = false;
     std::vector<double> m_values, m_x, m_y;

@@ -74,11 +74,11 @@ struct Span {
     int64_t first, end;
 };
 
-/// Which pixels of a row are meant.
+/// Which pixels of a row are marked.
 enum class Of {
-    centre, ///< their centre lies inside
+    centre, ///< their centre is inside
     whole,  ///< of those, that no side passes through: such a pixel is inside or outside as a whole
-    met     ///< their centre lies inside, or a side passes through
+    met     ///< their centre is inside, or a side passes through
 };
 
 /// Where an outline meets the rows [first, first + count).
@@ -93,7 +93,7 @@ class Rows {
             if (e.y1 < top || e.y0 > bottom) continue;
             const auto from = static_cast<int64_t>(std::floor(std::max(e.y0, top))),
                        to = static_cast<int64_t>(std::ceil(std::min(e.y1, bottom)));
-            // A side along a border of rows lies in none of them.
+            // A side along a border between rows is in neither row.
             for (int64_t row = from; row < to; ++row)
                 add(e, row, static_cast<size_t>(row - first));
         }
@@ -102,7 +102,7 @@ class Rows {
     /// The first column that the outline may meet.
     int64_t from() const { return m_from; }
 
-    /// Of the columns that the outline may meet: 1 for the pixels of a row that are meant.
+    /// Marks, among the columns that the outline may meet, the requested pixels of a row with 1.
     void mark(size_t row, Of of, std::vector<uint8_t>& pixels) {
         pixels.assign(static_cast<size_t>(m_to - m_from), 0);
         auto& crossings = m_crossings[row];
@@ -261,8 +261,7 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
             return o.left < 0 || o.top < 0 || o.right > static_cast<double>(m_samples) ||
                    o.bottom > static_cast<double>(lines);
         });
-        if (outlines.empty() || beside)
-            continue; // what lies beside the grid is no matter of its pixels' size
+        if (outlines.empty() || beside) continue; // pixel size is irrelevant to features outside of the grid
         bool found = false;
         for (const Outline& o : outlines)
             for (int64_t row = static_cast<int64_t>(std::floor(o.top));

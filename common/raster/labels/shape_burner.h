@@ -21,16 +21,16 @@ struct Shape {
     uint16_t value = 0;
 };
 
-/// Which pixels a shape labels. A point labels the pixel that it lies in, and a line those that it passes,
-/// but nothing lies inside of them.
+/// Which pixels a shape labels. A point labels its pixel, and a line the pixels that it passes; neither has
+/// an inside.
 enum class Cover {
     centres, ///< those whose centre a polygon covers
     touched, ///< all that a polygon or a line touches
-    inside   ///< those that lie in one polygon as a whole: no side of it passes through them
+    inside   ///< those that are entirely in one polygon: no side of it passes through them
 };
 
-/// In pixels a position counts as a whole number, a border of pixels, that lies within a millionth of one.
-/// Pixels that the same shape labels are the same however the lines are read.
+/// A position within a millionth of a pixel border counts as on the border. A shape labels the same pixels
+/// for any lines that are read.
 class ShapeBurner {
   public:
     /// `place`: geotransform of the grid, `samples` wide. Later shapes win. `none`: the value of pixels that
@@ -40,14 +40,15 @@ class ShapeBurner {
 
     /// Whole lines into out (count x samples values). Throws Error when GDAL cannot burn.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// Of the lines read so far: pixels that shapes of several values label, at least. Shapes are burned
-    /// first to last and last to first: three of them in one pixel may hide the one in the middle.
+    /// In the lines read so far: pixels that shapes of several values label, as a lower bound. Shapes are
+    /// burned first to last and last to first, so that among three shapes in one pixel the middle one may be
+    /// missed.
     int64_t disputed() const { return m_disputed; }
     /// Shapes that reach into `lines` lines of the grid and label none of its pixels, because they are too
     /// small or narrow.
     int64_t without_pixel(int64_t lines) const;
-    /// For each polygon, each part of a multipolygon by itself: its value and the pixels of `lines` lines of
-    /// the grid (line * samples + sample, ascending) that it lies in, be it in part. Not those of `none`.
+    /// For each polygon, also each part of a multipolygon: its value and the pixels of `lines` lines of the
+    /// grid (line * samples + sample, ascending) that it touches. Polygons with the value `none` are skipped.
     using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
     void each_polygon(int64_t lines, const EachPolygon& visit) const;
 

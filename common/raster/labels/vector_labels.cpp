@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Labels from a vector file: its layer, its class field and names, and where its features lie on the grid.
+// Labels from a vector file: its layer, its class field and names, and the positions of its features on the
+// grid.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -48,8 +49,8 @@ bool is_number(const OGRFieldDefn& f) {
     return f.GetType() == OFTInteger || f.GetType() == OFTInteger64 || f.GetType() == OFTReal;
 }
 
-/// The field of class names that goes with a field of class numbers, by its name: Level_1_ID and Level_1,
-/// class and class_name. -1: none.
+/// The field of class names for a field of class numbers, by its name: Level_1_ID and Level_1, class and
+/// class_name. -1: none.
 int companion(const OGRFeatureDefn& definition, int numbers) {
     const std::string name = definition.GetFieldDefn(numbers)->GetNameRef();
     std::vector<std::string> wanted{name + "_name", name + "name"};
@@ -75,7 +76,7 @@ bool has_pixel_fields(const OGRFeatureDefn& definition) {
     return number_field(definition, "sample") >= 0 && number_field(definition, "line") >= 0;
 }
 
-/// What GDAL burns: it passes over curves and surfaces without a word.
+/// A geometry that GDAL burns: it silently skips curves and surfaces.
 std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
     const auto type = wkbFlatten(geometry->getGeometryType());
@@ -84,7 +85,7 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     return geometry;
 }
 
-/// Calls one of these for every point, line and ring of what GDAL burns.
+/// Calls one of these for every point, line and ring of a geometry that GDAL burns.
 template <class OfPoint, class OfLine>
 void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine& of_line) {
     const auto type = wkbFlatten(geometry.getGeometryType());
@@ -101,7 +102,7 @@ void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine&
     }
 }
 
-/// Moves what GDAL burns along the first axis.
+/// Moves a geometry that GDAL burns along the first axis.
 void move_along(OGRGeometry& geometry, double by) {
     for_each_part(
         geometry, [&](OGRPoint& point) { point.setX(point.getX() + by); },
@@ -116,11 +117,12 @@ void move_along(OGRGeometry& geometry, double by) {
 /// that are straight between them are the same to a tenth of a pixel.
 class BentEdges {
   public:
-    /// `pixel`: its shorter side, in the SRS to which `way` leads.
+    /// `pixel`: its shorter side, in the target SRS of `way`.
     BentEdges(OGRCoordinateTransformation& way, double pixel) : m_way(way), m_pixel(pixel) {}
 
     void add_points(OGRGeometry& geometry) {
-        const GdalErrors quiet; // what has no place there is found when the feature is turned itself
+        const GdalErrors quiet; // a part without a position there is found when the feature itself is
+                                // transformed
         geometry.flattenTo2D();
         for_each_part(
             geometry, [](OGRPoint&) {}, [&](OGRLineString& line) { add_points(line); });
@@ -181,7 +183,7 @@ class BentEdges {
     Place m_last, m_last_there;
 };
 
-/// A feature before it is known what its numbers mean.
+/// A feature before the meaning of its numbers is known.
 struct Found {
     std::unique_ptr<OGRGeometry> geometry;
     bool by_fields = false; ///< placed by sample and line, which have no geometry yet
@@ -213,7 +215,7 @@ bool has_area(const OGRGeometry& geometry) {
     return OGR_G_GetDimension(OGRGeometry::ToHandle(const_cast<OGRGeometry*>(&geometry))) == 2;
 }
 
-/// "12", "+7" and "3.0" are whole numbers; more than five digits are a code that has no other meaning.
+/// "12", "+7" and "3.0" are whole numbers; more than five digits are a code, not a number.
 std::optional<double> whole_number(std::string text) {
     if (const size_t point = text.find('.');
         point != std::string::npos && text.find_first_not_of('0', point + 1) == std::string::npos)
@@ -319,10 +321,10 @@ class VectorLabels final : public LabelSource {
         if (!others.empty())
             m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() + " is taken; there are " +
                               "others: " + others);
-        return chosen ? *chosen : *first; // class_field() tells what is missing
+        return chosen ? *chosen : *first; // class_field() reports a missing field
     }
 
-    /// Dates, lists and bytes are no classes: GDAL turns them into texts, and into the number 0.
+    /// Dates, lists and bytes are not classes: GDAL converts them to texts, and to the number 0.
     void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
         const OGRFieldDefn& f = *definition.GetFieldDefn(field);
         if (!is_text(f) && !is_number(f))
@@ -381,7 +383,7 @@ class VectorLabels final : public LabelSource {
         }
     }
 
-    /// The field of numbers, and that of groups.
+    /// Chooses the field of numbers, and the field of groups.
     void choose_value_field(const OGRFeatureDefn& definition, const LabelOptions& options) {
         const std::string advice = "Fields: " + field_list(definition) + ".";
         const auto wanted = [&](const std::string& name) {
@@ -412,7 +414,7 @@ class VectorLabels final : public LabelSource {
         if (options.pixel_coordinates) {
             m_placing = Placing::pixels;
         } else if (!m_grid.geotransform) {
-            // What has a place on Earth is not drawn over pixels that have none; a point may have both.
+            // Features with a position on Earth are not drawn over pixels without one; a point may have both.
             if (!own.empty() || m_grid.placed_otherwise)
                 m_placing = m_line_field >= 0 ? Placing::fields : Placing::map;
             if (m_placing == Placing::map && !m_grid.placed_otherwise && (own.empty() || guessed))
@@ -532,7 +534,7 @@ class VectorLabels final : public LabelSource {
         return all;
     }
 
-    /// False when the feature has none.
+    /// False if the feature has no class.
     bool read_class(OGRFeature& feature, Found& one) const {
         if (m_field < 0) { // a mask
             one.number = 1;
@@ -567,7 +569,7 @@ class VectorLabels final : public LabelSource {
         if (one.by_fields) one.geometry.reset();
     }
 
-    /// Which way lines run, and points at their pixels.
+    /// Finds the direction of lines, and points at their pixels.
     void place(std::vector<Found>& found, bool asked) {
         m_place = m_grid.geotransform.value_or(GeoTransform{0, 1, 0, 0, 0, 1});
         if (m_placing == Placing::pixels) {
@@ -606,7 +608,7 @@ class VectorLabels final : public LabelSource {
                               " outside of " + m_grid.owner + ", by their samples and lines");
     }
 
-    /// Of the grid, in the coordinates that features have.
+    /// The extent of the grid in the coordinates of the features.
     OGREnvelope extent() const {
         OGREnvelope box;
         for (const double x : {0.0, static_cast<double>(m_grid.samples)})
@@ -677,8 +679,8 @@ class VectorLabels final : public LabelSource {
         }
     }
 
-    /// Features are there because somebody has drawn them: those of class 0, too, unless they are called
-    /// "Unclassified" or the like.
+    /// Features were drawn by somebody: also those of class 0, unless they are called "Unclassified" or the
+    /// like.
     void decide_zero(ZeroMeans means, const std::vector<Found>& found) {
         constexpr uint16_t beyond = max_class;
         if (m_field < 0) return;
@@ -691,7 +693,7 @@ class VectorLabels final : public LabelSource {
             ++zeros;
             const bool is_name = names_a_class(one.name);
             named += is_name;
-            // Numbers tell neither this nor that.
+            // Numbers decide neither way.
             if (!is_name && one.name.find_first_not_of("0123456789") != std::string::npos) {
                 ++nothing;
                 word = one.name;
@@ -717,7 +719,7 @@ class VectorLabels final : public LabelSource {
         int64_t negative = 0;
         for (Found& one : found) {
             Shape shape;
-            // "No label" is burned over what lies below, as it would be in a raster.
+            // "No label" is burned over earlier features, as in a raster.
             shape.value = class_of(one.number, m_none, m_path);
             if (one.number < 0) {
                 ++negative;
@@ -746,7 +748,7 @@ class VectorLabels final : public LabelSource {
                                                  : options.all_touched ? Cover::touched
                                                                        : Cover::centres,
                                                  m_none, m_path);
-        if (m_min_cover) return; // what labels nothing is known when all is read
+        if (m_min_cover) return; // features that label nothing are known when all is read
         m_too_small = m_burner->without_pixel(m_grid.lines);
         if (const int64_t n = m_too_small; n > 0)
             m_notes.push_back(
@@ -837,7 +839,7 @@ class VectorLabels final : public LabelSource {
     Placing m_placing = Placing::map;
     std::string m_srs_note;          ///< for coordinates, if any feature has some
     bool m_in_degrees = false;       ///< of a file that is reprojected: its coordinates are
-    std::optional<double> m_middle;  ///< longitude of the grid's centre, where it lies in degrees
+    std::optional<double> m_middle;  ///< longitude of the grid's centre, if it is in degrees
     Transformation m_transformation; ///< null when nothing is to be reprojected
     GeoTransform m_place{};          ///< of the coordinates that features have in the end
     std::vector<ValueSample> m_samples;

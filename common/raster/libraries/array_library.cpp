@@ -25,8 +25,8 @@
 namespace hsi::raster {
 namespace {
 
-/// All samples of a product's only array along its axes, as numbers times scale plus offset; NaN where there
-/// is no value. Percent become shares, as in tables of text.
+/// All samples of a product's only array along its axes, scaled; NaN for missing values. Percent become shares,
+/// as in tables of text.
 std::vector<double> values_of(const Product& product, const std::string& path) {
     const CubePart& part = product.parts.front();
     const auto file = ArrayFile::open(product.path);
@@ -59,7 +59,7 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
     return values;
 }
 
-/// The only list of texts in the file that has one for each spectrum; empty when there is none.
+/// The only list of texts in the file with as many entries as spectra; empty without one.
 std::vector<std::string> names_of(const std::string& path, size_t count) {
     std::vector<std::string> names;
     const auto file = ArrayFile::open(path);

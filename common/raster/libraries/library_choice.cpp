@@ -27,7 +27,7 @@ std::string plain(const std::string& name) {
     return text;
 }
 
-/// * stands for any letters, ? for one.
+/// * matches any letters, ? matches one.
 bool matches(const std::string& text, const std::string& pattern) {
     size_t t = 0, p = 0, star = std::string::npos, from = 0;
     while (t < text.size()) {
@@ -76,7 +76,7 @@ std::string advice(const std::vector<std::string>& names, const std::string& wan
            joined(near, ", ") + (names.size() > most ? " ..." : "") + ".";
 }
 
-/// Indices of the names that one word asks for; a name counts before what its signs mean.
+/// Indices of the names that one word selects; an exact name is tried before a pattern.
 std::vector<size_t> found_by(const std::string& wanted, const std::vector<std::string>& names) {
     std::vector<size_t> found;
     const std::string text = plain(wanted);

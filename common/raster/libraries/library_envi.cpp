@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ENVI spectral libraries: rows of spectra beside a header.
+// ENVI spectral libraries: rows of spectra with a header file.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "core/text.h"
@@ -36,8 +36,8 @@ size_t header_number(const EnviHeader& header, const char* key, size_t otherwise
     return static_cast<size_t>(value);
 }
 
-/// The elements of a list of `count`: where it has no comma, they stand between semicolons or, `blanks`,
-/// those (of numbers: names hold blanks), if that gives as many.
+/// The elements of a list of `count`: without commas, they are between semicolons or, with `blanks`, between
+/// blanks (for numbers only, since names hold blanks), if that gives as many.
 std::vector<std::string> elements_of(const std::string& text, size_t count, bool blanks) {
     auto elements = envi_list(text);
     if (elements.size() != 1 || count < 2) return elements;
@@ -50,7 +50,7 @@ std::vector<std::string> elements_of(const std::string& text, size_t count, bool
     return elements;
 }
 
-/// Empty, and told in the notes, when it is not `count` long.
+/// Empty, with a note, if it is not `count` long.
 std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
                                 const std::string& path, SpectralLibrary& library) {
     std::vector<double> values;

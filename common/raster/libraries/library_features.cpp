@@ -38,7 +38,7 @@ std::vector<double> numbers_of(const Json& list) {
 
 struct FeatureSpectrum {
     std::vector<double> x, y;
-    std::vector<double> good; ///< 0: the channel is bad; empty: none is
+    std::vector<double> good; ///< 0: the channel is bad; empty: all are good
     std::string unit;
     /// Numbers of bands where the unit says that x are such, as EnMAP-Box writes them; a band index counts
     /// from 0.
@@ -52,7 +52,7 @@ struct FeatureSpectrum {
     }
 };
 
-/// Nothing when the text is no profile.
+/// nullopt if the text is not a profile.
 std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     if (text.empty() || text.front() != '{') return std::nullopt;
     const Json json = Json::parse(text, nullptr, false);

@@ -14,9 +14,9 @@ namespace hsi::raster {
 
 inline constexpr double no_library_value = std::numeric_limits<double>::quiet_NaN();
 
-/// The file `path` has beside it or is: its data and its header. Nothing when there is no header. The header
-/// may be called .hdr in any case of letters, behind the data's name or in place of its extension; a header
-/// that is named itself leads to the data beside it, `data` being empty when there is none.
+/// The data and the header of an ENVI library; `path` is one of them. nullopt without a header. The header
+/// has the extension .hdr, in any case of letters, after the data's name or in place of its extension. If the
+/// header is named, the data are next to it; `data` is empty if they do not exist.
 struct EnviPair {
     std::string data, header;
 };
@@ -28,18 +28,18 @@ SpectralLibrary read_envi_library(const EnviPair& files);
 /// out, and there may be no spectrum.
 SpectralLibrary read_library_table(const std::string& path, const std::string& text,
                                    bool bands_alone = false);
-/// What ENVI writes of a plot: a line a column, then lines of numbers. Colours behind names go away.
+/// ENVI's text file of a plot: one line per column, then lines of numbers. Colours behind names are dropped.
 bool is_envi_plot(const std::string& text);
 SpectralLibrary read_envi_plot(const std::string& path, const std::string& text);
-/// What the first column of such a name holds, wherever it stands: fwhm, bbl, or a spectrum like any other.
+/// The meaning of a column by its name, at any place: fwhm, bbl, or a spectrum like any other.
 enum class TableColumn { spectrum, widths, marks };
 TableColumn table_column(const std::string& name);
 
-/// USGS Spectral Library 7 as text: a title line with "Record=", then a value a line; the wavelengths are a
-/// file of the same kind beside it or in a folder above.
+/// USGS Spectral Library 7 as text: a title line with "Record=", then one value per line; the wavelengths are
+/// a file of the same kind next to it or in a folder above.
 bool is_usgs_text(const std::string& text);
 SpectralLibrary read_usgs_text(const std::string& path, const std::string& text);
-/// The file of its wavelengths; empty when there is none.
+/// The file of its wavelengths; empty if there is none.
 std::string usgs_wavelength_file(const std::string& path, const std::string& text);
 
 /// USGS splib06 and before as text: lines about the archive, a title, and wavelength (micrometres),
@@ -52,8 +52,8 @@ SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& t
 bool is_ecostress_text(const std::string& text);
 SpectralLibrary read_ecostress_text(const std::string& path, const std::string& text);
 
-/// What field spectrometers write, a spectrum a file: ASD's binary files (ASD File Format, version 8,
-/// revision B, 2017), SVC's .sig and Spectral Evolution's .sed. Reflectance as a fraction.
+/// Files of field spectrometers with one spectrum each: ASD's binary files (ASD File Format, version 8,
+/// revision B, 2017), SVC's .sig and Spectral Evolution's .sed. Reflectance is a fraction.
 bool is_asd_file(const std::string& bytes);
 SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes);
 bool is_svc_text(const std::string& text);
@@ -67,8 +67,8 @@ bool holds_features(const std::string& text); ///< GeoJSON, by its beginning
 /// `text`: the file's, where it has been read already (a pipe gives it but once).
 SpectralLibrary read_feature_spectra(const std::string& path, const std::string* text = nullptr);
 
-/// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths
-/// or names tell so; `scene_bands`: 0 when there is no scene.
+/// MATLAB files: an array (band, spectrum), or the other way round if the scene's bands, wavelengths or names
+/// show so; `scene_bands`: 0 without a scene.
 bool is_matlab(const std::string& path);
 SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands);
 
@@ -76,25 +76,25 @@ SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands)
 /// its axes, else by the scene's bands.
 SpectralLibrary read_array_library(const std::string& path, size_t scene_bands);
 
-/// Throws Error naming the file, and what formats there are.
+/// Throws Error with the file and the known formats.
 [[noreturn]] void refuse_library(const std::string& path, const std::string& what);
-/// 1.5, 1.5e-3, 1.5D-03; NaN when it is none.
+/// 1.5, 1.5e-3, 1.5D-03; NaN if it is not a number.
 double library_number(const std::string& text);
 /// The same where a comma is the decimal sign, as well.
 double number_with_comma(const std::string& text);
-/// In nanometres; empty when none is known.
+/// In nanometres; empty if all are unknown.
 void library_to_nm(std::vector<double>& values, const std::string& units);
-/// The same of the library's wavelengths, in the unit that chosen_unit() takes `units` for, with its note.
-/// Returns the unit's symbol; empty where there are no wavelengths.
+/// Does the same for the library's wavelengths, in the unit that chosen_unit() takes `units` for, with its
+/// note. Returns the unit's symbol; empty without wavelengths.
 std::string wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The same of the library's widths, with a note where one is negative or infinite.
 void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// The file's bytes. \throws Error.
 std::string library_text(const std::string& path);
-/// Numbers of bands into the library where they can be some: whole, from 1 on, none twice. `told`: as
-/// SpectralLibrary::numbers_told has it for 1, 2, 3 ...
+/// Puts band numbers into the library if they are possible ones: whole, from 1 on, each once. `told`:
+/// SpectralLibrary::numbers_told for 1, 2, 3 ...
 void take_band_numbers(SpectralLibrary& library, const std::vector<double>& numbers, bool told);
-/// "'a.csv': what" among the library's notes.
+/// Adds "'a.csv': what" to the library's notes.
 void note(SpectralLibrary& library, const std::string& path, const std::string& what);
 
 } // namespace hsi::raster

@@ -114,12 +114,12 @@ BandName band_name(std::string head) {
     return name;
 }
 
-/// The columns that are called by bands, rising; empty: none are.
+/// The columns named by bands, rising; empty without such columns.
 using Run = std::vector<size_t>;
 
 bool is_in(const Run& run, size_t c) { return std::find(run.begin(), run.end(), c) != run.end(); }
 
-/// Whether names from `begin` to before `end` are wavelengths in any order, none twice.
+/// Whether names from `begin` to before `end` are wavelengths in any order, without duplicates.
 bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bool any) {
     std::set<double> seen;
     for (size_t c = begin; c < end; ++c)
@@ -213,8 +213,8 @@ double spread(const Column& numbers) {
     return *low > 0 ? *high / *low : 1;
 }
 
-/// Whether the column `c`, all of numbers, holds the bands of spectra that stand in columns, though names of
-/// columns may be bands, too.
+/// Whether the numeric column `c` holds the bands of spectra in columns, although names of columns may be
+/// bands, too.
 bool is_axis(const TextTable& table, size_t c, const Column& column, const std::vector<BandName>& names,
              const Run& run) {
     const std::string& head = table.head[c];
@@ -236,8 +236,8 @@ bool is_axis(const TextTable& table, size_t c, const Column& column, const std::
     return (neutral && spread(column) > wide) || !are_whole(column) || spread(column) > spread(across);
 }
 
-/// Whether a table with such names of columns is one of columns all the same: the spectra are called by
-/// numbers, and wavelengths or numbers of bands stand in front.
+/// Whether a table with such names of columns has spectra in columns all the same: the spectra have numbers
+/// as names, and the first column has wavelengths or band numbers.
 bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     for (size_t c = 0; c < std::min<size_t>(2, run.front()); ++c) {
         Column column;
@@ -264,14 +264,14 @@ size_t column_of_names(const TextTable& table, const Run& run) {
     return is_in(run, 0) ? table.columns() : 0;
 }
 
-/// The column `class`, where it is not that of the names, or none.
+/// The column `class`, unless it is the column of names; or none.
 size_t column_of_classes(const TextTable& table, const Run& run, size_t called) {
     for (size_t c = 0; c < table.columns(); ++c)
         if (c != called && !is_in(run, c) && EQUAL(table.head[c].c_str(), "class")) return c;
     return table.columns();
 }
 
-/// What a line holds that is no spectrum: the wavelengths once more, their widths, marks of bad bands.
+/// Takes a line that is not a spectrum: the wavelengths again, their widths, marks of bad bands.
 bool take_line_beside(const std::string& path, const std::string& name, const Column& values,
                       SpectralLibrary& library, Column& marks, const std::string& unit) {
     const TableColumn kind = table_column(name);
@@ -299,7 +299,7 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
     return true;
 }
 
-/// Whether texts stand in front of the numbers of all lines: then they are spectra with their names.
+/// Whether all lines have a text before their numbers: then they are spectra with names.
 bool are_lines_with_names(const TextTable& table) {
     return std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
         return !row.empty() && !is_empty_cell(row.front()) && !std::isfinite(cell_number(row.front()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What field spectrometers write, a spectrum a file: ASD, SVC, Spectral Evolution.
+// Files of field spectrometers with one spectrum each: ASD, SVC, Spectral Evolution.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "core/text.h"
@@ -47,8 +47,8 @@ std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t coun
     return values;
 }
 
-/// The white reference behind the spectrum: a flag, two times and a description stand before it. Empty when
-/// the file ends before, or when it holds nothing.
+/// The white reference after the spectrum; a flag, two times and a description precede it. Empty if the file
+/// ends before, or if it holds nothing.
 std::vector<double> asd_reference(const std::string& bytes, size_t at, size_t channels, int format) {
     constexpr size_t flag_and_times = 2 + 8 + 8;
     const size_t width = format == 2 ? 8 : 4;
@@ -65,7 +65,7 @@ double largest_of(const std::vector<double>& values) {
     return *std::max_element(values.begin(), values.end());
 }
 
-/// Numbers of a line; empty when a word of it is none.
+/// Numbers of a line; empty if one of its words is not a number.
 std::vector<double> numbers_in(const std::string& line) {
     std::vector<double> values;
     const CPLStringList words(CSLTokenizeString2(line.c_str(), " \t;", 0));
@@ -147,8 +147,8 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     SpectralLibrary library;
     auto values = asd_numbers(bytes, asd_header, channels, format);
     const auto reference = asd_reference(bytes, end, channels, format);
-    // What is stored is the target as it was measured, whatever the instrument showed; beside a reference of
-    // counts, numbers up to 2 have been divided by it already.
+    // The stored values are the target as measured, independent of the instrument's display; with a reference
+    // in counts, values up to 2 have been divided by it already.
     const bool measured = type <= 2 || type == 6;
     const bool divided = !reference.empty() && largest_of(values) <= 2 && largest_of(reference) > 10;
     if (measured && !reference.empty() && !divided) {
@@ -201,7 +201,7 @@ bool is_sed_text(const std::string& text) {
 
 namespace {
 
-/// Names of columns stand between tabs, or two blanks and more.
+/// Names of columns are separated by tabs, or by two blanks and more.
 std::vector<std::string> names_of_columns(const std::string& line, size_t count) {
     std::string text = line;
     if (const CPLStringList names(CSLTokenizeString2(text.c_str(), "\t", 0));
@@ -216,7 +216,7 @@ std::vector<std::string> names_of_columns(const std::string& line, size_t count)
     return out;
 }
 
-/// The column that is called so; the first one where no name tells, if its numbers can be wavelengths.
+/// The column with such a name; without one the first column, if its numbers can be wavelengths.
 Places sed_wavelengths(const std::string& path, const std::vector<std::string>& columns,
                        const std::vector<std::vector<double>>& rows) {
     for (const Said wanted : {Said::plainly, Said::perhaps})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries as tables of text: what the columns of a table are.
+// Spectral libraries as tables of text: the meaning of the columns of a table.
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/libraries/library_formats.h"
@@ -18,24 +18,24 @@
 namespace hsi::raster {
 namespace {
 
-/// A table whose columns are being told apart.
+/// A table while its columns are identified.
 struct Columns {
     const std::string& path;
     const TextTable& table;
     std::vector<Column> values;
     SpectralLibrary library;
     std::vector<bool> used;
-    std::string stated;            ///< the unit of the wavelengths, as something beside their name states it
-    std::string unit;              ///< of the wavelengths; empty: they are unknown
-    std::optional<size_t> axis;    ///< the column of the wavelengths
-    std::optional<size_t> numbers; ///< the column of numbers of bands
+    std::string stated;               ///< the unit of the wavelengths, stated outside of their name
+    std::string unit;                 ///< of the wavelengths; empty: they are unknown
+    std::optional<size_t> axis;       ///< the column of the wavelengths
+    std::optional<size_t> numbers;    ///< the column of numbers of bands
     const std::vector<bool>& percent; ///< columns in percent; as long, or empty
 
     const std::string& head(size_t c) const { return table.head[c]; }
     std::string named(size_t c) const {
         return table.head.empty() || head(c).empty() ? "which has no name" : "'" + head(c) + "'";
     }
-    /// A cell that is neither a number nor empty; null when there is none.
+    /// A cell that is neither a number nor empty; null without one.
     const std::string* text_in(size_t c) const {
         for (size_t r = 0; r < table.rows.size(); ++r)
             if (std::isnan(values[c][r]) && !is_empty_cell(table.rows[r][c])) return &table.rows[r][c];
@@ -44,14 +44,14 @@ struct Columns {
     bool has_number(size_t c) const {
         return std::any_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
-    /// The suite's own tables: all columns behind the second are spectra, whatever they are called.
+    /// The suite's own tables: all columns after the second are spectra, with any names.
     bool own() const { return table.head.size() > 1 && head(0) == "band" && head(1) == "wavelength"; }
     bool all_numbers(size_t c) const {
         return std::all_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
 };
 
-/// Where such a table is the metadata of a library, or lies on its side without wavelengths.
+/// For a table that is the metadata of a library, or is transposed without wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
                        " holds something that is no number ('" + *t.text_in(c) + "')";
@@ -81,9 +81,9 @@ void take_numbers(Columns& t, size_t c) {
                                         : " holds numbers of bands; it is left out"));
 }
 
-/// Whether a first column under no name, or one of numbers, holds numbers of bands and not wavelengths: it
-/// does where it counts from 0 or 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole
-/// micrometres. \throws Error where nothing tells.
+/// Whether a first column without a name, or with a name for numbers, holds band numbers and not wavelengths:
+/// it does if it counts from 0 or 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole
+/// micrometres. \throws Error if it cannot be decided.
 bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (counts_lines(column)) return true;
@@ -106,7 +106,7 @@ bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     return !possible;
 }
 
-/// A first column whose name does not say what it is.
+/// Decides the meaning of a first column whose name does not state it.
 void judge_first(Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (!t.all_numbers(c)) return;
@@ -143,8 +143,8 @@ void judge_first(Columns& t, size_t c, bool placed) {
                 "file for each, or take the wrong column out.");
 }
 
-/// A further column of wavelengths (in another unit, or that of the next spectrum where each has its own) is
-/// no spectrum. \throws Error where it contradicts the first one.
+/// A further column of wavelengths (in another unit, or for the next spectrum if each has its own) is not a
+/// spectrum. \throws Error if it contradicts the first one.
 void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
@@ -166,7 +166,7 @@ void leave_out_further_axes(Columns& t) {
         library_to_nm(nm, named ? stated_unit(t.head(c)) : std::string());
         const double same = share_of_same(t.library.wavelengths_nm, nm);
         if (said == Said::nothing) {
-            // What is no wavelength by its name is one only where no spectrum has such numbers.
+            // A column without a name for wavelengths holds them only if no spectrum has such numbers.
             if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
         } else if (same < 1 && !other) { // a spectrum may be called wavelength; its numbers are others
             constexpr double most = 0.5;
@@ -181,7 +181,7 @@ void leave_out_further_axes(Columns& t) {
         note(t.library, t.path, "holds the wavelengths several times; left out: column " + others);
 }
 
-/// Whether every other column behind the wavelengths holds some, too, by its numbers.
+/// Whether every other column after the wavelengths also holds wavelengths, by its numbers.
 void refuse_pairs(const Columns& t) {
     if (!t.axis) return;
     size_t other = 0; // a column of other wavelengths
@@ -201,8 +201,8 @@ void refuse_pairs(const Columns& t) {
     if (other > 0 && (t.values.size() - *t.axis) % 2 == 0) refuse_axes(t, other);
 }
 
-/// Columns of numbers that count lines or tell samples apart: in front of the wavelengths under any name,
-/// behind them where the name says so.
+/// Leaves out columns of numbers that count lines or identify samples: in front of the wavelengths under any
+/// name, after them if the name says so.
 void leave_out_numbers(Columns& t) {
     if (!t.axis) return;
     for (size_t c = 0; c < t.values.size(); ++c) {
@@ -225,7 +225,7 @@ void leave_out_numbers(Columns& t) {
     }
 }
 
-/// Finds the columns that are no spectra.
+/// Finds the columns that are not spectra.
 void find_axis(Columns& t) {
     const size_t count = t.values.size();
     const auto& head = t.table.head;
@@ -241,12 +241,12 @@ void find_axis(Columns& t) {
                 first = c + 1;
                 break;
             }
-    for (const bool other : {false, true}) // quantities that do not convert only where there is no other
+    for (const bool other : {false, true}) // quantities that do not convert only if there is no other
         for (size_t c = 0; c < count && !head.empty() && !t.axis; ++c) {
             const Said said = says_wavelengths(head[c]);
             if (t.used[c] || said == Said::nothing || said == Said::of_one || is_other_axis(head[c]) != other)
                 continue;
-            // A word that may be a spectrum's name, too, must stand in front and rise or fall.
+            // A word that may also be a spectrum's name must be in front, and its column must rise or fall.
             if (said == Said::perhaps && (c > first || !t.all_numbers(c) || !never_turns(t.values[c])))
                 continue;
             if (t.text_in(c)) refuse_text(t, c);
@@ -295,14 +295,14 @@ size_t distinct(Column column) {
     return static_cast<size_t>(std::unique(column.begin(), column.end()) - column.begin());
 }
 
-/// A table with a value a line, in which the bands repeat for every spectrum, is refused with what to do.
+/// Refuses a table with one value per line, in which the bands repeat for every spectrum, with advice.
 void refuse_long_format(const Columns& t) {
     if (!t.axis && !t.numbers) return;
     const size_t a = t.axis ? *t.axis : *t.numbers;
     const Column& column = t.values[a];
     const size_t bands = distinct(column), rows = column.size();
     if (bands < 2 || rows < 2 * bands) return;
-    // Beside bands that just repeat from line to line a column tells the spectra apart.
+    // If bands just repeat from line to line, another column identifies the spectra.
     std::optional<size_t> texts;
     for (size_t c = 0; c < t.values.size() && !texts; ++c)
         if (c != a && !t.has_number(c)) texts = c;
@@ -337,7 +337,7 @@ void leave_out_statistics(Columns& t) {
     }
 }
 
-/// Columns of texts beside the wavelengths.
+/// Leaves out columns of texts next to the wavelengths.
 void leave_out_texts(Columns& t) {
     if (!t.axis && !t.numbers) return;
     std::string texts;
@@ -401,7 +401,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     return library;
 }
 
-/// The unit of wavelengths that a cell is: "nm", "[um]", "(A)"; empty when it is none.
+/// The unit of wavelengths in a cell: "nm", "[um]", "(A)"; empty if it is not a unit.
 std::string unit_in_cell(const std::string& cell) {
     std::string text = cell;
     std::erase_if(text, [](char c) { return std::string("[]() ").find(c) != std::string::npos; });
@@ -409,8 +409,8 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-/// The first line below the names as one of units, or as the names themselves below a title that has as many
-/// cells: it goes into the names of wavelengths. Returns which columns are in percent; empty: none.
+/// Takes the first line below the names as units, or as the names themselves below a title with as many
+/// cells: units go into the names of wavelengths. Returns which columns are in percent; empty: none.
 std::vector<bool> take_line_of_units(TextTable& table) {
     if (table.head.empty() || table.rows.size() < 2) return {};
     const auto& line = table.rows.front();
@@ -490,8 +490,8 @@ bool may_be_bands(Column across, const Column& spectra) {
     return low >= least_nm && are_likely_wavelengths(across, spectra);
 }
 
-/// A table with a spectrum per line may have no line of names: then what was taken for it, texts in front of
-/// numbers like all other lines, is the first spectrum, and bands are numbered.
+/// A table with a spectrum per line may have no line of names: then the supposed names, with texts in front
+/// of numbers like all other lines, are the first spectrum, and bands are numbered.
 bool find_spectrum_in_head(TextTable& table) {
     size_t texts = 0;
     while (texts < table.head.size() && !std::isfinite(cell_number(table.head[texts])))
@@ -569,7 +569,7 @@ SpectralLibrary read_envi_plot(const std::string& path, const std::string& text)
         const std::string line = lines[i];
         if (const size_t colon = line.find(':');
             STARTS_WITH_CI(line.c_str(), "Column ") && colon != std::string::npos) {
-            // "Mean: wheat~~2##255,0,0": a number of the plot and a colour stand behind the name.
+            // "Mean: wheat~~2##255,0,0": the plot's number and a colour follow the name.
             const std::string name = line.substr(colon + 1, line.find("~~", colon) - colon - 1);
             table.head.emplace_back(CPLString(name).Trim());
             continue;

@@ -63,9 +63,9 @@ struct Wavelengths {
     std::vector<double> micrometres;
 };
 
-/// The wavelengths of a spectrum with so many channels, in its folder or up to two above: those of its
-/// spectrometer, or in a convolved library those of the collection (whatever spectrometer its title ends
-/// with), else the only ones of the nearest folder that have any.
+/// The wavelengths of a spectrum with so many channels, in its folder or up to two above: the file of its
+/// spectrometer, or in a convolved library the file of the collection (for any spectrometer at the end of the
+/// title), else the only file in the nearest folder that has any.
 Wavelengths usgs_wavelengths(const std::string& path, const std::string& text) {
     const Record spectrum = usgs_record(path, text);
     const std::string instrument = spectrometer_of(spectrum.title), collection = collection_of(text);
@@ -112,7 +112,7 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
         library.notes.push_back(
             path + ": no file of wavelengths with " + std::to_string(record.values.size()) +
             " channels of its spectrometer or sensor lies beside it: its bands have none");
-    // Deleted channels, and what convolution leaves of them: these are reflectances.
+    // Deleted channels, and their remains after convolution: these are reflectances.
     for (double& v : record.values)
         if (v < -1) {
             v = no_library_value;
@@ -131,7 +131,7 @@ bool is_old_usgs_text(const std::string& text) {
 
 SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& text) {
     const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
-    int rule = 0; // the line of dashes ends what is told of the archive
+    int rule = 0; // the line of dashes ends the description of the archive
     while (rule < lines.Count() && !STARTS_WITH(lines[rule], "---"))
         ++rule;
     if (rule + 1 >= lines.Count()) refuse_library(path, "holds no title and no data");

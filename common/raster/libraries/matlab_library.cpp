@@ -35,7 +35,7 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
     return *fits.front();
 }
 
-/// Names of so many spectra; empty when there are none, or several lists that may be.
+/// Names of so many spectra; empty if there are none, or several candidates.
 std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     std::vector<std::vector<std::string>> lists;
     for (const MatlabVariable& one : file.variables()) {
@@ -52,7 +52,7 @@ std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     return lists.size() == 1 ? lists.front() : std::vector<std::string>();
 }
 
-/// The subscript that counts bands; the first one where nothing tells.
+/// The subscript of the bands; the first one if it cannot be decided.
 size_t band_axis(const MatlabFile& file, const MatlabVariable& spectra, int64_t bands) {
     const int64_t rows = spectra.dims[0], columns = spectra.dims[1];
     if (rows == columns) return 0;

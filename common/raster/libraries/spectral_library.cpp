@@ -31,7 +31,7 @@ bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()
 
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
-/// True when the name itself says that the file is no ENVI library.
+/// True if the name shows that the file is not an ENVI library.
 bool has_own_extension(const std::string& path) {
     const std::string extension = CPLGetExtension(path.c_str());
     const auto others = {"csv",  "txt", "asc", "tsv", "json",    "geojson",
@@ -40,7 +40,7 @@ bool has_own_extension(const std::string& path) {
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
 
-/// What is read from its beginning to its end can come through a pipe; these cannot.
+/// Other files can be read from beginning to end through a pipe; these cannot.
 [[noreturn]] void refuse_pipe(const std::string& path) {
     throw Error(
         "'" + path +
@@ -72,7 +72,7 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
         if (!files) refuse_library(path, "there is no header " + header_of(path));
         return read_envi_library(*files);
     }
-    // The header of crops.sli says nothing of a crops.geojson beside it.
+    // The header of crops.sli does not describe a crops.geojson next to it.
     if (!has_own_extension(path))
         if (const auto files = envi_pair(path)) return read_envi_library(*files);
     const bool once = is_pipe_or_device(path);
@@ -100,7 +100,7 @@ bool says_library(const EnviPair& files) {
     return type != nullptr && lower(*type).find("spectral library") != std::string::npos;
 }
 
-/// Numbers that stand for no value though nothing says so become NaN.
+/// Undeclared fill values become NaN.
 void leave_out_fills(SpectralLibrary& library) {
     // No spectrum of any unit reaches this; USGS writes -1.23e34 where a channel was deleted, and where its
     // spectra are convolved, sums with a share of that remain: -4.6e32 as well as -3.
@@ -210,7 +210,7 @@ void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::
     if (count > 0)
         note(library, path,
              no_widths(static_cast<int>(first) + 1, number_text(library.fwhm_nm[first]), count));
-    // A width in wavenumbers, a frequency or an energy is no width in nanometres.
+    // A width in wavenumbers, frequency or energy does not convert to nanometres.
     if (const WavelengthUnit* const unit = field_unit(units); unit != nullptr && unit->inverse)
         library.fwhm_nm.clear();
     library_to_nm(library.fwhm_nm, units);
@@ -308,7 +308,7 @@ std::vector<std::string> files_of_library(const std::string& path) {
             if (file != path && is_there(file)) files.push_back(file);
         return files;
     }
-    if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title tells
+    if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title shows it
     if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
         files.push_back(other);
     return files;

@@ -39,10 +39,10 @@ bool overlaps(const Column& column) {
     return column.size() >= enough && 10 * std::max(up, down) >= 9 * (column.size() - 1);
 }
 
-/// What the words of a name say.
+/// The meaning of the words of a name.
 struct Statistic {
     bool is_one = false; ///< a word of it is of a statistic
-    std::string subject; ///< the words that are left, with a blank behind each: of what spectrum
+    std::string subject; ///< the other words, with a blank after each: the spectrum's name
 };
 
 /// "soilStd" as "soil Std".
@@ -205,7 +205,7 @@ bool are_whole(const Column& column) {
 }
 
 bool are_possible_wavelengths(const Column& column) {
-    constexpr size_t enough = 20; // numbers, of which some may repeat
+    constexpr size_t enough = 20; // numbers, some of which may repeat
     const bool rises = direction(column) != 0 || (column.size() >= enough && never_turns(column));
     if (!rises && !overlaps(column)) return false;
     const auto [low, high] = std::minmax_element(column.begin(), column.end());

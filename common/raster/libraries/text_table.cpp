@@ -26,7 +26,7 @@ constexpr const char* blanks = " \t";
 
 bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
-/// True when a cell is open at the end: its quotation mark was the first of the cell, and none ends it.
+/// True if a cell is open at the end: it began with a quotation mark that has no end.
 bool is_open(const std::string& line) {
     if (std::count(line.begin(), line.end(), '"') % 2 == 0) return false;
     for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at + 1)) {
@@ -37,7 +37,8 @@ bool is_open(const std::string& line) {
     return false;
 }
 
-/// A cell between quotation marks may hold ends of lines; where none ends within a few, it was just a sign.
+/// A cell between quotation marks may hold ends of lines; if the mark has no end within a few lines, it was
+/// just a sign.
 std::vector<Line> lines_of(const std::string& text) {
     std::vector<Line> lines;
     size_t number = 0;
@@ -144,7 +145,7 @@ char separator_in(const std::string& line) {
     return ',';
 }
 
-/// The first and the last line are of one table: what gives them as many cells separates.
+/// The first and the last line belong to one table: the separator gives both as many cells.
 char separator_of(const std::string& first, const std::string& last) {
     const Cells words = cells_of(last, ' ');
     const bool spaced = words.size() > 1 && all_numbers(words);
@@ -164,7 +165,7 @@ char separator_of(const std::string& first, const std::string& last) {
     return separator_in(first);
 }
 
-/// How many cells hold something that is no number, and how many hold anything.
+/// How many cells hold something other than a number, and how many hold anything.
 struct Told {
     size_t texts = 0, cells = 0;
 };
@@ -178,8 +179,8 @@ Told told_by(const Cells& row) {
     return told;
 }
 
-/// How many lines stand above the names of the columns as a title: they have fewer cells than the last line,
-/// and below them comes a line of as many cells with more texts than that has.
+/// The count of title lines above the names of the columns: they have fewer cells than the last line, and
+/// below them is a line of as many cells with more texts than the last line has.
 size_t lines_of_title(const std::vector<Line>& lines) {
     const std::string& last = lines.back().text;
     constexpr size_t most = 40;
@@ -262,7 +263,7 @@ void name_deviations(TextTable& table) {
 }
 
 /// The unit that a line above the table states for the wavelengths: "# Wavelength unit: um", "wavelengths in
-/// nm"; empty when it states none.
+/// nm"; empty without one.
 std::string unit_stated_above(const std::string& line) {
     const std::string text = lower(line);
     size_t at = std::string::npos;
@@ -397,7 +398,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         unit = unit_stated_above(lines[i].text);
     lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(title));
     const char separator = said ? *said : separator_of(lines.front().text, lines.back().text);
-    // Lines of separators alone are what spreadsheets leave below a table.
+    // Spreadsheets leave lines of separators below a table.
     const auto is_hollow = [](const Cells& row) {
         return row.size() > 1 && std::all_of(row.begin(), row.end(), [](const auto& c) { return c.empty(); });
     };

@@ -51,7 +51,7 @@ Kind kind_by_beginning(const std::string& path) {
     std::array<unsigned char, header_bytes> head{};
     std::copy(begin.begin(), begin.end(), head.begin());
     const auto* const end = reinterpret_cast<const char*>(head.data()) + 124;
-    // Four bytes that are not zero tell version 5 from 4.
+    // Four non-zero bytes distinguish version 5 from 4.
     if (length == head.size() && head[0] != 0 && head[1] != 0 && head[2] != 0 && head[3] != 0) {
         const bool little = std::memcmp(end + 2, "IM", 2) == 0, big = std::memcmp(end + 2, "MI", 2) == 0;
         const int major = little ? head[125] : head[124];
@@ -67,7 +67,7 @@ Kind kind_of(const std::string& path) {
     return kind != Kind::none && all_samples(path) ? Kind::none : kind;
 }
 
-/// A number that is no character, half a pair of UTF-16 for one, becomes a question mark.
+/// A number that is not a character, such as half a pair of UTF-16, becomes a question mark.
 void add_utf8(std::string& text, uint32_t number) {
     const bool half = number >= 0xd800 && number < 0xe000;
     append_utf8(text, half || number >= 0x110000 ? U'?' : static_cast<char32_t>(number));
@@ -139,7 +139,7 @@ void MatlabFile::refuse(const std::string& what) const {
 
 std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& characters, int64_t rows) {
     std::vector<std::string> texts;
-    if (characters.empty()) return texts; // however many rows the size tells of
+    if (characters.empty()) return texts; // for any count of rows in the size
     if (rows <= 0 || characters.size() % static_cast<size_t>(rows) != 0) rows = 1;
     const auto step = static_cast<size_t>(rows);
     for (size_t row = 0; row < step; ++row) {
@@ -154,7 +154,7 @@ std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& charac
 }
 
 std::optional<MatlabName> matlab_name(const std::string& name) {
-    if (is_regular_file(name)) // whatever it is, the user means this file
+    if (is_regular_file(name)) // of any kind, the user means this file
         return kind_of(name) == Kind::none ? std::nullopt : std::optional<MatlabName>({name, ""});
     for (size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
          colon = name.rfind(':', colon - 1)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's .mat files: their variables, and the numbers of these in the order of the file, in which the first
+// MATLAB's .mat files: their variables, with the numbers in the order of the file, in which the first
 // subscript varies fastest. Versions 4 and 5 (with or without compression) are read here, since libmatio
 // (1.5.23) gives made-up numbers for a file that was cut short, and inflates a variable from its beginning
 // for every piece; 7.3, which is HDF5, by GDAL. Source: MathWorks, "MAT-File Format" (R2023b).
@@ -19,7 +19,7 @@ namespace hsi::raster {
 struct MatlabVariable {
     std::string name;                ///< "cube"; "scene.cube" for the field of a struct
     std::vector<int64_t> dims;       ///< two or more
-    GDALDataType type = GDT_Unknown; ///< of its class; unknown: it is no array of real numbers
+    GDALDataType type = GDT_Unknown; ///< of its class; unknown: not an array of real numbers
     std::string kind;                ///< "uint16", "complex double", "sparse", "cell", "char", "struct" ...
 
     int64_t count() const;    ///< of elements
@@ -27,9 +27,9 @@ struct MatlabVariable {
     /// Without ones at the end: 2 for 610x340x1.
     size_t rank() const;
 
-    /// Where its data lie.
+    /// The place of its data.
     struct Place {
-        uint64_t at = 0, bytes = 0; ///< in the file, or in what its compressed part `from` comes to
+        uint64_t at = 0, bytes = 0; ///< in the file, or in the inflated bytes of its compressed part `from`
         bool compressed = false;
         uint64_t from = 0, from_bytes = 0;
         int stored = 0; ///< type of the numbers in the file, by the number that MATLAB gives it
@@ -41,15 +41,15 @@ inline constexpr size_t most_matlab_variables = 10000; ///< a file that people m
 
 class MatlabFile {
   public:
-    /// Any path that GDAL's virtual file systems know. Null when the file is none of MATLAB's. \throws Error
-    /// naming the file when it was cut short or is damaged.
+    /// Takes any path that GDAL's virtual file systems know. Null if it is not a MATLAB file. \throws Error
+    /// naming the file if it is truncated or damaged.
     static std::shared_ptr<const MatlabFile> open(const std::string& path);
     virtual ~MatlabFile() = default;
 
     const std::string& path() const { return m_path; }
     const std::string& version() const { return m_version; } ///< "4", "5", "7.3"
     const std::vector<MatlabVariable>& variables() const { return m_variables; }
-    const MatlabVariable* find(const std::string& name) const; ///< null when there is none
+    const MatlabVariable* find(const std::string& name) const; ///< null if absent
 
     /// Takes some values of the variable's type, in this machine's byte order.
     using Take = std::function<void(const char* values, size_t count)>;

@@ -20,7 +20,7 @@
 namespace hsi::raster {
 namespace {
 
-/// What is wrong, for MatlabFile::refuse().
+/// A fault, for MatlabFile::refuse().
 struct Damage {
     std::string what;
 };
@@ -130,7 +130,7 @@ class Bytes {
             read(unused.data(), static_cast<size_t>(std::min<uint64_t>(count, unused.size())));
     }
     uint64_t at() const { return m_at; }
-    /// Reads what is left of something that can tell whether it is whole.
+    /// Reads the rest, for formats that can check their completeness.
     virtual void finish() {}
 
   protected:
@@ -208,7 +208,7 @@ class Inflated final : public Bytes {
     bool m_ended = false;
 };
 
-/// Of versions 4 and 5: numbers that are read and converted as they come.
+/// Versions 4 and 5: numbers are read and converted in order.
 class StoredFile : public MatlabFile {
   public:
     void read(const MatlabVariable& variable, const Take& take) const override {
@@ -266,7 +266,7 @@ class StoredFile : public MatlabFile {
         if (m_swapped) swap_bytes(raw.data(), sample_type(stored.type), stored.bytes > 1 ? count : 0);
         const char* from = raw.data();
         std::vector<int16_t> wide;
-        if (stored.number == mi_int8 && signed_byte == GDT_Int16) { // this GDAL has no type for them
+        if (stored.number == mi_int8 && signed_byte == GDT_Int16) { // this GDAL does not have the type
             wide.assign(reinterpret_cast<const int8_t*>(from), reinterpret_cast<const int8_t*>(from) + count);
             from = reinterpret_cast<const char*>(wide.data());
         }
@@ -350,7 +350,7 @@ class Level5 final : public StoredFile {
         return m_swapped ? turned(w) : w;
     }
 
-    /// Of the element that begins here, and ends at `end` or before.
+    /// The tag of the element that begins here, and ends at `end` or before.
     Tag next_tag(Bytes& bytes, uint64_t end) const {
         if (end < bytes.at() + 8) throw Damage{"an element does not fit into the one around it"};
         const uint32_t first = word(bytes);
@@ -363,7 +363,7 @@ class Level5 final : public StoredFile {
             tag.bytes = word(bytes);
             tag.padded = tag.type == mi_matrix ? tag.bytes : (tag.bytes + 7) / 8 * 8;
         }
-        // What ends a variable need not be padded.
+        // The last element of a variable need not be padded.
         if (end < bytes.at() + tag.bytes) throw Damage{"an element does not fit into the one around it"};
         tag.padded = std::min(tag.padded, end - bytes.at());
         return tag;
@@ -438,8 +438,8 @@ class Level5 final : public StoredFile {
         return begin + bytes;
     }
 
-    /// Adds what lies up to `end`: an array, or the fields of a struct. `name`: of a field; `place`: where
-    /// the whole lies.
+    /// Adds the variables up to `end`: an array, or the fields of a struct. `name`: of a field; `place`: of
+    /// the whole.
     void read_matrix(Bytes& bytes, uint64_t end, const std::string& name, int depth,
                      MatlabVariable::Place place) {
         if (m_variables.size() >= most_matlab_variables || end == bytes.at()) return;

@@ -13,27 +13,28 @@
 
 namespace hsi::raster {
 
-/// Where the subscript of the bands stands: (line, sample, band), (band, line, sample), (line, band, sample).
+/// The subscript of the bands: (line, sample, band), (band, line, sample), (line, band, sample).
 enum class BandsStand { last, first, second };
 
-/// How the numbers of an array follow one another: those of its first subscript first.
+/// The order of an array's numbers: the first subscript varies fastest.
 struct TurnedShape {
     int64_t lines = 0, samples = 0, bands = 0;
     BandsStand bands_stand = BandsStand::last;
 };
 
-/// Where large temporary files go: what CPL_TMPDIR or TMPDIR names, else /var/tmp.
+/// The folder of large temporary files: CPL_TMPDIR or TMPDIR, else /var/tmp.
 std::string folder_of_scratch();
 
 class TurnedFile {
   public:
-    /// `memory`: what is gathered of the array before it goes to the temporary file.
+    /// `memory`: for the part of the array that is gathered before it goes to the temporary file.
     TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape,
                int64_t memory = int64_t{16} << 20)
         : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape), m_memory(memory) {}
 
-    /// A line of a band (both from 0) in the variable's type. The first call turns the file, in `memory`
-    /// and 6 MB more. Thread-safe. \throws Error when the source is damaged or there is no room for the file.
+    /// Reads a line of a band (both from 0) in the variable's type. The first call transposes the file, in
+    /// `memory` and 6 MB more. Thread-safe. \throws Error when the source is damaged or there is not enough
+    /// room for the file.
     void read_line(int64_t band, int64_t line, void* values);
 
   private:
