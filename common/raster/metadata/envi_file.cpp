@@ -104,7 +104,7 @@ std::unique_ptr<ReadFile> open_shown(const char* name) {
     }
     try {
         return std::make_unique<ShownText>(in_gdals_manner(read_envi_header(parts->header)).text());
-    } catch (const Error&) { // whoever chose this header has read it, and said so
+    } catch (const Error&) { // its reader has already reported the fault
         return nullptr;
     }
 }
@@ -161,9 +161,9 @@ std::string file_text(const std::string& path) {
     return text;
 }
 
-/// The fields that GDAL's driver makes of a header, for comparison: keys with underscores in lower case,
-/// values without blanks. Older versions keep a blank before a key, newer ones none: a key that has one is
-/// none that counts here.
+/// The fields that GDAL's driver reads from a header, for comparison: keys with underscores in lower case,
+/// values without blanks. Older versions keep a blank before a key, newer ones do not: keys with one do not
+/// count here.
 std::map<std::string, std::string> gdals_fields(const std::string& text) {
     std::map<std::string, std::string> fields;
     std::string_view rest = text;
@@ -219,8 +219,7 @@ uint64_t size_of(const std::string& path) {
                : 0;
 }
 
-/// The one file beside the header that is called like it, whatever its extension, and has the size that it
-/// tells.
+/// The only file next to the header with the same stem, any extension, and the size in the header.
 std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
     const CPLStringList names(VSIReadDir(folder_of(stem).c_str()));
     std::string found;
@@ -258,7 +257,7 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
     };
     const std::string whole = whole_name(path);
     DatasetHandle dataset = opened(whole);
-    // Of these nothing is lost without an error, and what they show has names of its own.
+    // These drivers lose nothing without an error, and the names of what they show are their own.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
     if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;
     dataset = nullptr;
@@ -371,7 +370,7 @@ std::optional<EnviFile> all_samples(const std::string& path) {
         const uint64_t bytes = envi_bytes_told(header);
         if (bytes == 0 || bytes != size_of(path) || (offset && CPLAtof(offset->c_str()) != 0))
             return std::nullopt;
-    } catch (const Error&) { // opening it says what is wrong
+    } catch (const Error&) { // opening it reports the fault
         return std::nullopt;
     }
     return EnviFile{path, name};
@@ -384,7 +383,7 @@ bool gdal_sees_pixels(const std::string& path, const std::string& header, bool n
     if (!ours) return true;
     const DatasetHandle plain = open_plainly(path, {}, {});
     if (!plain) return false;
-    // Data that begin like another format's are that to GDAL, whatever a header beside them says.
+    // To GDAL, data that begin like another format have that format, even with an ENVI header.
     const bool as_is = file_behind(ours->GetDescription()) == ours->GetDescription();
     if (as_is && has_driver(*plain, ours->GetDriverName())) return true;
     return same_pixels(*plain, *ours, nodata);
@@ -421,10 +420,10 @@ DatasetHandle open_in_gdal(const Opening& opening) {
     file.header = dataset ? envi_header_of(*dataset) : envi_header_beside(file.data);
     if (file.header.empty()) return dataset;
     if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);
-    // A header that GDAL takes for none, or data that begin as another format's: then their size must tell.
+    // If GDAL does not recognise the header, or data begin as another format's, their size must match.
     const EnviHeader header = read_envi_header(file.header);
     if (size_of(file.data) != envi_bytes_told(header)) return nullptr;
-    const GdalErrors quiet; // what GDAL said first is the reason
+    const GdalErrors quiet; // GDAL's first message is the reason
     return open_shown(file, opening);
 }
 

@@ -23,7 +23,7 @@ namespace hsi::raster {
 namespace {
 
 constexpr int64_t longest_header = int64_t{64} << 20; ///< bytes
-constexpr size_t longest_key = 255; ///< a text before a sign of equality that is longer is no key
+constexpr size_t longest_key = 255;                   ///< a longer text before an equals sign is not a key
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
 
@@ -55,7 +55,7 @@ bool next_opens_list(std::string_view rest, const char* brackets) {
     return !next.empty() && std::strchr(brackets, next.front()) != nullptr;
 }
 
-/// Takes lines up to the one that closes the list that `value` opens; what stands behind it goes.
+/// Takes lines up to the one that closes the list in `value`; text after it is dropped.
 void complete_list(std::string& value, std::string_view& rest) {
     while (value.find('}') == std::string::npos && !rest.empty()) {
         value += '\n';
@@ -99,7 +99,8 @@ struct Unreadable {
 
 std::string_view element_of_equals(std::string_view value);
 
-/// Fields of one number or word: without what people put around it. \throws Unreadable for several values.
+/// Fields of one number or word: removes additions of people around it. \throws Unreadable for several
+/// values.
 std::string plain_value(const std::string& key, std::string value) {
     static const std::set<std::string> whole = {"samples",          "lines",     "bands",
                                                 "header offset",    "data type", "byte order",
@@ -177,8 +178,8 @@ size_t begin_of_python_list(std::string_view value) {
                             : value.find_first_of("[(", bracket + 1);
 }
 
-/// The list's last bracket, which is that of the first one; npos where it is not closed. Brackets in quotes
-/// do not count.
+/// The closing bracket of the list, which matches the first bracket; npos if the list is not closed. Brackets
+/// in quotes do not count.
 size_t end_of_python_list(std::string_view value) {
     int open = 0;
     char quote = 0;
@@ -202,8 +203,8 @@ bool only_numbers(std::string_view line) {
            line.find_first_not_of("0123456789+-.eEdD,; \t") == std::string_view::npos;
 }
 
-/// A line of an open list of Python's that has a sign of equality and is no field: names in quotes, and what
-/// pandas says of the list.
+/// A line within an open Python list that has an equals sign and is not a field: names in quotes, and pandas'
+/// description of the list.
 bool is_part_of_list(std::string_view line) {
     for (const char* word : {"dtype=", "length=", "name="})
         if (line.rfind(word, 0) == 0) return true;
@@ -232,7 +233,7 @@ std::string without_brackets(std::string_view value) {
         value = value.substr(0, type);
     std::string out;
     for (const char c : value) {
-        if (c == '(') // with the name of what it belongs to
+        if (c == '(') // with the name before it
             while (!out.empty() && (std::isalnum(static_cast<unsigned char>(out.back())) != 0 ||
                                     out.back() == '.' || out.back() == '_'))
                 out.pop_back();
@@ -241,7 +242,7 @@ std::string without_brackets(std::string_view value) {
     return out;
 }
 
-/// What stands between blanks, the ends of lines and semicolons.
+/// The words between blanks, ends of lines and semicolons.
 std::vector<std::string> words_between_blanks(std::string_view text) {
     std::vector<std::string> out;
     std::string one;
@@ -384,7 +385,7 @@ std::vector<std::string> names_in(std::vector<std::string> list) {
     return list;
 }
 
-/// What stands between `separator`, without commas at its ends.
+/// The parts between `separator`, without commas at their ends.
 std::vector<std::string> parts_of(std::string_view text, char separator) {
     std::vector<std::string> out;
     while (!text.empty()) {
@@ -430,7 +431,7 @@ std::string names_text(std::vector<std::string> names) {
     return envi_list_text(names);
 }
 
-/// Of the lists whose length is known (0: it is not). \throws Unreadable for another length.
+/// For lists with a known length (0: not known). \throws Unreadable for another length.
 void complete_names(EnviField& field, size_t bands, size_t classes) {
     const std::string key = envi_key(field.key);
     const bool open = field.value.find('{') == 0 && !is_envi_list(field.value); // the header ends within it
@@ -513,7 +514,7 @@ std::vector<std::string> envi_list(std::string_view value) {
             value.remove_prefix(value.find('\n'));
         size_t comma = value.find(',');
         std::string_view element = trim(value.substr(0, comma));
-        // In quotes a comma is no end.
+        // A comma in quotes does not end an item.
         constexpr size_t longest = 1000; // of a quoted name: a sign of feet or minutes has no other
         const std::string_view near = value.substr(0, longest);
         if (!value.empty() && (value.front() == '"' || value.front() == '\''))
@@ -537,7 +538,7 @@ std::optional<double> envi_number(std::string_view text) {
     text = without_comment(text);
     if (quoted(text)) text = trim(text.substr(1, text.size() - 2));
     std::string plain = with_exponents(std::string(text));
-    constexpr size_t group = 4; // ",000": thousands or digits, nobody knows
+    constexpr size_t group = 4; // ",000": thousands or decimals, ambiguous
     if (const size_t comma = plain.find(','); comma != std::string::npos && plain.size() - comma != group &&
                                               plain.find_first_of(",.", comma + 1) == std::string::npos)
         plain[comma] = '.';

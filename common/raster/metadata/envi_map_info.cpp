@@ -124,7 +124,7 @@ const Datum* datum_of(const std::string& text) {
 
 std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
-/// A number in digits that the driver reads; empty for texts that are no number.
+/// A number in digits that the driver reads; empty for texts that are not a number.
 std::string number_for_gdal(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
@@ -256,7 +256,7 @@ class Reader {
   private:
     void note(const std::string& what) { m_out.notes.push_back("map info " + what); }
 
-    /// The numbers, in place. \return false where the scene has no position.
+    /// Reads the numbers, in place. \return false if the scene has no position.
     bool read_place(const std::string& text, std::vector<std::string>& entries) {
         size_t numbers = 0;
         while (numbers + 1 < entries.size() && envi_number(entries[numbers + 1]))

@@ -62,8 +62,7 @@ class EsriHeader {
     std::set<std::string> m_late; ///< keys behind the lines that the driver reads
 };
 
-/// The key that describes gaps of which the driver does not know, with its value and what would be without
-/// gaps; null: none.
+/// The key for gaps that the driver does not support, with its value and the value without gaps; null: none.
 struct Gap {
     const char* key = nullptr;
     int64_t packed = 0;
@@ -80,10 +79,10 @@ Gap gap_in(const EsriHeader& header, const std::string& layout, int64_t row, int
     return {};
 }
 
-/// What the header describes, and what the driver misses of it.
+/// The description in the header, and the parts of it that the driver misses.
 struct Layout {
     EsriHeader header;
-    std::string name;          ///< BIL, BIP, BSQ or what the header has
+    std::string name;          ///< BIL, BIP, BSQ or another value of the header
     bool part_of_byte = false; ///< samples of less than 8 bits, which the driver reads by the header's gaps
     bool several_bytes = false;
     Gap gap;

@@ -13,12 +13,12 @@ namespace hsi::raster {
 struct EsriFacts {
     std::vector<std::string> wavelengths; ///< the numbers after WAVELENGTHS, as cameras write them
     std::string wavelength_units;         ///< WAVELENGTH_UNITS; empty: unknown
-    std::vector<std::string> notes; ///< without the file's name: what is assumed for keys that are missing or
+    std::vector<std::string> notes; ///< without the file's name: assumptions for keys that are missing or
                                     ///< contradict the size
 };
 
-/// Returns what the header has that the driver does not read; empty for datasets of other drivers. \throws
-/// Error naming the key, where the driver reads other samples than the header describes.
+/// Returns the facts in the header that the driver does not read; empty for datasets of other drivers.
+/// \throws Error naming the key, if the driver reads other samples than the header describes.
 EsriFacts read_esri_header(GDALDataset& dataset);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an output takes over from its source: georeference, domains and bands in its dataset, and the fields
-// of an ENVI header or domain.
+// Copies metadata from an output's source: georeference, domains and bands in its dataset, and the fields of
+// an ENVI header or domain.
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
@@ -17,7 +17,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Fields that speak of the bands of the source, whatever their form.
+/// Fields that describe the bands of the source, in any form.
 bool band_field(const std::string& key) {
     static const std::set<std::string> names = {"wavelength",
                                                 "wavelength units",
@@ -69,7 +69,7 @@ bool storage_field(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// ENVI lists have no gaps: 0 stands where a band has no value.
+/// ENVI lists have no gaps: 0 marks a band without a value.
 std::string gapless_list(std::vector<std::string> texts) {
     for (std::string& t : texts)
         if (t.empty()) t = "0";
@@ -140,7 +140,7 @@ void shift_number(std::vector<std::string>& items, const char* key, double by) {
         set_item(items, key, CPLSPrintf("%.15g", CPLAtof(item_value(*item).c_str()) + by));
 }
 
-/// What write_band() writes of all bands of a scene.
+/// The texts that write_band() writes for all bands of a scene.
 struct BandTexts {
     explicit BandTexts(const SceneMetadata& scene)
         : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)), scales(has_own_scales(scene)) {}
@@ -256,7 +256,7 @@ void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<
 }
 
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
-    // Not even an ENVI header has the wavelengths: its list is of all bands or none.
+    // Not even an ENVI header has the wavelengths: its list covers all bands or none.
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 
@@ -304,7 +304,7 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
                 out.set(field.key, envi_list_text(renumbered));
             continue;
         }
-        if (key == source_band_field) continue; // told anew, where it has to be
+        if (key == source_band_field) continue; // written again if needed
         const bool by_band = !list.empty() && static_cast<int>(list.size()) == scene.file_bands &&
                              !scene_list(key) && (scene.file_bands > 1 || band_field(key));
         if (!by_band)

@@ -132,7 +132,7 @@ std::optional<Described> qube_in(const Label& label, const std::string& object) 
     };
     d.gaps = suffix(0) > 0 || suffix(1) > 0;
     const int64_t suffix_bytes = label.number(object + ".SUFFIX_BYTES", 4);
-    // Suffix items stand behind the core of their axis; those of the third one behind all of it.
+    // Suffix items follow the core of their axis; suffix items of the third axis follow everything else.
     const int64_t first = std::atoll(items[0].c_str()), second = std::atoll(items[1].c_str());
     const int64_t row = first * d.bytes + suffix(0) * suffix_bytes,
                   plane = second * row + suffix(1) * (first + suffix(0)) * suffix_bytes;
@@ -173,7 +173,8 @@ std::string misread(const Described& d, GDALDataset& dataset) {
         return d.order_field;
     const auto raw = raw_layout(dataset);
     constexpr bool native_little = std::endian::native == std::endian::little;
-    // GDAL's driver ISIS2 tells no layout. It knows these names of types whose first byte is the lowest.
+    // GDAL's driver ISIS2 does not expose the layout. It knows these names of types with the lowest byte
+    // first.
     const bool little =
         raw ? raw->swapped != native_little : contains(d.type, "PC_") || contains(d.type, "VAX");
     if (!same_type(d, dataset.GetRasterBand(1)->GetRasterDataType(), little)) return d.type_field;

@@ -47,7 +47,7 @@ bool SceneMetadata::window_geotransform(double (&gt)[6]) const {
 
 namespace {
 
-/// Domains that tell how a file is stored, not what it shows.
+/// Domains that describe how a file is stored, not its content.
 bool storage_domain(const std::string& name) {
     static const std::set<std::string> names = {
         "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
@@ -62,7 +62,7 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     std::vector<std::string> wanted = {""};
     for (int i = 0; i < names.size(); ++i)
         wanted.emplace_back(names[i]);
-    // Not all drivers list what their side file has.
+    // Some drivers do not list the content of their side file.
     for (const char* name : {"ENVI", "RPC", "GEOLOCATION"})
         if (with_envi) wanted.emplace_back(name);
     for (const std::string& name : wanted) {
@@ -77,8 +77,7 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     return out;
 }
 
-/// The header file itself where there is one: the driver turns spaces of keys into underscores and does not
-/// tell.
+/// The header file itself if there is one: the driver silently turns spaces of keys into underscores.
 EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
     if (const std::string path = envi_header_of(dataset); !path.empty())
         if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
@@ -173,7 +172,7 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
         return authority != nullptr && code != nullptr ? std::string(authority) + ":" + code : std::string();
     };
     if (std::string code = told(srs); !code.empty()) return code;
-    const GdalErrors quiet; // not to find one is no error
+    const GdalErrors quiet; // not finding one is not an error
     const auto best = [&](int alike) {
         return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
             srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });

@@ -26,15 +26,15 @@ namespace hsi::raster {
 /// Items as GDAL keeps them ("KEY=value"; a whole document for xml: domains), by domain.
 using MetadataDomains = std::map<std::string, std::vector<std::string>>;
 
-/// Where a file has some of the bands of a scene that it was made from, and there are no wavelengths to know
-/// them by, each tells its number there (from 1 on): an item of the band, of an ENVI file a list of its
-/// header.
+/// The number of a band (from 1 on) in the scene that a file was made from. It is written if the file has
+/// only some of that scene's bands and no wavelengths to identify them: as an item of the band, and in an
+/// ENVI file as a list in its header.
 inline constexpr const char* source_band_item = "HSI_SOURCE_BAND";
 inline constexpr const char* source_band_field = "band numbers";
 
 struct BandMetadata {
     int file_band = 0;   ///< 1-based
-    int source_band = 0; ///< the number that the file tells; 0: none
+    int source_band = 0; ///< the number that the file states; 0: none
     GDALDataType type = GDT_Unknown;
     GDALColorInterp interpretation = GCI_Undefined;
     std::string description;
@@ -44,7 +44,7 @@ struct BandMetadata {
     std::shared_ptr<const GDALColorTable> colours;
     std::optional<NodataValue> nodata;
     MetadataDomains domains;
-    /// As the file has them; empty when it does not tell.
+    /// As written in the file; empty if missing.
     std::string wavelength, fwhm, wavelength_units, bbl;
     double wavelength_nm = 0, fwhm_nm = 0; ///< NaN when unknown
     bool bad() const;                      ///< marked by the bad-band list
@@ -66,23 +66,22 @@ struct SceneMetadata {
     MetadataDomains domains;
     EnviHeader envi;                 ///< all fields of the ENVI header or domain
     std::vector<BandMetadata> bands; ///< the kept ones, in order
-    bool masked = false;             ///< the source has a mask beside nodata values
-    std::vector<std::string> notes;  ///< what was assumed of the file, without its name
+    bool masked = false;             ///< the source has a mask in addition to nodata values
+    std::vector<std::string> notes;  ///< assumptions about the file, without its name
     bool told_nanometres = false;    ///< of wavelengths in micrometres, whose unit is right in `bands`
 
-    /// The geotransform of the window; false when there is none.
+    /// The geotransform of the window; false without one.
     bool window_geotransform(double (&gt)[6]) const;
 };
 
-/// The numbers that the bands of an output with the scene's bands tell: their own, or those of the file.
-/// Empty where nothing has to be told: all bands of the file in their order, or all wavelengths are known.
+/// The band numbers that an output with the scene's bands states: the scene's own, or the places in the file.
+/// Empty if they are not needed: all bands of the file in their order, or all wavelengths are known.
 std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
-/// A band tells a scale or an offset itself: lists of the ENVI header do not count then. Some drivers answer
-/// 1 and 0 where a file says nothing.
+/// True if a band has a scale or an offset itself: lists of the ENVI header do not count then. Some drivers
+/// answer 1 and 0 if a file states none.
 bool has_own_scales(const SceneMetadata& scene);
-/// What the numbers of the kept bands mean, number * scale + offset in a unit, by the bands' own scales or by
-/// the ENVI header.
+/// The scale, offset and unit of the kept bands, from the bands' own scales or from the ENVI header.
 struct BandScales {
     std::vector<double> scale, offset; ///< one a band
     std::vector<std::string> unit;
@@ -90,19 +89,19 @@ struct BandScales {
 };
 BandScales scales_of(const SceneMetadata& scene, bool own_scales);
 
-/// Reads everything; all file bands are kept, the window is the whole file. A VRT without wavelengths has
-/// those of its sources (virtual_sources.h); `depth`: so many VRTs are around it.
+/// Reads everything; all file bands are kept, the window is the whole file. A VRT without wavelengths gets
+/// those of its sources (virtual_sources.h); `depth`: the count of VRTs around it.
 SceneMetadata read_metadata(GDALDataset& dataset, int depth = 0);
 
 /// GDAL's geotransform; of an ENVI header whose map is turned around its reference pixel the right one, which
 /// GDAL (3.12, too) takes for the file's first pixel. `header` is the dataset's.
 std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header);
 
-/// Returns "EPSG:32611", also where the SRS does not name its code but is that one by all but its name (that
-/// of ENVI's map info is "unnamed"); empty where it has none.
+/// Returns "EPSG:32611", also if the SRS does not state its code but equals it except for its name (ENVI's
+/// map info gives "unnamed"); empty without a code.
 std::string code_of_srs(const OGRSpatialReference& srs);
 
-/// The scene with other bands: what speaks of its own bands goes, all else stays.
+/// The scene with other bands: metadata of its own bands are dropped, everything else stays.
 SceneMetadata with_bands(const SceneMetadata& scene, std::vector<BandMetadata> bands);
 
 /// The band's nodata value, in 64-bit types without loss.
@@ -114,7 +113,7 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 /// closing.
 void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
 
-/// Sets what is given, except in FITS files: GDAL's driver applies their scale when it reads, and rounds
+/// Sets the given values, except in FITS files: GDAL's driver applies their scale when it reads, and rounds
 /// integers.
 void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<double> offset);
 
@@ -129,12 +128,12 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands);
 /// Completes the header text that GDAL wrote.
 std::string finish_envi_header(const std::string& written, const SceneMetadata& scene, bool same_bands);
 
-/// Whether wavelengths up to `largest` are told to be nanometres and are too short for that (under 100): they
-/// are micrometres, the commonest slip.
+/// Whether wavelengths up to `largest` are declared as nanometres but are too short for that (under 100):
+/// they are then micrometres, the commonest slip.
 bool are_micrometres(double largest, const std::string& units);
 
-/// Nanometres for a number in ENVI's units ("Micrometers", "nm", "Wavenumber" ...); NaN for units that are no
-/// wavelength. `guess` (the largest wavelength of the scene) decides where units are empty.
+/// Nanometres for a number in ENVI's units ("Micrometers", "nm", "Wavenumber" ...); NaN for units that are
+/// not for wavelengths. `guess` (the largest wavelength of the scene) decides where units are empty.
 double to_nanometres(double value, const std::string& units, double guess);
 
 std::string upper(std::string s);
@@ -146,9 +145,9 @@ std::string number_text(double v); ///< 15 digits
 std::string item_key(const std::string& item);
 std::string item_value(const std::string& item);
 
-/// The item of that key, whatever its case; null when there is none.
+/// The item with this key, in any case; null if absent.
 const std::string* find_item(const std::vector<std::string>& items, const char* key);
-/// The value of such an item in a domain; empty when there is none.
+/// The value of such an item in a domain; empty if absent.
 std::string value_of(const MetadataDomains& domains, const char* domain, const char* key);
 /// Replaces the item of that key, or adds it.
 void set_item(std::vector<std::string>& items, const std::string& key, const std::string& value);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// NaN for texts that are no number ("N/A").
+/// NaN for texts that are not a number ("N/A").
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
 /// "450 nm": the unit of a wavelength counts before any other one, and a width "0.01 um" is converted to it.
@@ -42,7 +42,7 @@ void take_unit_along(BandMetadata& b) {
         b.fwhm = number_text(width->unit->nanometres(number_in(width->number)) / unit->factor);
 }
 
-/// The digits of the file where they are a number and nothing else; empty for texts that are none ("N/A").
+/// The digits in the file, if they are just a number; empty for other texts ("N/A").
 std::string plain_number(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
@@ -159,9 +159,9 @@ const char* unit_of_fits_axis(const std::string& kind) {
 }
 
 /// The spectral axis of a FITS image, its third one (Greisen et al. 2006, A&A 446, 747): the coordinate of
-/// band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) of a logarithmic axis (-LOG),
-/// in SI units where CUNIT3 states none. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta 2002,
-/// A&A 395, 1061).
+/// band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic axis (-LOG),
+/// in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta 2002, A&A
+/// 395, 1061).
 void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     if (scene.driver != "FITS") return;
     const auto item = [&](const char* key) {
@@ -208,7 +208,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     lists.units = units.empty() ? unit : units;
 }
 
-/// Of the ENVI header; what it lacks, of the dataset's items.
+/// Lists of the ENVI header; missing ones come from the dataset's items.
 BandLists band_lists(SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
         const std::string* value = scene.envi.find(key);
@@ -238,7 +238,7 @@ BandLists band_lists(SceneMetadata& scene) {
 }
 
 void read_band_items(BandMetadata& b) {
-    // Both EnMAP-Box and QGIS keep them in the domain ENVI, too.
+    // Both EnMAP-Box and QGIS also keep them in the domain ENVI.
     const auto item = [&](std::initializer_list<const char*> keys) {
         for (const char* domain : {"", "ENVI"})
             for (const char* key : keys)
@@ -291,14 +291,14 @@ void drop_items_of_wrong_lists(SceneMetadata& scene) {
     }
 }
 
-/// The domain IMAGERY, for what no item and no list tells.
+/// The domain IMAGERY, for facts that are in no item and no list.
 void read_imagery(BandMetadata& b) {
     if (b.wavelength.empty()) {
         b.wavelength = value_of(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
         b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
     } else if (b.fwhm.empty()) {
-        // A width that stands in this domain alone, in the unit of the wavelength.
+        // A width that is only in this domain, in the unit of the wavelength.
         const std::string text = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (in_micrometres(b.wavelength_units))
             b.fwhm = text;
@@ -359,7 +359,7 @@ bool are_micrometres(double largest, const std::string& units) {
 }
 
 double to_nanometres(double value, const std::string& units, double guess) {
-    if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 stands in them
+    if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 fills them
     const WavelengthUnit* const unit =
         is_blank_unit(units) ? chosen_unit(units, guess, guess).unit : field_unit(units);
     return unit == nullptr ? nan : unit->nanometres(value);
@@ -397,7 +397,7 @@ std::vector<std::string> unit_notes(const SceneMetadata& scene) {
 
 namespace {
 
-/// Numbers of all bands, each from 1 on and none twice, or none at all.
+/// Numbers of all bands, each from 1 on and unique, or none at all.
 void read_source_bands(SceneMetadata& scene) {
     std::vector<std::string> texts;
     for (const BandMetadata& b : scene.bands)
@@ -439,7 +439,8 @@ std::vector<int> told_band_numbers(const SceneMetadata& scene) {
 
 namespace {
 
-/// Lists in the dataset's items that do not have one number a band, where nothing else tells.
+/// Notes lists in the dataset's items that do not have one number per band, unless other items state the
+/// values.
 void note_wrong_items(SceneMetadata& scene) {
     const auto note = [&](const char* key, std::string BandMetadata::*of_band) {
         const std::string text = value_of(scene.domains, "", key);
@@ -482,7 +483,7 @@ void read_spectral(SceneMetadata& scene) {
             scene.told_nanometres = true;
         }
         b.wavelength_nm = to_nanometres(number_in(b.wavelength), b.wavelength_units, largest);
-        // A width in wavenumbers or frequencies is no width in nanometres.
+        // A width in wavenumbers or frequencies is not a width in nanometres.
         const WavelengthUnit* const unit = field_unit(b.wavelength_units);
         b.fwhm_nm = unit != nullptr && unit->inverse
                         ? nan

@@ -16,11 +16,12 @@ bool in_nanometres(const std::string& units);
 /// in "z plot titles". Empty when it states none.
 std::string envi_wavelength_unit(const EnviHeader& header);
 
-/// What a user should know of the units of the scene's wavelengths: which one is assumed, or that a text
-/// states none that converts.
+/// Notes for the user about the units of the scene's wavelengths: which one is assumed, or that a stated unit
+/// does not convert.
 std::vector<std::string> unit_notes(const SceneMetadata& scene);
 
-/// The number of values that the ENVI header or domain has in `key`, with braces or without; 0: it has none.
+/// The count of values that the ENVI header or domain has in `key`, with braces or without; 0 without the
+/// key.
 size_t band_list_size(const SceneMetadata& scene, const std::string& key);
 /// Whether the ENVI header or domain has a list `key` of another length than the file has bands: nothing of
 /// it counts, neither in the tools nor in outputs.
@@ -30,8 +31,8 @@ bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);
 /// that alone. Empty for the latter.
 std::string plain_band_name(const BandMetadata& band);
 
-/// Fills wavelength, fwhm, bbl and their numbers in all bands of `scene`, whose domains and ENVI fields have
-/// been read and whose bands are those of the file.
+/// Fills wavelength, fwhm, bbl and their numbers in all bands of `scene`; its domains and ENVI fields have
+/// been read, and its bands are the file's.
 void read_spectral(SceneMetadata& scene);
 
 /// One unit for all bands: the file's own when it is the same everywhere, else nanometres.
@@ -45,13 +46,13 @@ SpectralTexts spectral_texts(const SceneMetadata& scene);
 /// An item of the domain IMAGERY: the file's own digits where they are micrometres.
 std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
-/// What to tell of widths that are none: `count` of them, the first being `width`, of `band`.
+/// The warning about invalid widths: `count` of them, the first being `width`, of `band`.
 std::string no_widths(int band, const std::string& width, size_t count);
 
-/// What to tell of widths that cannot be right: wider than all wavelengths span and than 20 times the way to
-/// the next band, or than twice the band's wavelength, which are mostly those in another unit. Empty where
-/// there are none. Both lists have one value a band, NaN where unknown, or none at all; numbers: of the
-/// bands, empty for 1, 2, 3 ...
+/// The warning about implausible widths: wider than the range of all wavelengths and than 20 times the
+/// distance to the next band, or wider than twice the band's wavelength. Most of these are in another unit.
+/// Empty if all are plausible. Both lists have one value per band, NaN where unknown, or are empty; numbers:
+/// of the bands, empty for 1, 2, 3 ...
 std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std::vector<double>& fwhm_nm,
                             const std::vector<int>& numbers = {});
 

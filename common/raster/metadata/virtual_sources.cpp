@@ -39,7 +39,7 @@ void each_child(const CPLXMLNode& parent, const char* name, Visit visit) {
         if (node->eType == CXT_Element && (name == nullptr || EQUAL(node->pszValue, name))) visit(*node);
 }
 
-/// Of a mosaic; false where a band is computed.
+/// Reads the bands of a mosaic; false if a band is computed.
 bool read_mosaic(const CPLXMLNode& root, const std::string& folder, SourceBands& bands) {
     size_t band = 0;
     bool plain = true;
@@ -60,7 +60,7 @@ bool read_mosaic(const CPLXMLNode& root, const std::string& folder, SourceBands&
     return plain && band == bands.size();
 }
 
-/// Of gdalwarp -of VRT.
+/// Reads the bands of a VRT from gdalwarp -of VRT.
 bool read_warped(const CPLXMLNode& root, const std::string& folder, SourceBands& bands) {
     const CPLXMLNode* const options = CPLGetXMLNode(&root, "GDALWarpOptions");
     const CPLXMLNode* const file = options != nullptr ? CPLGetXMLNode(options, "SourceDataset") : nullptr;

@@ -117,8 +117,8 @@ const WavelengthUnit* inverse_length(std::string text) {
     return symbol == nullptr ? nullptr : unit_called(std::string(symbol) + "-1");
 }
 
-/// The length, wavenumber or frequency that is a number of another: "1e-9 m" and "10^-9 m" are nanometres.
-/// Null where none of the known units is so long.
+/// The length, wavenumber or frequency that is a multiple of another unit: "1e-9 m" and "10^-9 m" are
+/// nanometres. Null if it equals none of the known units.
 const WavelengthUnit* multiple_unit(const std::string& text) {
     char* end = nullptr;
     double factor = CPLStrtod(text.c_str(), &end);
@@ -144,7 +144,7 @@ const WavelengthUnit* multiple_unit(const std::string& text) {
     return at == known_units.end() ? nullptr : at;
 }
 
-/// What the last brackets of a text hold; empty without brackets.
+/// The content of the last brackets of a text; empty without brackets.
 std::string in_brackets(const std::string& text) {
     const size_t begin = text.find_last_of("([{<"), end = text.find_last_of(")]}>");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
@@ -259,7 +259,7 @@ const WavelengthUnit* field_unit(const std::string& text) {
     if (field == "A" || one_of(lower(field), {"ang", "aa"})) return unit_called("angstrom");
     if (const auto* const unit = inverse_length(lower(field))) return unit;
     if (const auto* const unit = multiple_unit(field)) return unit;
-    // "W/m2/sr/um" is a unit, too, and none of wavelengths.
+    // "W/m2/sr/um" is a unit, but not for wavelengths.
     const auto words = words_of(field);
     const bool alone = std::all_of(words.begin(), words.end(), [](const std::string& word) {
         return word_unit(word) != nullptr || starts_with(word, "wavelen") ||

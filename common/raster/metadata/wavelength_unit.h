@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Units of wavelengths: which one a text states, what is assumed where no text states one, and how numbers in
-// it become nanometres. All formats of scenes and of spectral libraries ask here.
+// Units of wavelengths: which one a text states, which one is assumed otherwise, and how numbers in it become
+// nanometres. All formats of scenes and of spectral libraries use these functions.
 #pragma once
 
 #include <initializer_list>
@@ -20,13 +20,13 @@ struct WavelengthUnit {
     double nanometres(double value) const { return inverse ? factor / value : factor * value; }
 };
 
-/// The unit that a header's field states, which holds nothing else: "Micrometers", "[nm]", "m", "1/cm". Null
-/// for texts that state none.
+/// The unit that a header's field states, if it states only a unit: "Micrometers", "[nm]", "m", "1/cm". Null
+/// for other texts.
 const WavelengthUnit* field_unit(const std::string& text);
 /// The unit that a longer text states, such as the name of a column: "Wavelength (um)", "wl_nm", "Wavenumbers
-/// (cm-1)". A single letter counts in brackets only. Null for texts that state none, and for Raman shifts.
+/// (cm-1)". A single letter counts in brackets only. Null for texts without a unit, and for Raman shifts.
 const WavelengthUnit* text_unit(const std::string& text);
-/// What text_unit() reads: its symbol, the text itself where is_other_axis(), else nothing.
+/// The result of text_unit(): its symbol, the text itself if is_other_axis(), else empty.
 std::string stated_unit(const std::string& text);
 /// True for a quantity that states the place on the spectrum and does not convert to wavelengths: a Raman
 /// shift, and a frequency or an energy without its unit.
@@ -42,7 +42,7 @@ struct WrittenWavelength {
 /// Nothing for numbers alone and for other texts.
 std::optional<WrittenWavelength> written_wavelength(const std::string& text);
 
-/// What numbers are taken for, and what a user should know of that.
+/// The unit that numbers are assumed to have, and the note about it.
 struct UnitChoice {
     const WavelengthUnit* unit = nullptr; ///< null: the wavelengths are unknown
     std::string note;                     ///< empty where the unit is as stated
@@ -51,12 +51,12 @@ struct UnitChoice {
 /// leaves the choice to the size of the numbers: metres below 0.001, micrometres below 100, else nanometres.
 UnitChoice chosen_unit(const std::string& field, double least, double largest);
 
-/// A warning for wavelengths outside of 100 nm to 100 um, where no instrument of this kind measures; empty
-/// where there are none. numbers: of the bands, empty for 1, 2, 3 ...
+/// A warning for wavelengths outside of 100 nm to 100 um, where no instrument of this kind measures; empty if
+/// there are none. numbers: of the bands, empty for 1, 2, 3 ...
 std::string doubtful_wavelengths(const std::vector<double>& wavelengths_nm,
                                  const std::vector<int>& numbers = {});
 
-/// The words of a name in small letters; "cm-1" and its like are one ("wavenumber"), digits are words, too.
+/// The words of a name in lower case; "cm-1" and the like are one word ("wavenumber"), digits are words, too.
 std::vector<std::string> words_of(const std::string& name);
 bool one_of(const std::string& word, std::initializer_list<const char*> list);
 /// Takes "cm-1" or a like spelling, which has a digit and signs in it, out of a text: true when there was

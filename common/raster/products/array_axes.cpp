@@ -40,7 +40,7 @@ struct Cube {
     std::array<int64_t, 3> sizes{};
 };
 
-/// What a file holds, as far as it matters here.
+/// The relevant content of a file.
 struct Contents {
     std::vector<Cube> cubes;
     std::vector<int64_t> wavelengths; ///< lengths of lists
@@ -97,7 +97,7 @@ const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
     return fits;
 }
 
-/// Which axis of the cube its bands are; nothing when it is the first one, or cannot be told.
+/// The axis of the cube's bands; nullopt if it is the first one, or cannot be determined.
 std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_t>& wavelengths) {
     if (speaks_of_bands(cube.axes[0])) return std::nullopt;
     for (const size_t k : {size_t{2}, size_t{1}})
@@ -114,7 +114,8 @@ std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_
     return std::nullopt;
 }
 
-/// "[2,0,1]": the cube's axes in GDAL's order; empty when they are, or it cannot be told.
+/// "[2,0,1]": the cube's axes in GDAL's order; empty if they are in this order, or if it cannot be
+/// determined.
 std::string turning(const Cube& cube, std::optional<size_t> bands) {
     if (bands) return *bands == 2 ? "[2,0,1]" : "[1,0,2]";
     return axis_called(cube.axes[1]) == Axis::samples && axis_called(cube.axes[2]) == Axis::lines ? "[0,2,1]"
@@ -167,7 +168,7 @@ bool lists_wavelengths(const std::string& name) {
 void check_axes(GDALDataset& dataset, const std::string& name) {
     GDALDriver* const driver = dataset.GetDriver();
     const std::string kind = driver ? driver->GetDescription() : "";
-    // netCDF's older forms are files of their own; its driver reads them all.
+    // netCDF's older forms are a different format; its driver reads them all.
     if ((kind != "netCDF" && kind != "HDF5Image" && kind != "HDF5") || dataset.GetRasterCount() < 2) return;
     const GdalErrors quiet;
     const CPLStringList files(dataset.GetFileList());

@@ -9,12 +9,12 @@ class GDALDataset;
 
 namespace hsi::raster {
 
-/// What an axis of a cube counts, by its name: "wavelength", "downtrack", "pixels_per_line", "lon", "x".
+/// The meaning of an axis of a cube, by its name: "wavelength", "downtrack", "pixels_per_line", "lon", "x".
 enum class Axis { unknown, bands, lines, samples };
 Axis axis_called(const std::string& name);
-/// HDF5 has no names of axes; these are what its readers make up.
+/// HDF5 has no names of axes; its readers make up names like these.
 bool is_made_up(const std::string& name);
-/// Names of wavelengths in small letters without other signs; those that contain "wavelen" are such, too.
+/// Names of wavelengths in lower case without other signs; names that contain "wavelen" count, too.
 inline constexpr std::initializer_list<const char*> wavelength_names = {
     "wavl",        "wavlength",  "wavlengths",  "wl",         "wls",     "wvl",    "wvls",
     "wlen",        "lambda",     "lambdas",     "lam",        "bandsnm", "wave",   "waves",
@@ -27,9 +27,9 @@ bool says_wavelength_in_full(const std::string& name);
 /// These readers take the last axis of an array for columns, the one before for lines and the first for
 /// bands. EMIT keeps (downtrack, crosstrack, bands) and PRISMA (line, band, sample): every "spectrum" would
 /// be a column of the scene; (band, x, y) has lines for samples. \throws Error for such a cube, with the
-/// command that turns its axes. The axes are told by their names, by lists of wavelengths in the file that
-/// are as long as one of them or, where they have no names, by more than four times as many bands as columns.
-/// Datasets of other drivers pass. `name`: as the user knows the dataset.
+/// command that turns its axes. The axes are identified by their names, by lists of wavelengths in the file
+/// with the same length or, without names, by more than four times as many bands as columns. Datasets of
+/// other drivers pass. `name`: the user's name of the dataset.
 void check_axes(GDALDataset& dataset, const std::string& name);
 
 } // namespace hsi::raster

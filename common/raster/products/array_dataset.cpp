@@ -54,7 +54,7 @@ class ArrayBand final : public GDALRasterBand {
         if (has != nullptr) *has = number ? TRUE : FALSE;
         return number.value_or(otherwise);
     }
-    /// Puts nodata where a sample stands for no value.
+    /// Puts nodata in the place of invalid samples.
     void blank_samples(char* samples, size_t count) const;
 
     ArrayDataset& m_dataset;

@@ -40,15 +40,16 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
-/// Whether nothing follows a number, or the letters by which ncdump marks its type: "1.e+20f", "255ub".
+/// Whether a number ends here, or is followed by the letters by which ncdump marks its type: "1.e+20f",
+/// "255ub".
 bool ends_number(const char* rest) {
     constexpr const char* types[] = {"", "b", "ub", "s", "us", "l", "ul", "u", "ll", "ull", "f", "d"};
     return std::any_of(std::begin(types), std::end(types),
                        [&](const char* type) { return EQUAL(rest, type); });
 }
 
-/// Numbers that are written as texts, one or several in each, in the braces of an ENVI header or the brackets
-/// of JSON: GDAL takes some kinds of these for 0. Each may have a unit of wavelengths.
+/// Numbers written as texts, one or several in each, in the braces of an ENVI header or the brackets of JSON:
+/// GDAL reads some kinds of these as 0. Each may have a unit of wavelengths.
 class WrittenNumbers {
   public:
     /// Returns false for a text with anything else.
@@ -103,7 +104,7 @@ class WrittenNumbers {
     }
 
     Numbers m_numbers;
-    std::vector<const WavelengthUnit*> m_units; ///< null where a number has no unit
+    std::vector<const WavelengthUnit*> m_units; ///< null for a number without a unit
 };
 
 Numbers numbers_of_texts(const CPLStringList& texts) {
@@ -257,7 +258,7 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
                   const size_t (&count)[3], void* values) {
     const GDALDataType stored = part.stored == GDT_Unknown ? part.type : part.stored;
     const auto type = GDALExtendedDataType::Create(stored);
-    // Of the same size the bits stay as they are.
+    // With equal size the bits stay as they are.
     if (GDALGetDataTypeSizeBytes(stored) == GDALGetDataTypeSizeBytes(part.type))
         return array.Read(start, count, nullptr, nullptr, type, values);
     if (stored == GDT_Byte) { // signed bytes

@@ -18,7 +18,7 @@ struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
     std::string unit;       ///< of wavelengths that are texts with their unit ("450 nm"); else empty
-    std::string no_numbers; ///< what stands there instead of numbers; empty: nothing does
+    std::string no_numbers; ///< what the list holds instead of numbers; empty: numbers
     size_t size() const { return values.size(); }
 };
 
@@ -30,19 +30,19 @@ class ArrayFile {
 
     const std::string& path() const { return m_path; }
     const std::string& driver() const { return m_driver; }             ///< of GDAL
-    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null when there is none
-    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
+    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null if absent
+    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null if absent
     /// The array of a part, with three axes.
     std::shared_ptr<GDALMDArray> array_of(const CubePart& part) const;
     std::vector<std::string> group_names(const std::string& of) const;
 
-    /// Chunks along each axis of an array; 0 where it is stored in one piece. The driver HDF5 of GDAL 3.6
-    /// does not tell them: the driver netCDF is asked then, where it is there and reads the file.
+    /// Chunks along each axis of an array; 0 where it is stored in one piece. GDAL 3.6's driver HDF5 does not
+    /// expose them: the driver netCDF is then asked, if it is installed and reads the file.
     std::vector<GUInt64> chunks(const std::string& name) const;
 
-    /// Numbers of a list (list_length()), which may be written as text; empty when there is none.
+    /// Numbers of a list (list_length()), which may be written as text; empty if absent.
     Numbers list(const std::string& array) const;
-    /// The text of an array of one element; empty when there is none.
+    /// The text of an array of one element; empty if absent.
     std::string text(const std::string& array) const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the pixels of an array lie: coordinates of its axes, and the SRS of its grid mapping (CF conventions,
-// appendix F).
+// The position of an array's pixels: coordinates of its axes, and the SRS of its grid mapping (CF
+// conventions, appendix F).
 #include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
@@ -180,7 +180,7 @@ std::string setting(const char* key, double value) { return CPLSPrintf(" +%s=%.1
 
 constexpr double wgs84_axis = 6378137, wgs84_flattening = 298.257223563;
 
-/// The ellipsoid as PROJ has it: WGS 84's datum where the attributes tell its figures, or none.
+/// The ellipsoid for PROJ: WGS 84's datum if the attributes have its figures, otherwise without a datum.
 std::string ellipsoid_of(const Array& mapping) {
     const auto radius = parameter(mapping, "earth_radius"), a = parameter(mapping, "semi_major_axis"),
                b = parameter(mapping, "semi_minor_axis"), rf = parameter(mapping, "inverse_flattening");
@@ -345,7 +345,7 @@ bool are_degrees(const Centres& x, const Centres& y) {
 
 using Grid = std::array<double, 6>;
 
-/// Of the scene: the first line has the greatest coordinate, the first sample the least.
+/// The grid of the scene: the first line has the greatest coordinate, the first sample the least.
 Grid grid_of(const Centres& x, const Centres& y) {
     const double dx = std::fabs(x.step()), dy = std::fabs(y.step());
     return {std::min(x.at.front(), x.at.back()) - dx / 2, dx,  0.0,
@@ -363,7 +363,7 @@ std::optional<Grid> told_grid(const std::shared_ptr<Holder>& holder) {
     return grid;
 }
 
-/// The told grid is that of the coordinates, from whichever corner it counts.
+/// Whether the declared grid equals the grid of the coordinates, counted from any corner.
 bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, int64_t lines) {
     Grid grid = told;
     const auto turn = [](double& origin, double& step, int64_t count) {
@@ -409,7 +409,7 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     auto told = told_grid(mapping);
     std::string teller = mapping ? mapping->GetName() : std::string();
     if (!told && (told = told_grid(array))) teller = array->GetName();
-    // A file's own is not that of a swath, whose longitudes and latitudes count.
+    // A file's own grid does not apply to a swath, whose longitudes and latitudes count.
     const bool swath = contains_any(lower(attribute_text(array, "coordinates")), {"lon"});
     if (!told && !swath && (told = told_grid(file.group("/")))) teller = "the file";
     const auto note = [&](const std::string& text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which axes of an array are lines, samples and bands.
+// The axes of lines, samples and bands in an array.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -265,8 +265,8 @@ Array array_near(const ArrayFile& file, const Array& array, const std::string& n
 
 namespace {
 
-/// Of an axis without a name: the list beside the array that has its length, where no other axis has that and
-/// no other list of such a name.
+/// For an axis without a name: the list next to the array with its length, if no other axis and no other list
+/// of such a name has that length.
 Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
     const auto& axes = array->GetDimensions();
     const auto alike = std::count_if(axes.begin(), axes.end(),
@@ -287,7 +287,7 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     return found;
 }
 
-/// Of an array with one axis: the spectrum of one pixel.
+/// For an array with one axis: the spectrum of one pixel.
 std::optional<ArrayLayout> layout_of_spectrum(const Array& array, const AxisFacts& axis,
                                               const std::vector<int64_t>& lists) {
     const bool listed = std::find(lists.begin(), lists.end(), axis.size) != lists.end(),
@@ -322,7 +322,7 @@ Numbers unpacked_list(const ArrayFile& file, const Array& list) {
     const auto told = scale_of(list);
     const auto number = [&](const char* name, const std::optional<double>& known, double otherwise) {
         const Numbers digits = attribute_numbers(list, name);
-        // The digits of a single-precision number are what was meant.
+        // The digits of a single-precision number are the intended value.
         return digits.size() == 1 ? CPLAtof(digits.texts[0].c_str()) : known.value_or(otherwise);
     };
     const double scale = number("scale_factor", told.first, 1), offset = number("add_offset", told.second, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the samples of an array are, and which of them stand for no value: _FillValue, missing_value,
+// The meaning of an array's samples, and which of them are missing values: _FillValue, missing_value,
 // valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill
 // values of the formats.
 #include "core/counted.h"
@@ -244,8 +244,8 @@ class Values {
             add_told(of_number(value), name);
     }
 
-    /// Without an attribute of the array, those of its group or of the groups above. Other arrays may have
-    /// types that cannot hold the value.
+    /// If the array has no attribute, those of its group or of the groups above are taken. Other arrays may
+    /// have types that cannot hold the value.
     void take_of_groups() {
         bool found = false;
         for (std::string group = m_part.array; group.size() > 1 && !found;) {
@@ -260,7 +260,7 @@ class Values {
         }
     }
 
-    /// An attribute's value; NaN beside integers is what programs write for none.
+    /// Adds an attribute's value; for integers, programs write NaN to declare no value.
     void add_told(const NodataValue& value, const char* attribute) {
         m_told = true;
         if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
@@ -313,10 +313,10 @@ class Values {
         return value;
     }
 
-    /// Of HDF5: 0 is what its library writes where nothing was asked for, and bytes of netCDF-4 files have
-    /// netCDF's default, which is a value.
+    /// The property of HDF5: 0 is its library's default, and bytes of netCDF-4 files have netCDF's default,
+    /// which is a valid value.
     void take_property(const NodataValue& fill) {
-        constexpr size_t enough = 8192; // the attributes of the root stand there
+        constexpr size_t enough = 8192; // the attributes of the root are there
         const bool bytes = m_storage.sample_bytes == 1;
         const double value = fill.as_double();
         if (value == 0) return;

@@ -7,9 +7,8 @@
 
 namespace hsi::raster {
 
-/// The texts of an ERDAS IMAGINE file that may name its .ige and .rrd: those of the nodes in which GDAL looks
-/// for names (ERDAS IMAGINE .img Files, ERDAS Inc., 2010). Empty for other files, and for a tree that is
-/// damaged.
+/// The texts of an ERDAS IMAGINE file that may name its .ige and .rrd: from the nodes in which GDAL looks for
+/// names (ERDAS IMAGINE .img Files, ERDAS Inc., 2010). Empty for other files, and for a tree that is damaged.
 std::vector<std::string> texts_of_imagine(const std::string& path);
 
 /// The names of files in which an HDF4 file keeps values (HDF Specification and Developer's Guide, The HDF

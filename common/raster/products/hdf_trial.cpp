@@ -23,7 +23,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The library that reads a local file and that may end the process; empty: neither of these.
+/// The library that reads a local file and may end the process; empty: neither of these.
 std::string library_of(const std::string& path) {
     const std::string begin = beginning_of_file(path, 8);
     const char* const library = begin == "\x89HDF\r\n\x1a\n"            ? "HDF5"
@@ -40,7 +40,7 @@ void look_at(const std::string& path) {
     if (dataset) check_axes(*dataset, path);
 }
 
-/// How children died of files, by the state of these.
+/// The ways in which child processes crashed on files, by the state of the files.
 std::mutex g_mutex;
 std::map<FileState, std::string> g_deaths;
 

@@ -7,9 +7,9 @@
 
 namespace hsi::raster {
 
-/// Before a path is opened that may lead to HDF5 or HDF4: such a file is opened and recognised in a child
-/// first, once for a state of the file. Also keeps HDF5 from printing (expect_hdf5()). Throws Error when the
-/// library dies of it. core/trial.h says where there is no trial.
+/// Call it before a path is opened that may lead to HDF5 or HDF4: such a file is first opened and recognised
+/// in a child process, once for each state of the file. Also keeps HDF5 from printing (expect_hdf5()). Throws
+/// Error when the library crashes on it. core/trial.h lists the systems without trials.
 void try_hdf(const std::string& path);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's version 7.3: HDF5, whose arrays have the subscripts in the reverse order, and whose attributes
-// tell MATLAB's class.
+// MATLAB's version 7.3: HDF5, with the subscripts of arrays in the reverse order, and attributes that state
+// MATLAB's class.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/matlab/matlab_file.h"
@@ -60,7 +60,7 @@ class MatlabArrays final : public MatlabFile {
         }
         if (depth == deepest_struct) return;
         for (const std::string& name : group.GetGroupNames()) {
-            if (name.empty() || name.front() == '#') continue; // what references lead to
+            if (name.empty() || name.front() == '#') continue; // targets of references
             const auto inner = group.OpenGroup(name);
             if (!inner) continue;
             if (inner->GetAttribute("MATLAB_sparse")) {
@@ -109,7 +109,7 @@ class MatlabArrays final : public MatlabFile {
             sizes.push_back(axis->GetSize());
         const auto width = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
         size_t cut =
-            sizes.size(); // the axis of which a box has several, and no more than one of those before
+            sizes.size(); // the axis with several entries per box, and at most one of the axes before
         uint64_t inner = 1;
         while (cut > 0 && inner * sizes[cut - 1] * width <= box_bytes)
             inner *= sizes[--cut];

@@ -19,7 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-/// "GTiff" and its like know their driver; this one is none of GDAL's list.
+/// Datasets of "GTiff" and other drivers know their driver; this driver is not in GDAL's list.
 GDALDriver* matlab_driver() {
     static const auto driver = [] {
         auto made = std::make_unique<GDALDriver>();

@@ -74,7 +74,7 @@ std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list
     return found;
 }
 
-/// Lines and samples of a scene whose pixels stand in one list.
+/// Lines and samples of a scene whose pixels are in one list.
 using Size = std::pair<int64_t, int64_t>;
 
 /// The sizes in a vector of two or three counts: [lines samples], [lines samples bands] or
@@ -98,8 +98,8 @@ bool says_size(const MatlabVariable& one) {
     return name.ends_with("sz") || has("size") || has("dim") || has("shape");
 }
 
-/// The sizes that the file tells, as the sets for unmixing have them: in numbers, in vectors, then in its
-/// arrays with three subscripts, which may be abundances.
+/// The sizes in the file, as sets for unmixing have them: in numbers, in vectors, then in its arrays with
+/// three subscripts, which may be abundances.
 std::vector<Size> sizes_beside(const MatlabFile& file) {
     std::vector<Size> sizes;
     const auto take_pairs = [&](std::initializer_list<const char*> of_lines,
@@ -122,7 +122,7 @@ std::vector<Size> sizes_beside(const MatlabFile& file) {
     return sizes;
 }
 
-/// The size of which the array is a list of pixels; nullopt: of none.
+/// The size for which the array is a list of pixels; nullopt without one.
 std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Size>& sizes) {
     if (one.rank() != 2) return std::nullopt;
     for (const Size& size : sizes) {
@@ -132,7 +132,8 @@ std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Si
     return std::nullopt;
 }
 
-/// Numbers in the file that may be the size of which the array is a list of pixels, as a note; empty: none.
+/// Numbers in the file that may be the size for which the array is a list of pixels, as a note; empty without
+/// any.
 std::string perhaps_size(const MatlabFile& file, const MatlabVariable& array) {
     const auto note = [&](const std::string& from, const Size& size) {
         return "'" + file.path() + "': " + array.text() + " is read as an image of one band; " + from +
@@ -219,7 +220,7 @@ bool says_wavelengths(const MatlabVariable& one) {
                        [&](const char* known) { return name == known; });
 }
 
-/// A list of wavelengths that is as long as no subscript of a cube counts; null: none.
+/// A list of wavelengths that is as long as no subscript of a cube; null without one.
 const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     for (const MatlabVariable& one : cube.file->variables())
         if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 && says_wavelengths(one))
@@ -227,8 +228,8 @@ const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     return nullptr;
 }
 
-/// A vector of a number for each band that rises or falls within the wavelengths of instruments, in
-/// micrometres or nanometres; null: none, or several.
+/// A vector with a number for each band that rises or falls within the wavelengths of instruments, in
+/// micrometres or nanometres; null if there is none, or several.
 const MatlabVariable* perhaps_wavelengths(const MatlabFile& file, int64_t count) {
     constexpr double shortest_um = 0.2, longest_um = 30;
     const MatlabVariable* found = nullptr;
@@ -277,7 +278,7 @@ void describe_bands(const MatlabCube& cube, Product& product) {
     }
 }
 
-/// The cube's axes in HDF5, where it lies in chunks.
+/// Adds the chunks of the cube, with its axes in HDF5, if it is stored in chunks.
 void add_chunks(const MatlabCube& cube, Product& product) {
     if (cube.file->version() != "7.3" || cube.variable.dims.size() != 3) return;
     const auto arrays = ArrayFile::open(cube.file->path());
@@ -320,7 +321,7 @@ Variables all_of(const MatlabFile& file) {
 
 constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image
 
-/// Whole numbers, of which two or more differ from 0.
+/// Whole numbers, at least two of them different from 0.
 bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     double first = 0;
     bool several = false;
@@ -344,7 +345,8 @@ struct Candidate {
     bool bands_first = false; ///< the first subscript counts bands
 };
 
-/// Arrays with three subscripts or more, and lists of as many pixels as a size beside them tells.
+/// Arrays with at least three subscripts, and lists with as many pixels as an array of sizes in the file
+/// states.
 std::vector<Candidate> candidates_in(const MatlabFile& file) {
     std::vector<Candidate> all;
     const auto sizes = sizes_beside(file);
@@ -551,7 +553,7 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     std::string note;
     if (const bool real = one.type == GDT_Float32 || one.type == GDT_Float64;
         !mask && real && all.size() > 1) {
-        // Doubles are MATLAB's usual class, and say nothing of what they hold.
+        // Doubles are MATLAB's usual class, and do not show the kind of content.
         if (one.count() > most_looked_at || !holds_classes(*file, one))
             refuse_matlab(*file, "holds several arrays that may be the labels", all);
         note = "'" + file->path() + "': labels are " + one.text() + ", and " + list_of(all, &one) +

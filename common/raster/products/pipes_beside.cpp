@@ -36,7 +36,7 @@ using Names = std::vector<std::string>;
 
 bool is_pipe(const std::string& path) { return kind_of_path(path) == PathKind::pipe; }
 
-/// system::odd_entries(), which lists a folder again only after it has changed: many scenes lie in one
+/// system::odd_entries(), which lists a folder again only after it has changed: many scenes are in one
 /// folder.
 std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     struct Listed {
@@ -199,7 +199,7 @@ class Walk {
         return join_path(std::filesystem::canonical(folder_of(path), ec).string(), name_of(path));
     }
 
-    /// Where a text lies.
+    /// The place of a text.
     struct Place {
         std::string folder;
         const Names& odd; ///< entries of the folder
@@ -262,7 +262,7 @@ class Walk {
         return EQUAL(key, "OVERVIEW_FILE") || EQUAL(key, "X_DATASET") || EQUAL(key, "Y_DATASET");
     }
 
-    /// The names that a text may be: all of it, what follows "=", and each word.
+    /// The names that a text may contain: all of it, the part after "=", and each word.
     void look_at_names(std::string_view text, const Place& place) {
         if (!place.header && place.odd.empty() && text.find('/') == std::string_view::npos) return;
         constexpr const char* around = " \t(),;{}&@";

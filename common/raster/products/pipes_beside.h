@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// Pipes and devices that GDAL would open along with a scene. It opens side files by their names and files
-/// that a header names without a look at what they are, and opening a pipe waits for its other end.
+/// Pipes and devices that GDAL would open along with a scene. It opens side files, and files that a header
+/// names, without checking their kind, and opening a pipe waits for its other end.
 #pragma once
 
 #include "core/file_path.h"
@@ -11,7 +11,7 @@
 
 namespace hsi::raster {
 
-/// What a name leads to on this machine.
+/// The local file of a name.
 struct NamedPart {
     std::string path;
     PathKind kind = PathKind::nothing;
@@ -26,11 +26,11 @@ std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name);
 /// reference system (.aux.xml, .hdr, .prj), whether they are there or not.
 std::vector<std::string> texts_of_dataset(const std::string& path);
 
-/// Returns a pipe or a device that GDAL may open along with `path`, empty if there is none: an entry of its
-/// folder whose name begins as its own does (a.ovr, a_rpc.txt of a.tif); a name in its text, if it is one
-/// (ERS, PDS3, ISIS3, VRT, JSON), in its .aux.xml, in the header of an ERDAS IMAGINE or HDF4 file, or in what
-/// an HDF5 file refers to, and entries beside the files that these name; an entry of a folder, and of those
-/// below it. A pipe at `path` itself is not looked at.
+/// Returns a pipe or a device that GDAL may open along with `path`, empty if there is none. It looks at:
+/// entries of its folder whose name begins as its own does (a.ovr, a_rpc.txt of a.tif); names in its text, if
+/// it is one (ERS, PDS3, ISIS3, VRT, JSON), in its .aux.xml, in the header of an ERDAS IMAGINE or HDF4 file,
+/// or in an HDF5 file's references, and entries next to the named files; if it is a folder, its entries at
+/// any depth. `path` itself is not checked.
 std::string pipe_beside(const std::string& path);
 
 /// Throws Error naming the pipe if there is one.

@@ -42,7 +42,7 @@ bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
 }
 
-/// Programs may have put bytes of their own before it, where the name says so.
+/// Programs may have put other bytes before it; then the name decides.
 bool is_hdf5(const std::string& text, const std::string& path) {
     if (begins(text, "\x89HDF\r\n\x1a\n", 8)) return true;
     const std::string extension = extension_of(path);
@@ -54,8 +54,8 @@ bool is_netcdf(const std::string& text) { // of the classic kinds; netCDF-4 is H
     return begins(text, "CDF\x01", 4) || begins(text, "CDF\x02", 4) || begins(text, "CDF\x05", 4);
 }
 bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
-/// The beginning of a text in XML: a mark of it, a comment or an element, and nothing that no text has.
-/// Samples may begin with any byte, that of "<" too.
+/// The beginning of a text in XML: a byte-order mark, a comment or an element, and no byte that texts never
+/// have. Samples may begin with any byte, also with "<".
 bool is_xml(std::string text) {
     const std::string mark = text.substr(0, 2);
     if (mark == "\xff\xfe" || mark == "\xfe\xff") text = utf8_text(std::move(text));
@@ -116,7 +116,7 @@ bool is_later_zarr(const std::string& path) {
     return text.find("\"zarr_format\"") != std::string::npos;
 }
 
-/// The product cut to one of its arrays; nothing when it is none of them.
+/// The product cut to one of its arrays; nullopt if it does not have this array.
 std::optional<Product> part_called(const Product& product, const std::string& name) {
     for (size_t p = 0; p < product.parts.size(); ++p) {
         if (!names_array(name, product.parts[p].array)) continue;
@@ -157,8 +157,8 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     band.fwhm_nm = nm(from.fwhm);
 }
 
-/// For gdalwarp -geoloc, which asks for rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
-/// lie.
+/// For gdalwarp -geoloc, which needs rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
+/// are stored.
 void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
@@ -300,7 +300,7 @@ std::vector<std::string> product_files(const std::string& path) {
         const SceneFile scene = find_scene(path);
         if (scene.product) return scene.product->files;
         return scene.path == path ? std::vector<std::string>() : std::vector{scene.path};
-    } catch (const Error&) { // opening it says what is wrong
+    } catch (const Error&) { // opening it reports the fault
         return {};
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Scenes as agencies deliver them: an HDF5 or netCDF-4 file whose arrays hold the cube and all about it, or a
-// GeoTIFF beside an XML file. Recognised by content, never by name; a table with a row a product
-// (product.cpp) leads to its reader (product_hdf5.cpp, product_xml.cpp). docs/products.md tells users what
-// comes out of each.
+// Scenes as agencies deliver them: an HDF5 or netCDF-4 file whose arrays hold the cube and its metadata, or a
+// GeoTIFF with an XML file. They are recognised by content, never by name; a table with one row per product
+// (product.cpp) leads to the reader (product_hdf5.cpp, product_xml.cpp). docs/products.md describes the
+// result for each product.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -25,10 +25,10 @@ struct CubePart {
     std::string array; ///< full name in the file
     std::string view;  ///< of GDAL's GetView(), where the array itself has not three axes; else empty
     GDALDataType type = GDT_Unknown;
-    /// As GDAL reads the samples, where their bits stand for others (_Unsigned); else GDT_Unknown.
+    /// The type as GDAL reads the samples, if their bits have another meaning (_Unsigned); else GDT_Unknown.
     GDALDataType stored = GDT_Unknown;
     std::optional<NodataValue> nodata;
-    InvalidSamples invalid; ///< what else has no value
+    InvalidSamples invalid; ///< further missing values
     int line_axis = 0, sample_axis = 1, band_axis = 2;
     std::array<int64_t, 3> chunk{}; ///< along the array's axes; all 0: stored in one piece
     uint64_t chunk_bytes() const;   ///< decoded
@@ -41,7 +41,7 @@ struct ProductBand {
     int part = 0;                 ///< of Product::parts
     int64_t index = 0;            ///< along that part's band axis
     std::string wavelength, fwhm; ///< digits of the file, in Product::wavelength_units; empty: unknown
-    std::optional<bool> good;     ///< what the product says of the band
+    std::optional<bool> good;     ///< the product's flag for the band
     std::optional<double> scale, offset;
     std::string description;
 };
@@ -54,10 +54,10 @@ struct LookupArrays {
     std::shared_ptr<const OGRSpatialReference> srs;
 };
 
-/// A member for each fact that files of products state; none of them states all.
+/// A member for each fact that files of products state; no product states all.
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
-    std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's, by which they are read, or "MATLAB"
+    std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's driver that reads them, or "MATLAB"
     std::string path;               ///< the file that holds the pixels
     std::vector<std::string> files; ///< all that is read, `path` among them
     std::vector<CubePart> parts;    ///< empty: GDAL reads `path` as it is
@@ -74,26 +74,26 @@ struct Product {
     bool of_agency = true; ///< false: an array of no known product
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
-    std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
+    std::string longitude, latitude;                ///< arrays of the size of the scene; empty without them
     std::optional<LookupArrays> lookup;
-    std::vector<std::string> class_names; ///< of labels, by their values; empty where a value has no name
-    std::vector<std::string> notes;       ///< what the file tells and cannot be
+    std::vector<std::string> class_names; ///< of labels, by their values; empty for a value without a name
+    std::vector<std::string> notes;       ///< impossible values in the file
 
     /// With parts: the one that holds a band of the scene, from 0 on.
     const CubePart& part_of(size_t band) const { return parts[static_cast<size_t>(bands[band].part)]; }
 };
 
-/// What a user's name for a scene leads to.
+/// The scene behind a user's name.
 struct SceneFile {
-    std::string path;                       ///< what is to be opened
+    std::string path;                       ///< the path to open
     std::shared_ptr<const Product> product; ///< null: a raster like any other
-    std::string header;                     ///< the ENVI header that counts; empty: whichever GDAL finds
-    std::vector<std::string> notes;         ///< what the user should know, beside the product's own
+    std::string header;                     ///< the ENVI header in use; empty: the one that GDAL finds
+    std::vector<std::string> notes;         ///< notes for the user, in addition to the product's own
 };
 
 /// The data file for an ENVI header, the image for the XML file of a product; else the path itself. Names
-/// that are no files (NETCDF:"a.nc":v) are none of products. Throws Error for a product that lacks a part,
-/// and for a header without a data file.
+/// that are not files (NETCDF:"a.nc":v) are not products. Throws Error for a product that lacks a part, and
+/// for a header without a data file.
 SceneFile find_scene(const std::string& path);
 
 /// Whether a path leads to a file of HDF5, netCDF or Zarr, or to an array in one; not to a raw file that only
@@ -110,15 +110,15 @@ std::vector<Product> find_spectra(const std::string& path, int64_t bands);
 /// Error.
 DatasetHandle open_array_raster(std::shared_ptr<const Product> product);
 
-/// The files that a product at `path` is read from; empty when it is none, or damaged.
+/// The files that a product at `path` is read from; empty if it is not a product, or is damaged.
 std::vector<std::string> product_files(const std::string& path);
 
 /// A scene of arrays: all of it.
 SceneMetadata scene_of(const Product& product);
-/// What an XML file tells of the scene of an image that GDAL has read.
+/// Adds the metadata of an XML file to the scene of an image that GDAL has read.
 void complete_scene(const Product& product, SceneMetadata& scene);
 
-/// Longitudes and latitudes (degrees) of pixels (line, sample) of the file; NaN where the arrays hold none.
+/// Longitudes and latitudes (degrees) of pixels (line, sample) of the file; NaN if the arrays hold none.
 std::vector<std::pair<double, double>> locations_of(const Product& product,
                                                     const std::vector<std::pair<int64_t, int64_t>>& pixels);
 

@@ -29,7 +29,7 @@
 namespace hsi::raster {
 namespace {
 
-/// What a file holds, as far as it matters here.
+/// The relevant content of a file.
 struct FileContents {
     std::vector<Array> arrays;
     std::vector<int64_t> wavelengths; ///< lengths of lists
@@ -50,7 +50,7 @@ int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
     return length > 1 ? static_cast<int64_t>(length) : 0;
 }
 
-/// "450 nm" of any name but those of widths.
+/// "450 nm" under any name but those of widths.
 bool has_texts_with_units(const ArrayFile& file, const Array& array) {
     return array->GetDataType().GetClass() == GEDTC_STRING && !is_list_of_widths(lower(array->GetName())) &&
            is_unit_of_wavelengths(file.list(array->GetFullName()).unit);
@@ -150,8 +150,8 @@ Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use)
     return found;
 }
 
-/// The array of that name; without one the only one of the first kind, of several the only one in the root or
-/// the only one that is called after what scenes and libraries hold.
+/// The array of that name. Without a name, the only one of the first kind; among several, the only one in the
+/// root or the only one with a usual name for scenes and libraries.
 std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
                              const WantedArray& wanted) {
     for (const Array& array : contents.arrays)
@@ -230,8 +230,8 @@ std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& cont
     return stack;
 }
 
-/// GDAL's driver for rasters reads what GDAL has written, with all metadata, and what it has been told how to
-/// read.
+/// GDAL's raster driver reads files that GDAL has written, with all metadata, and files with given open
+/// options.
 bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Product& product) {
     const bool in_view = layout.band_axis && !layout.part.view.empty();
     if (file.driver() == "Zarr" || in_view) return false;
@@ -260,7 +260,7 @@ class BandLists {
         if (const Array coordinate = coordinate_of(m_file, m_array, *m_layout.band_axis))
             if (tells_wavelengths(coordinate) || has_texts_with_units(m_file, coordinate))
                 return of_array(coordinate);
-        // Of any name, along the same axis.
+        // Any name, along the same axis.
         for (const Array& array : m_contents.arrays)
             if (is_along(array) && (tells_wavelengths(array) || has_texts_with_units(m_file, array)))
                 return of_array(array);
@@ -268,7 +268,7 @@ class BandLists {
             return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
         };
         List found = named(is_one);
-        for (const Array& array : m_contents.arrays) // texts that are no numbers
+        for (const Array& array : m_contents.arrays) // texts that are not numbers
             if (found.numbers.size() == 0 && found.name.empty() && is_one(lower(array->GetName())) &&
                 static_cast<int64_t>(list_length(*array)) == m_layout.bands)
                 found = {m_file.list(array->GetFullName()), {}, array->GetFullName()};
@@ -389,7 +389,7 @@ class BandLists {
     const ArrayLayout& m_layout;
 };
 
-/// Digits in nanometres of numbers in another unit; empty where that is none of wavelengths.
+/// Converts numbers in another unit to digits in nanometres; empty if the unit is not for wavelengths.
 void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     for (std::string& text : numbers.texts) {
         const double nm = to_nanometres(CPLAtof(text.c_str()), unit, 0);
@@ -590,7 +590,7 @@ void take_shared_attributes(Product& product, const ArrayFile& file, const std::
 
 namespace {
 
-/// `stack`: planes that are a band each, `choice` the first of them; empty: `choice` has all bands.
+/// `stack`: planes with one band each, `choice` the first of them; empty: `choice` has all bands.
 std::optional<Product> product_of(const ArrayFile& file, const FileContents& contents, const Choice& choice,
                                   const std::vector<Choice>& stack) {
     if (!choice.layout.refusal.empty()) throw Error(choice.layout.refusal, choice.layout.advice);

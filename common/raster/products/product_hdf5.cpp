@@ -23,7 +23,7 @@ std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
     return numbers.size() == count ? numbers.texts[at] : std::string();
 }
 
-/// The product's own way to its orthorectified grid; none where the file does not tell where that lies.
+/// The product's own table for its orthorectified grid; empty if the file does not state the grid's position.
 void take_lookup(Product& product, const ArrayFile& file, const std::string& sample,
                  const std::string& line) {
     const auto x = file.array(sample), y = file.array(line);
@@ -216,7 +216,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
         if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
         if (axis_called(axes[k]->GetName()) == Axis::bands) named.push_back(static_cast<int>(k));
     }
-    // Names tell before lengths do: a scene may have as many lines as bands.
+    // Names decide before lengths: a scene may have as many lines as bands.
     if (named.size() == 1)
         fitting.erase(std::remove_if(fitting.begin(), fitting.end(), [&](int k) { return k != named[0]; }),
                       fitting.end());
@@ -244,9 +244,9 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     product.parts.push_back(std::move(part));
 }
 
-/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands, and as
-/// xarray saves it, without groups. The
-/// geotransform in it is that of the orthorectified grid, which the cube is not on.
+/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands, and the
+/// copy that xarray saves, without groups. Its geotransform is for the orthorectified grid, which the cube is
+/// not on.
 std::optional<Product> read_emit(const ArrayFile& file) {
     for (const auto& [name, level] : {std::pair{"reflectance", "EMIT L2A reflectance"},
                                       {"reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
@@ -258,7 +258,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
             !file.group("/sensor_band_parameters"))
             continue;
         Product product = begin_product(file, level);
-        // Tools that save a dataset anew put all groups into the root.
+        // Tools that save a dataset again put all groups into the root.
         const bool grouped = file.group("/sensor_band_parameters") != nullptr;
         const std::string bands = grouped ? "/sensor_band_parameters/" : "/",
                           places = file.group("/location") ? "/location/" : "/";
@@ -279,7 +279,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
 
 namespace {
 
-/// The pixel size of PRISMA's grids tells whether corners are those of pixels or their centres.
+/// The pixel size of PRISMA's grids shows whether corners are those of pixels or their centres.
 double grid_origin(double first, double last, int64_t count, double& step) {
     const double length = last - first, metres = 30;
     const double centres = count > 1 ? length / static_cast<double>(count - 1) : length,

@@ -29,26 +29,27 @@ std::optional<Product> read_aviris(const ArrayFile& file);
 std::optional<Product> read_tanager(const ArrayFile& file);
 std::optional<Product> read_pace(const ArrayFile& file);
 std::optional<Product> read_hico(const ArrayFile& file);
-/// An array of no product (array_facts.h): the one called `name`, or the only one that may be meant. Nothing
-/// where there is none, or where GDAL's driver for rasters is to read it. Throws Error for one that has
-/// several times or too many axes.
+/// An array without a product (array_facts.h): the one called `name`, or the only candidate. nullopt if there
+/// is none, or if GDAL's raster driver is to read it. Throws Error for an array with several times or too
+/// many axes.
 std::optional<Product> read_array(const ArrayFile& file, const std::string& name, const WantedArray& wanted);
-/// Arrays along the wavelengths alone, next to each other, as a library has them: each a product. Empty where
-/// the file has none, or not of one length.
+/// Arrays along the wavelengths alone, next to each other, as in a library: one product each. Empty if the
+/// file has none, or not of one length.
 std::vector<Product> read_spectra(const ArrayFile& file, const WantedArray& wanted);
 
-/// By all of these; nothing for a file of no arrays, or of other ones. `path`: of a file, or the name of an
-/// array (NETCDF:"a.nc":cube). Throws Error as they do, and where values are missing (check_hdf5_sources()).
+/// Tries all of these; nullopt for a file without arrays, or with other arrays. `path`: of a file, or the
+/// name of an array (NETCDF:"a.nc":cube). Throws Error as they do, and where values are missing
+/// (check_hdf5_sources()).
 std::optional<Product> product_in_arrays(const std::string& path);
 
-/// EnMAP and DESIS: their XML file. `image`: the image beside it, or empty: the reader finds it.
+/// EnMAP and DESIS: their XML file. `image`: its image; if empty, the reader finds it.
 std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
-/// The XML file that tells of a GeoTIFF with so many bands; nothing when there is none.
+/// The XML file that describes a GeoTIFF with so many bands; nullopt if there is none.
 std::optional<Product> find_metadata_xml(const std::string& image, int bands);
 
 /// One without parts and bands.
 Product begin_product(const ArrayFile& file, std::string name);
-/// The attribute's number; nothing when it has none, with a note where it is a text that is no number.
+/// The attribute's number; nullopt without one, with a note if it is a text that is not a number.
 template <class Holder>
 std::optional<double> number_told(Product& product, const std::shared_ptr<Holder>& holder,
                                   const std::string& name) {
@@ -71,16 +72,16 @@ std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Num
 
 /// Adds an array of three axes as a part, with the values that its attributes mark as invalid
 /// (take_values()). The band axis is the one whose name says so, else the one as long as `bands`, axis
-/// `usual` where several are; lines come before samples unless their names say otherwise. Throws Error naming
-/// the file, the array and its axes when none is.
+/// `usual` if there are several; lines come before samples unless their names say otherwise. Throws Error
+/// naming the file, the array and its axes when none is.
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
 /// Throws Error: the product lacks something.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);
-/// Takes what cannot be for unknown, and says so in the notes: wavelengths and widths that are no positive
-/// numbers, wavelengths that are all the same, scales of 0, a grid without extent. Wavelengths that are too
-/// small for nanometres, of a product that tells no unit, are micrometres.
+/// Takes impossible values as unknown, with notes: wavelengths and widths that are not positive numbers,
+/// wavelengths that are all the same, scales of 0, a grid without extent. Wavelengths that are too small for
+/// nanometres, in a product without a unit, are micrometres.
 void check_product(Product& product);
-/// The SRS of a code like EPSG's, with a note when there is none of that number.
+/// The SRS of a code like EPSG's, with a note if the code does not exist.
 std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
 std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition); ///< null when unknown
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EnMAP and DESIS: a GeoTIFF beside an XML file that tells of its bands (bandCharacterisation), in one scheme
-// with other names of elements. EnMAP L1B comes as two images, one a detector, with one XML file.
+// EnMAP and DESIS: a GeoTIFF with an XML file that describes its bands (bandCharacterisation), in one scheme
+// with other names of elements. EnMAP L1B comes as two images, one per detector, with one XML file.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* xml_suffix = "METADATA.XML"; ///< of the file's name, in any case of letters
 
-/// Null for what is no XML. Looking whether it is must not refuse it: it may be a raster of any size.
+/// Null if it is not XML. The check must not fail for other files: the file may be a raster of any size.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
     VSIStatBufL status;
@@ -42,7 +42,7 @@ CPLXMLTreeCloser parse(const std::string& path) {
     return tree;
 }
 
-/// The first element of this name, wherever it stands.
+/// The first element of this name, at any depth.
 CPLXMLNode* find(CPLXMLNode* node, const char* name) {
     for (; node != nullptr; node = node->psNext) {
         if (node->eType != CXT_Element) continue;
@@ -69,7 +69,7 @@ std::string stem_of(const std::string& xml) {
     return name.substr(0, name.size() - length);
 }
 
-/// The image that the file names, or the one beside it of the usual name.
+/// The image that the file names, or the one next to it with the usual name.
 std::string image_of(CPLXMLNode* tree, const std::string& xml) {
     std::vector<std::string> names;
     if (CPLXMLNode* const product = find(tree, "image"))
@@ -87,8 +87,8 @@ std::string image_of(CPLXMLNode* tree, const std::string& xml) {
 
 constexpr std::array<const char*, 2> detectors = {"VNIR", "SWIR"};
 
-/// The images of the two detectors, where the file tells of such, or where they lie beside it; the first is
-/// empty where neither is so, and one is empty that is not there.
+/// The images of the two detectors, if the file names them or if they are next to it; the first is empty if
+/// neither is so, and a missing image is empty.
 std::array<std::string, 2> detector_images(CPLXMLNode* tree, const std::string& xml) {
     std::array<std::string, 2> images;
     const std::string stem = stem_of(xml);
@@ -273,8 +273,8 @@ std::optional<Product> beside(const std::string& image, int bands) {
     const CPLStringList entries(VSIReadDirEx(folder.c_str(), 10000));
     for (int i = 0; i < entries.size(); ++i) {
         const std::string stem = stem_of(entries[i]);
-        // The names of one product's files begin alike, up to a sign between the parts of a name; what it is
-        // is told by the content.
+        // The files of one product have the same beginning of their names, up to a sign between parts; their
+        // content shows their kind.
         const std::string signs = "-_. ";
         const size_t end = stem.find_last_not_of(signs);
         if (end == std::string::npos || name.compare(0, end + 1, stem, 0, end + 1) != 0 ||
@@ -290,7 +290,7 @@ std::optional<Product> beside(const std::string& image, int bands) {
 } // namespace
 
 std::optional<Product> find_metadata_xml(const std::string& image, int bands) {
-    // Archives are folders, too; what lies behind a network is not searched.
+    // Archives are folders, too; remote folders are not searched.
     const bool in_archive = image.rfind("/vsizip/", 0) == 0 || image.rfind("/vsitar/", 0) == 0;
     if (!is_local(image) && !in_archive) return std::nullopt;
     if (auto product = beside(image, bands)) return product;

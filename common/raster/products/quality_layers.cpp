@@ -51,7 +51,7 @@ const std::vector<double> other_codes = {10, 255};
 constexpr const char* bit_array = "/geophysical_data/l2_flags";
 constexpr std::pair<const char*, const char*> bit_names[] = {{"CLDICE", "cloud"}, {"HIGLINT", "glint"}};
 
-/// EMIT L2A masks (NASA JPL, D-107862): a band each, whose positions differ between versions.
+/// EMIT L2A masks (NASA JPL, D-107862): one band each, at positions that differ between versions.
 constexpr const char* band_array = "/mask";
 constexpr const char* band_labels[] = {"/sensor_band_parameters/mask_bands", "/mask_bands"};
 
@@ -96,7 +96,7 @@ std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name
     return texts;
 }
 
-/// An array of two axes as a raster, lines and samples as they lie; false where there is no such array.
+/// An array of two axes as a raster, with lines and samples as stored; false if the array is absent.
 bool add_plane(QualityLayers& found, const ArrayFile& file, const std::string& array, bool bits = false) {
     if (!file.array(array)) return false;
     auto plane = read_array(file, array, {WantedArray::Use::plane});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where products have their quality layers, and what the flags in them are called: tables with a row a layer.
+// Places of the quality layers in products, and the names of their flags: tables with one row per layer.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -22,12 +22,12 @@ struct QualityRaster {
 
 /// A flag, or a quantity, of a raster. Its value is the greatest of those bands.
 struct QualityLayer {
-    std::string name, also;        ///< also: another name; empty: there is none
+    std::string name, also;        ///< also: another name; empty without one
     size_t raster = 0;             ///< of QualityLayers::rasters
     std::vector<int> bands;        ///< 1-based
     uint64_t bits = 0;             ///< not 0: the flag is 1 where one of these bits is set, else 0
     std::optional<double> number;  ///< the flag is 1 where the layer has this value, else 0
-    std::vector<double> fill = {}; ///< values that mean nothing, besides the band's nodata
+    std::vector<double> fill = {}; ///< values without a meaning, in addition to the band's nodata
 };
 
 /// Bits of a signed or unsigned number, with which QualityLayer::bits are compared.
@@ -36,7 +36,7 @@ uint64_t bits_of(double number);
 struct QualityLayers {
     std::vector<QualityRaster> rasters;
     std::vector<QualityLayer> layers;
-    /// What the user may do where there are no layers.
+    /// The advice for users without layers.
     std::string advice;
 };
 

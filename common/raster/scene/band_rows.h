@@ -27,19 +27,19 @@ inline void sort_bands_of(std::vector<WantedBand>& wanted) {
                      [](const WantedBand& a, const WantedBand& b) { return a.index < b.index; });
 }
 
-/// Pixels whose bands stand together, turned into a row for each wanted band. One for each thread.
+/// Turns pixels with their bands together into a row for each wanted band. Use one object per thread.
 class BandRows {
   public:
     explicit BandRows(const SourceState& source) : m_source(source) {}
 
-    /// True where turning all `bands` around pays, of which so many are wanted.
+    /// True if turning all `bands` around pays when `wanted` of them are used.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
         return m_source.parts.empty() && !m_source.more_invalid && exact_in_float(sample_type(type)) &&
                wanted * 4 >= bands;
     }
 
-    /// `pixels` (pixels_at_once at most) of `bands` samples each, of which the first is of band `first`;
-    /// [low, high) are wanted, sorted, and go to row(WantedBand).
+    /// `pixels` (pixels_at_once at most) of `bands` samples each, the first of them from band `first`; [low,
+    /// high) are wanted, sorted, and go to row(WantedBand).
     template <class Wanted, class Row>
     void turn(const char* samples, GDALDataType type, bool swapped, int64_t bands, size_t pixels,
               int64_t first, Wanted low, Wanted high, const Row& row) {

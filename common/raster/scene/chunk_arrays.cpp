@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Reads all of it. \return what the system says; 0: all is well, -1: the file ends before.
+/// Reads all of it. \return the system's error; 0: success, -1: the file ends before.
 int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     while (bytes > 0) {
         const ssize_t n = ::pread(file, to, bytes, static_cast<off_t>(at));

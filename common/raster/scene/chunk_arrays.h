@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arrays of a product in HDF5 whose chunks are read and decoded by whoever needs them.
+// The arrays of a product in HDF5; each reader reads and decodes the chunks that it needs.
 #pragma once
 
 #include "core/host_memory.h"
@@ -26,16 +26,16 @@ class ChunkArrays {
     const Hdf5Chunks& array(size_t part) const { return m_arrays[part]; }
     size_t size() const { return m_arrays.size(); }
     uint64_t largest_chunk() const { return m_largest; }
-    /// Of the lists of places.
+    /// The memory of the lists of places.
     uint64_t list_bytes() const;
-    /// What hands hold.
+    /// The memory of hands.
     uint64_t hands_bytes() const { return m_hands; }
 
     /// Chunk `number` (Hdf5Chunks::number()) of a part.
     BlockStore::Block block(size_t part, size_t number) const {
         return {static_cast<uint64_t>(part) << 32 | number, m_arrays[part].chunk_bytes()};
     }
-    /// Of one that is written.
+    /// The place of a chunk that was written.
     RemoteFile::Extent place(size_t part, size_t number) const;
     RemoteFile* remote() const { return m_remote.get(); }
     /// They must not outlive the arrays.

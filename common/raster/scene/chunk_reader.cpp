@@ -60,7 +60,7 @@ class ChunkReader final : public stream::CubeReader {
                 m_store.forget();
                 m_store.want(blocks_of(needed));
             }
-            m_begun.reset(); // if it fails, it is begun anew
+            m_begun.reset(); // if it fails, it begins again
             if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
         // Those that others decode at this moment come last.
@@ -91,7 +91,7 @@ class ChunkReader final : public stream::CubeReader {
     }
 
   private:
-    /// Has what the window needs fetched, but for chunks that are there.
+    /// Starts fetching the chunks for the window, except for chunks that are there.
     void announce(const Rect& tile, const std::vector<NeededChunk>& chunks) {
         if (m_arrays.remote()->is_announced(key_of(tile))) return;
         std::vector<BlockStore::Placed> blocks;
@@ -225,13 +225,14 @@ class ChunkReader final : public stream::CubeReader {
     const std::shared_ptr<const SourceState> m_source;
     const ChunkArrays& m_arrays;
     BlockStore& m_store;
-    std::vector<std::vector<WantedBand>> m_wanted; ///< a part each, by index
+    std::vector<std::vector<WantedBand>> m_wanted; ///< per part, by index
     BandRows m_rows;
     const std::unique_ptr<BlockHands> m_hands;
     HostBuffer<char> m_own;
     std::optional<RemoteFile::Reader> m_far; ///< of a server's file
     bool m_helped = false;                   ///< helpers decode ahead of this reader
-    std::optional<Rect> m_next, m_begun; ///< in the file: what is read soon, and what helpers know of already
+    std::optional<Rect> m_next, m_begun;     ///< in the file: the window that is read next, and the one that
+                                             ///< helpers have begun
 };
 
 } // namespace

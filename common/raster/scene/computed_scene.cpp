@@ -95,7 +95,7 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     return scene;
 }
 
-/// Bands and window of the source, of what is computed, as they would be read from its file.
+/// Reads the bands and window of the source from computed values, as they would be read from its file.
 class ComputedReader final : public stream::CubeReader {
   public:
     explicit ComputedReader(std::shared_ptr<const SourceState> source)
@@ -139,7 +139,7 @@ class ComputedReader final : public stream::CubeReader {
         return {window.x + own.x, window.y + own.y, window.w, window.h};
     }
 
-    /// What the file's reader would make of these values once they are stored.
+    /// The values that the file's reader would return once these are stored.
     void deliver(size_t k, const float* values, float* to, size_t count) {
         const StoreRule& rule = m_scene.rule;
         const NodataMatch& nodata = m_source->nodata[k];
@@ -246,7 +246,7 @@ std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const S
 
 int computed_on(const SourceState& source) {
     const auto& scene = *source.computed();
-    // What stands for no value is NaN already; its number, met by chance, is replaced there.
+    // Missing values are NaN already; values equal to nodata by chance are replaced there.
     const auto moved = scene.rule.move();
     const auto as_it_comes = [&](const NodataMatch& n) {
         return !n.active || (moved && std::memcmp(n.bytes, &moved->from, sizeof moved->from) == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scene that computes (raster/scene_document.h), opened: the scene behind it, the operation between,
-// and readers that deliver what a file of its values would.
+// An opened virtual scene (raster/scene_document.h): the scene behind it, the operation between, and readers
+// that deliver what a file of its values would.
 #pragma once
 
 #include "raster/sample_convert.h"
@@ -27,7 +27,7 @@ struct ComputedScene final : Chain {
     void compute_on(const std::vector<CudaDevice>& devices) const override;
 };
 
-/// Opens what is behind the document called `name`, all files of which must be as they were, and makes its
+/// Opens the files behind the document called `name`, all of which must be unchanged, and makes its
 /// operation. Throws Error, also for a scene that is computed from itself.
 std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name);
 
@@ -37,13 +37,13 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
 
 /// For a source with SourceState::computed().
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
-/// The device that it computes on, where its values are those of the chain as they come; else -1.
+/// The device that it computes on, if its values are the chain's without changes; else -1.
 int computed_on(const SourceState& source);
 /// CubeSource::window_bytes() of such a source.
 uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines);
 
-/// What a document says of the scene `like`, as it was opened: where it is, and what was chosen of it.
-/// Throws UsageError for what no document says (a mask, or pixels that come from elsewhere).
+/// The reference to the scene `like` in a document, as it was opened: its path, and the chosen parts. Throws
+/// UsageError for choices that documents cannot state (a mask, or pixels from elsewhere).
 DocumentSource document_source(const RasterSource& like);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SceneFacts of what was opened.
+// SceneFacts of an opened source.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_type.h"

@@ -21,7 +21,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A handle whose buffers are larger is closed after a pass: what it holds is in no plan of what comes then.
+/// A handle with larger buffers is closed after a pass: later plans do not include its memory.
 constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
 class GdalReader final : public stream::CubeReader {
@@ -123,7 +123,7 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Has what the window needs fetched, but for blocks that are there.
+    /// Starts fetching the blocks for the window, except for blocks that are there.
     void announce(const Rect& r) {
         if (m_source->server.file->is_announced(key_of(r))) return;
         std::vector<BlockStore::Placed> blocks;

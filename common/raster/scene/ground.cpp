@@ -43,7 +43,7 @@ OGRSpatialReference srs_of(const std::string& wkt) {
     return srs;
 }
 
-/// From one SRS to another; none where they are the same, or one is unknown.
+/// From one SRS to another; empty if they are the same, or one is unknown.
 class Reprojection {
   public:
     Reprojection(const std::string& from, const std::string& to) {

@@ -26,15 +26,15 @@ namespace {
 /// How long a look at the file waits for the next one: a line is seen at most so much after it has come.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
-/// For how long a header must not have changed before it is read again: one in the making is none.
+/// A header must have been unchanged for this time before it is read again: it may be incomplete before.
 constexpr auto settling = std::chrono::milliseconds(100);
 
-/// Fields on which the place of a line hangs, and what they are where nobody says it.
+/// Fields that determine the place of a line, with their defaults.
 constexpr std::pair<const char*, const char*> layout_keys[] = {
     {"samples", ""},        {"bands", ""},       {"data type", ""},        {"interleave", "bsq"},
     {"header offset", "0"}, {"byte order", "0"}, {"file compression", "0"}};
 
-/// Fields that tell what the scene is. Results, whose headers stand from the first line on, hold them.
+/// Fields that describe the scene. Results have headers with them from the first line on.
 constexpr const char* scene_keys[] = {"wavelength",
                                       "wavelength units",
                                       "fwhm",
@@ -74,7 +74,7 @@ bool same_element(const std::string& a, const std::string& b) {
     return x && y ? *x == *y : equal_names(a, b);
 }
 
-/// What a field of a header is now that it was not, in words; empty: it is the same, however it is spelled.
+/// The change of a header's field, in words; empty if it is the same in any spelling.
 std::string change(const std::string& was, const std::string& is) {
     const auto before = elements(was), now = elements(is);
     if (was.empty() || is.empty())
@@ -88,7 +88,7 @@ std::string change(const std::string& was, const std::string& is) {
     return {};
 }
 
-/// A FIFO or a device has no size, by which lines are counted.
+/// A FIFO or a device has no size for counting lines.
 void check_regular(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -189,7 +189,7 @@ bool GrowingFile::look_at_header() {
     return m_header_is_read;
 }
 
-/// \return false when the header has changed on the way.
+/// \return false if the header has changed meanwhile.
 bool GrowingFile::read_header() {
     if (m_header_state == HeaderState()) {
         m_header_fault =
@@ -200,7 +200,7 @@ bool GrowingFile::read_header() {
     try {
         header = read_envi_header(m_file.header);
     } catch (const Error&) {
-        // No header in what nobody can read.
+        // An unreadable file has no header.
     }
     if (header_state() != m_header_state) return false;
     if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
@@ -255,7 +255,7 @@ std::string GrowingFile::bytes_at(int64_t begin) const {
     return bytes;
 }
 
-/// Of a scene of any length a few hundred lines, spread over all that have come.
+/// Marks a few hundred lines of a scene of any length, spread over all lines that have come.
 void GrowingFile::mark(int64_t line) {
     constexpr size_t most = 512;
     if (m_comings++ % m_marked_each != 0) return;

@@ -15,14 +15,14 @@
 
 namespace hsi::raster {
 
-/// Lines count from the beginning of the file, and only when all of their bytes are there. GDAL, which wants
-/// a header that tells how many there are, is shown one in memory. One thread uses it at a time. Its members
-/// are what was found at the last look.
+/// Lines count from the beginning of the file, and only when all of their bytes are there. GDAL needs a
+/// header with the count of lines, so it gets one in memory. One thread uses it at a time. Its members are
+/// the findings of the last look.
 class GrowingFile final : public Growth {
   public:
-    /// `path`: the data, or their header. \throws UsageError for a file that is not local, Error for one that
-    /// has no ENVI header beside it, whose header tells too little, or whose lines do not lie one after
-    /// another: bands one after another (BSQ), or compressed.
+    /// `path`: the data, or their header. \throws UsageError for a file that is not local. \throws Error
+    /// without an ENVI header, if the header lacks needed fields, or if lines do not follow one another in
+    /// the file: bands one after another (BSQ), or compressed.
     GrowingFile(const std::string& path, double patience, const CancelFlag* cancel);
     GrowingFile(const GrowingFile&) = delete;
     GrowingFile& operator=(const GrowingFile&) = delete;
@@ -30,30 +30,30 @@ class GrowingFile final : public Growth {
 
     const EnviFile& file() const { return m_file; }             ///< on the disk
     const std::string& shown_header() const { return m_shown; } ///< in memory, from show() on
-    /// From now on the header in memory tells of so many lines.
+    /// From now on the header in memory states so many lines.
     void show(int64_t lines) const;
 
-    /// Waits until more than `lines` lines are there, and tells how many; `lines` itself when no more will
-    /// come: those that the header tells are there, or nothing has come for `patience` seconds. Where another
-    /// program writes the number of lines into the header on the way, it counts from then on. \throws
-    /// Cancelled; Error when the file was replaced, removed or cut off, when lines that had come are other
-    /// ones now (as far as a few of their bytes tell), or its header tells of another scene now.
+    /// Waits until more than `lines` lines are there, and returns their count; `lines` itself when no more
+    /// will come: all lines of the header are there, or nothing has come for `patience` seconds. If another
+    /// program writes the count of lines into the header meanwhile, it counts from then on. \throws
+    /// Cancelled; Error when the file was replaced, removed or cut off, when earlier lines have changed (as
+    /// far as a few of their bytes show), or when its header now describes another scene.
     int64_t wait(int64_t lines) override;
-    /// Lines that the header tells of; none: it does not tell, or 0.
+    /// Lines that the header states; nullopt if it states none, or 0.
     std::optional<int64_t> promised() const override { return m_promised; }
-    /// What the file holds behind its last whole line, in words, after wait() has found the end; empty:
+    /// The bytes of the file after its last whole line, in words, after wait() has found the end; empty:
     /// nothing.
     std::string rest() const override;
-    /// True when nothing but zeros stands in the last of so many lines.
+    /// True if the last of so many lines holds only zeros.
     bool ends_with_zeros(int64_t lines) const override;
-    /// What has become of the header that told of the lines, in words; empty: it is there.
+    /// The later fault of the header that stated the lines, in words; empty if it is there.
     std::string header_fault() const override { return m_header_fault; }
-    /// Fields that tell what the scene is and which the header did not have when the run began, in quotes.
+    /// Fields that describe the scene and that the header did not have when the run began, in quotes.
     std::vector<std::string> late_fields() const override { return m_late_fields; }
     std::vector<std::string> files() const override { return {m_file.data, m_file.header}; }
 
   private:
-    /// By which it is seen that a header is another one; that of a header that is not there.
+    /// Distinguishes a header from a changed one, also a missing header.
     struct HeaderState {
         uint64_t inode = 0;
         int64_t size = 0, time = 0;
@@ -64,7 +64,7 @@ class GrowingFile final : public Growth {
     bool read_header();
     void take_promise(const EnviHeader& header);
     void look();
-    /// Bytes of the file by which it is seen that a line is another one.
+    /// Bytes of the file that distinguish a line from a changed one.
     struct Mark {
         int64_t begin = 0;
         std::string bytes;

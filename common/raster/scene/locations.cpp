@@ -49,7 +49,7 @@ std::optional<Locations> locations_behind(const SourceState& state) {
             sample + state.file.samples > product->samples || line + state.file.lines > product->lines)
             return std::nullopt;
         return Locations{product, line, sample};
-    } catch (const Error&) { // another file by now, or none
+    } catch (const Error&) { // it is another file by now, or gone
         return std::nullopt;
     }
 }

@@ -25,8 +25,8 @@ struct Locations {
 /// origin than ours, which need not mean centres of pixels, are left to GDAL.
 std::optional<Locations> locations_behind(const SourceState& state);
 
-/// The product that the GEOLOCATION domain of a scene without a geotransform names; empty: none, or a domain
-/// that is not of our making.
+/// The product in the GEOLOCATION domain of a scene without a geotransform; empty: none, or a domain that
+/// others wrote.
 std::string product_of_locations(const SceneMetadata& scene);
 
 /// Where the first pixel of a part of a scene was (sample, line): its GEOLOCATION domain moves along with

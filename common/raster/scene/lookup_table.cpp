@@ -18,15 +18,15 @@
 namespace hsi::raster {
 
 struct LookupTable::Impl {
-    std::string path, asked;        ///< what is opened, and what was to be
-    std::optional<Product> product; ///< none: a raster
+    std::string path, asked;        ///< the opened path, and the requested one
+    std::optional<Product> product; ///< empty: a raster
     int64_t samples = 0, lines = 0, swath_samples = 0, swath_lines = 0;
     std::array<double, 6> geotransform{};
     std::shared_ptr<const OGRSpatialReference> srs;
 
     std::string name() const { return "the lookup table of '" + path + "'"; }
 
-    /// Numbers from 1 (below 0 where a pixel fills a gap, 0 where there is none) to those from 0.
+    /// Converts indices from 1 (below 0 where a pixel fills a gap, 0 for none) to indices from 0.
     void convert(const std::array<std::vector<int32_t>, 2>& numbers, std::vector<SwathPixel>& out) const {
         out.resize(numbers[0].size());
         for (size_t i = 0; i < out.size(); ++i) {
@@ -45,7 +45,7 @@ namespace {
 
 using Table = LookupTable::Impl;
 
-/// What marks pixels without a number; 0 always does.
+/// The value of pixels without a number; 0 always counts.
 void drop_fill(std::vector<int32_t>& numbers, std::optional<double> fill) {
     if (!fill) return;
     std::replace_if(
@@ -136,7 +136,7 @@ void take_raster(Table& table) {
         if (!GDALDataTypeIsInteger(type) || GDALDataTypeIsComplex(type))
             refuse("its bands are " + std::string(GDALGetDataTypeName(type)));
     }
-    read_esri_header(*dataset); // which refuses what GDAL reads in another way
+    read_esri_header(*dataset); // which refuses headers that GDAL reads in another way
     if (dataset->GetGeoTransform(table.geotransform.data()) != CE_None) refuse("it has no geotransform");
     table.samples = dataset->GetRasterXSize();
     table.lines = dataset->GetRasterYSize();

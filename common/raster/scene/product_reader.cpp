@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles from the arrays of a product: pieces along the chunks of the file, whatever the order of its axes, so
-// that each chunk is decoded once where the tile holds it.
+// Reads tiles from the arrays of a product: in pieces along the chunks of the file, for any order of its
+// axes, so that each chunk is decoded once if the tile holds it.
 #include "core/error.h"
 #include "parallel/work_ahead.h"
 #include "raster/gdal_errors.h"
@@ -23,8 +23,8 @@
 namespace hsi::raster {
 namespace {
 
-/// What a piece takes, where a chunk is not larger: its values in the file's own type, and what HDF5 keeps
-/// for each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
+/// Bytes of a piece, if a chunk is not larger: its values in the file's own type, and the memory of HDF5 for
+/// each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
 constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
 
 /// Bytes of values that a piece of this part may have.
@@ -34,8 +34,7 @@ uint64_t values_in_piece(const CubePart& part) {
     return std::max(chunk, array_piece_bytes / (chunk + bytes_beside_chunk) * chunk);
 }
 
-/// Pieces that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
-/// taken.
+/// Decoded pieces in advance: each is memory to clear once, and may have left the caches when it is taken.
 constexpr uint64_t most_ahead = 8;
 
 /// A band of a part that goes to a band of the tile.
@@ -44,7 +43,7 @@ struct Wanted {
     int target = 0;
 };
 
-/// What is decoded in one go: a box of a part, with the bands [first, last) of those that are wanted of it.
+/// The unit of decoding: a box of a part, with the bands [first, last) among its wanted ones.
 struct Piece {
     size_t part;
     Rect place; ///< in the file
@@ -59,7 +58,7 @@ uint64_t largest_chunk(const Product& product) {
     return chunk;
 }
 
-/// No piece has more: what cut_run() aims at, and a chunk, or a line of an array in one piece.
+/// The most bytes of a piece: the aim of cut_run(), or a chunk, or a line of an array in one piece.
 uint64_t piece_bytes(const Product& product) {
     uint64_t bytes = std::max(array_piece_bytes, largest_chunk(product));
     for (const CubePart& part : product.parts)
@@ -68,9 +67,9 @@ uint64_t piece_bytes(const Product& product) {
     return bytes;
 }
 
-/// A product's arrays in one handle for all readers of a file of HDF5: its library decodes on one thread at a
-/// time whatever the handle, and each handle would keep an index of the chunks of its own, which takes tens
-/// of megabytes where chunks are small. Zarr is decoded by several threads at once, by a handle each.
+/// A product's arrays in one handle for all readers of an HDF5 file: its library decodes on one thread at a
+/// time with any handle, and each handle would keep an index of the chunks, which takes tens of megabytes if
+/// chunks are small. Zarr is decoded by several threads at once, with one handle each.
 struct OpenArrays {
     explicit OpenArrays(const Product& product) : file(ArrayFile::open(product.path)) {
         if (!file) throw Error("cannot open '" + product.path + "'");
@@ -129,7 +128,7 @@ class ProductReader final : public stream::CubeReader {
             m_ahead->clear();
             m_ahead->add(pieces);
         }
-        m_begun.reset(); // if it fails, it is begun anew
+        m_begun.reset(); // if it fails, it begins again
         if (m_next) m_ahead->add(pieces_of(*m_next));
         for (const Piece& piece : pieces)
             spread(piece, m_ahead->take(), tile, dst);
@@ -139,8 +138,7 @@ class ProductReader final : public stream::CubeReader {
     void prefetch(const Rect& window) override { m_next = m_source->in_file(window); }
 
     uint64_t look_ahead(uint64_t bytes, int /*threads: the library works on one*/) override {
-        // Two for the reader to go back and forth between at least: the first is counted among what any
-        // holds.
+        // At least two, for the reader to alternate between: the first is counted in any case.
         const uint64_t piece = piece_bytes(*m_source->product), more = std::min(bytes / piece, most_ahead);
         if (more == 0) return 0;
         try {
@@ -160,7 +158,7 @@ class ProductReader final : public stream::CubeReader {
         return pieces;
     }
 
-    /// Runs of wanted bands: what lies between them is read, too, where that spares nothing.
+    /// Runs of wanted bands: bands between them are read, too, if leaving them out saves nothing.
     void cut_part(size_t p, const Rect& r, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
         const int64_t along_bands = part.chunk[static_cast<size_t>(part.band_axis)];
@@ -271,8 +269,9 @@ class ProductReader final : public stream::CubeReader {
     const std::shared_ptr<OpenArrays> m_arrays;
     std::vector<std::vector<Wanted>> m_wanted; ///< likewise, by index
     std::vector<char> m_scratch;
-    std::optional<Rect> m_next, m_begun; ///< in the file: what is read soon, and what is decoded already
-    std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead; ///< with its thread, which uses what is above
+    std::optional<Rect> m_next, m_begun; ///< in the file: the window that is read next, and the one that is
+                                         ///< decoded already
+    std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead; ///< with its thread, which uses the members above
 };
 
 } // namespace

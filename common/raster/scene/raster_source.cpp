@@ -55,7 +55,7 @@
 namespace hsi::raster {
 namespace {
 
-/// "'a.nc' has no raster bands", with the subdatasets that may be meant.
+/// "'a.nc' has no raster bands", with the subdatasets that are possible.
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;
     const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
@@ -115,9 +115,9 @@ void choose_bands(SourceState& s) {
         return;
     }
     for (const BandMetadata& b : s.scene.bands) {
-        // An alpha band says where the others are valid; it is no part of the spectrum.
+        // An alpha band marks where the others are valid; it is not part of the spectrum.
         if (count > 1 && b.interpretation == GCI_AlphaBand) {
-            // GDAL gives any four bands of bytes these meanings when nobody says otherwise.
+            // GDAL gives any four bands of bytes these meanings by default.
             if (count == 4)
                 s.notes.push_back(
                     "band " + std::to_string(b.file_band) + " of " + s.name() +
@@ -137,7 +137,7 @@ void choose_bands(SourceState& s) {
                     "Use -bbl ignore, or -b.");
 }
 
-/// Leaves out what -exclude-range names; bands without a wavelength stay.
+/// Leaves out the bands of -exclude-range; bands without a wavelength stay.
 void exclude_bands(SourceState& s) {
     if (s.options.excluded.empty()) return;
     const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
@@ -208,8 +208,8 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
     s.scene.masked = s.masking.kind != MaskKind::none;
 }
 
-/// Float32 files are often converted to Float64 with a nodata value of six digits, which GDAL finds equal to
-/// none of their values.
+/// Float32 files are often converted to Float64 with a nodata value of six digits, which to GDAL equals none
+/// of their values.
 void note_short_nodata(SourceState& s) {
     for (const BandMetadata& b : s.scene.bands) {
         if (b.type != GDT_Float64 || !b.nodata) continue;
@@ -250,7 +250,7 @@ void match_nodata(SourceState& s) {
     }
 }
 
-/// Scene, window, bands and types; the rest hangs on how pixels are read.
+/// Scene, window, bands and types; everything else depends on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
     for (const std::string& note : s.scene.notes)
@@ -293,7 +293,7 @@ void choose_computed(SourceState& s) {
     s.blocks.lines = layout.block_lines;
 }
 
-/// Signed samples may stand for unsigned ones (_Unsigned).
+/// Signed samples may mean unsigned ones (_Unsigned).
 GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     const bool turned =
         (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
@@ -301,7 +301,7 @@ GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
 }
 
-/// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
+/// The places of the arrays of an HDF5 file, if they are decoded here; null: by the library.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
@@ -316,7 +316,7 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
     for (size_t p = 0; p < arrays.size(); ++p) {
         const CubePart& part = s.product->parts[p];
         const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
-        // Chunks are told by the same file in another way, or not at all.
+        // GDAL and the bytes of the file must agree on the array; GDAL may state no chunks.
         if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
             size(part.sample_axis) != s.product->samples ||
             (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
@@ -368,7 +368,7 @@ void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
     s.blocks.samples = part.chunk_samples(s.file.samples);
     s.blocks.lines = part.chunk_lines();
-    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always tell
+    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always state it
         const auto& chunk = chunks->array(0).chunk;
         s.blocks.samples = chunk[static_cast<size_t>(part.sample_axis)];
         s.blocks.lines = chunk[static_cast<size_t>(part.line_axis)];
@@ -399,7 +399,7 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
         s.blocks.codec = codec;
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
     s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
-    // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
+    // An alpha band is in the blocks that it masks: GDAL decodes them for it in any case.
     const bool masks_itself = s.masking.kind != MaskKind::none && !s.blocks.bands_apart;
     if (s.scene.driver == "GTiff" && !s.blocks.half && !masks_itself &&
         (!s.blocks.bands_apart || s.blocks.samples * s.blocks.lines <= largest_block))
@@ -432,7 +432,7 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
 }
 
-/// What a path leads to that is no raster, and what to do with it; empty: unknown.
+/// The kind of a path that is not a raster, and advice; empty: unknown.
 std::pair<std::string, std::string> other_kind(const std::string& path) {
     VSIStatBufL info{};
     if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
@@ -517,7 +517,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                              options.drivers, options.open_options});
     };
     DatasetHandle dataset = open();
-    // What cannot be read of a directory is left out by drivers, with a warning, or they give up.
+    // If a directory cannot be read, drivers skip it with a warning, or give up.
     const auto lacks_bytes = [&] {
         const std::string failures = errors.text(std::string());
         return errors.warnings().find("IO error") != std::string::npos ||
@@ -714,7 +714,7 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
     } catch (const Error& error) {
         const bool blamed = std::string(error.what()).find(server_is_to_blame) != std::string::npos;
         if (blamed || VSIIsLocal(file.c_str())) throw;
-        // What a server does not give looks like a file that is damaged, or empty, or of another kind.
+        // A file that a server does not deliver looks damaged, or empty, or of another kind.
         const std::string trouble = trouble_with(file);
         if (trouble.empty()) return open_once();
         throw Error("cannot open '" + options.path + "': " + trouble + " (" + error.what() + ")",
@@ -897,7 +897,7 @@ uint64_t FileSource::take_memory(uint64_t most, int lanes) const {
     RemoteFile* const remote = m->server_file();
     const auto samples = static_cast<uint64_t>(m->scene.window.area()) * stored_bytes_per_pixel();
     uint64_t fetched = 0;
-    if (remote != nullptr) { // what is stored is no more than the samples, as a rule
+    if (remote != nullptr) { // the stored bytes are at most the samples, as a rule
         fetched = remote->share_memory(most / (store != nullptr ? 2 : 1), samples);
         most -= std::min(fetched, most);
     }

@@ -71,7 +71,7 @@ class RawReader final : public stream::CubeReader {
     }
 
     void prefetch(const Rect& window) override {
-        if (m_far || m_in_memory) return; // asking for what is there costs a walk over its pages
+        if (m_far || m_in_memory) return; // asking whether bytes are there costs a walk over the pages
         const int64_t x = window.x + m_source->window().x, y = window.y + m_source->window().y;
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
@@ -88,7 +88,7 @@ class RawReader final : public stream::CubeReader {
     }
 
   private:
-    /// What the window needs of the file.
+    /// The parts of the file that the window needs.
     RemoteFile::Extents extents_of(const Rect& r) const {
         RemoteFile::Extents extents;
         const auto add = [&](int64_t first_band, int64_t last_band, int64_t first_line, int64_t last_line) {
@@ -96,7 +96,7 @@ class RawReader final : public stream::CubeReader {
                 {static_cast<uint64_t>(m_raw.at(first_band, first_line, r.x)),
                  static_cast<uint64_t>(m_raw.at(last_band, last_line, r.right() - 1) + m_raw.sample_bytes)});
         };
-        // Lines of which the window has all are one stretch.
+        // Lines that the window has whole are one stretch.
         const bool whole = r.w == m_source->file.samples;
         if (m_raw.band_step > m_raw.line_step) {
             for (const size_t k : m_order)
@@ -232,7 +232,7 @@ class RawReader final : public stream::CubeReader {
             }
     }
 
-    /// Turns runs of neighbouring bands whose places are known; a band asked for twice is a run of its own.
+    /// Turns runs of neighbouring bands with known places; a band that is requested twice is a separate run.
     void turn_chunk(const float* floats, size_t step, size_t pixels, int64_t line, size_t x,
                     const CubeView<float>& dst) {
         for (size_t a = 0; a < m_order.size();) {

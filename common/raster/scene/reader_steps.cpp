@@ -48,7 +48,7 @@ class ScaledReader final : public stream::CubeReader {
     std::vector<char> m_some; ///< pixels of a line with a number that is not 0
 };
 
-/// Looks only: what it finds may be an infinity of the file, too.
+/// It only detects: the value may be an infinity of the file, too.
 class WatchedReader final : public stream::CubeReader {
   public:
     WatchedReader(std::unique_ptr<stream::CubeReader> reader, std::vector<bool> doubles,
@@ -77,7 +77,7 @@ class WatchedReader final : public stream::CubeReader {
     const std::shared_ptr<std::atomic<bool>> m_infinity;
 };
 
-/// What is looked at of a scene: pieces of it, few of them where these have values enough.
+/// The examined part of a scene: pieces of it, fewer if these have enough values.
 constexpr int64_t piece_samples = 64, piece_lines = 16;
 constexpr int least_pieces = 4, most_pieces = 64;
 constexpr size_t enough_values = 512, most_values = 4096;
@@ -93,7 +93,7 @@ Rect piece_of(const stream::CubeShape& shape, int n) {
     return {at(0.7548776662466927, shape.samples - w), at(0.5698402909980532, shape.lines - h), w, h};
 }
 
-/// Some values of a source of doubles' bits, a band each: those within the range of floats that are not 0.
+/// Some values of a source of doubles' bits, by band: non-zero ones within the range of floats.
 std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     const auto shape = bits.shape();
     const auto reader = bits.open_reader();
@@ -122,7 +122,7 @@ std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     return values;
 }
 
-/// The value that a share of all others lie below.
+/// The value that the given share of all values are below.
 double quantile(std::vector<double>& values, double share) {
     const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), values.begin() + at, values.end());
@@ -136,8 +136,8 @@ double deviation_from(const std::vector<double>& values, double level) {
     return std::sqrt(sum);
 }
 
-/// Level, spread and step of a band whose values single precision does not tell apart well enough. Few values
-/// that lie elsewhere decide nothing.
+/// Level, spread and step of a band whose values single precision does not distinguish well enough. A few
+/// outliers do not decide.
 std::optional<CoarseBand> judge(std::vector<double> values) {
     constexpr double share = 1.0 / 256; // of the spread, that rounding may be
     constexpr double quartile = 0.6745; // of a normal distribution, in standard deviations
@@ -153,7 +153,7 @@ std::optional<CoarseBand> judge(std::vector<double> values) {
     const auto level = static_cast<float>(std::fabs(band.level));
     band.step = static_cast<double>(std::nextafter(level, std::numeric_limits<float>::infinity())) -
                 static_cast<double>(level);
-    // A spread of 0: there is nothing to tell apart.
+    // A spread of 0: there are no differences to keep.
     if (!(band.spread > 0 && quantile(rounding, 0.75) > band.spread * share)) return std::nullopt;
     return band;
 }

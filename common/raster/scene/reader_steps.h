@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a scene's numbers after they were read, wherever they lie: their meaning, and a look for
-// those that single precision does not hold. Asks GDAL nothing.
+// Processes a scene's stored values after they were read, for any storage: applies their scale, and looks for
+// values that single precision does not hold. It does not call GDAL.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -17,8 +17,8 @@ namespace hsi::raster {
 std::unique_ptr<stream::CubeReader> reader_of_meanings(std::unique_ptr<stream::CubeReader> reader,
                                                        BandValues values);
 
-/// A reader that sets `infinity` where it meets an infinite value in a band of `doubles` (one a band);
-/// `reader` itself when there are no such bands.
+/// A reader that sets `infinity` when it meets an infinite value in a band of `doubles` (one per band);
+/// `reader` itself without such bands.
 std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::CubeReader> reader,
                                                         std::vector<bool> doubles,
                                                         std::shared_ptr<std::atomic<bool>> infinity);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the numbers of a scene mean, and readers that deliver that.
+// The meaning of a scene's stored values, and readers that apply it.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -61,7 +61,7 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
     for (const BandMetadata& b : source->scene.bands)
         doubles.push_back(b.type == GDT_Float64);
     if (std::find(doubles.begin(), doubles.end(), true) == doubles.end())
-        return reader; // none can be infinite
+        return reader; // such values are always finite
     return reader_that_watches(std::move(reader), std::move(doubles), source->infinity);
 }
 
@@ -71,7 +71,7 @@ RasterSource::Beyond FileSource::count_beyond_float() const {
     constexpr int64_t strip = 64;
     constexpr double top = std::numeric_limits<float>::max();
     const SourceState& s = *m;
-    if (!s.pool) return {}; // such values are no file's
+    if (!s.pool) return {}; // these values do not come from a file
     const DatasetHandle dataset = s.pool->take();
     const Rect window = s.window();
     const auto w = static_cast<int>(window.w);

@@ -35,7 +35,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// "data ignore value = none": GDAL takes it for 0, and pixels that are 0 would vanish.
+/// "data ignore value = none": GDAL reads it as 0, and pixels that are 0 would vanish.
 void leave_out_word_for_nodata(SourceState& s) {
     const std::string* const text = s.scene.envi.find("data ignore value");
     if (text == nullptr) return;
@@ -47,7 +47,7 @@ void leave_out_word_for_nodata(SourceState& s) {
     s.notes.push_back(s.name() + ": data ignore value = " + *text + " is no number, and is left out");
 }
 
-/// GDAL takes what it can from the beginning of a text, and counts in 32 bits.
+/// GDAL reads as much as it can from the beginning of a text, and counts in 32 bits.
 void check_whole_number(const std::string& text, const std::string& what) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits) throw Error(what + ", which is no whole number", "Write digits alone.");
@@ -83,7 +83,7 @@ class LayoutTrial {
         return result == CE_None && told == read;
     }
 
-    /// What the layout finds there is not what it finds at the other place.
+    /// True if the samples at the two places differ, as the layout finds them.
     bool differ(int band, int64_t line, int64_t sample, int other_band, int64_t other_line,
                 int64_t other_sample) const {
         Sample a{}, b{};
@@ -111,7 +111,7 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
            dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
 }
 
-/// Gains of the bands beside a factor or other gains for all: the bands' own count, and no mixture of both.
+/// If a file has gains of the bands and a factor or other gains for all, only the bands' own count.
 void note_two_scales(SourceState& s) {
     const std::string* const factor = s.scene.envi.find("reflectance scale factor");
     const double divisor = factor ? envi_number(*factor).value_or(0) : 0;
@@ -172,8 +172,8 @@ void check_envi_header(SourceState& s) {
 
 namespace {
 
-/// Widths that a format keeps elsewhere than in a list of a header, and of any format wavelengths and widths
-/// that are of another size than those of instruments.
+/// Notes widths that a format keeps elsewhere than in a list of a header, and in any format wavelengths and
+/// widths with an unlikely magnitude.
 void note_widths(SourceState& s) {
     std::vector<double> nm, widths;
     std::vector<int> numbers;
@@ -213,7 +213,7 @@ void check_band_lists(SourceState& s) {
                    EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
         return number && (*number != 0 || key.find("gain") == std::string::npos);
     };
-    // The first entry of a kept band that cannot be what it should, and how many there are.
+    // The first impossible entry of a kept band, and the count of such entries.
     const auto unknown = [&](const char* key) {
         std::pair<std::string, size_t> found;
         const std::string* const text = s.scene.envi.find(key);
@@ -298,8 +298,8 @@ bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
     const int64_t block =
         std::max<int64_t>(s.blocks.samples, 1) * s.blocks.lines * s.raw()->layout.sample_bytes;
     if ((s.blocks.bands_apart ? block : block * s.scene.file_bands) > most) return known;
-    // An order is proved by samples that differ from those in their mirror images: by some of the whole file,
-    // much of which may be empty.
+    // An order is proved by samples that differ from those in their mirror images: samples of the whole file
+    // are compared, since much of it may be empty.
     const Rect area = known ? s.window() : Rect{0, 0, s.file.samples, s.file.lines};
     const int last_band = s.scene.file_bands;
     const int64_t last_line = area.bottom() - 1, last_sample = area.right() - 1;

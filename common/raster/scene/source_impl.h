@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a RasterSource and its readers share.
+// Shared code of a RasterSource and its readers.
 #pragma once
 
 #include "raster/codec/block_codec.h"
@@ -26,8 +26,8 @@
 
 namespace hsi::raster {
 
-/// Opens for reading; throws Error naming the file and what GDAL says. `stack`, where it is not empty: what
-/// GDAL opens in place of the path (Product::stack).
+/// Opens for reading; throws Error with the file and GDAL's reason. `stack`, if not empty: the text that GDAL
+/// opens in place of the path (Product::stack).
 DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack = {});
 
 /// Handles of one file: one thread uses a handle at a time, and opening is not paid again in every pass.
@@ -61,7 +61,7 @@ struct Product;
 class ChunkArrays;
 class BlockStore;
 
-/// How the pixels of a source are read: what it is that all of its readers share.
+/// The way of reading a source's pixels, with the state that all of its readers share.
 struct ThroughGdal {}; ///< by make_gdal_reader(), and RasterIO
 struct RawFile {       ///< by make_raw_reader()
     RawLayout layout;
@@ -75,7 +75,7 @@ struct ProductArrays {}; ///< the cube of the product: by make_product_reader()
 using Backing = std::variant<ThroughGdal, RawFile, TiffBlocks, ProductArrays, std::shared_ptr<ChunkArrays>,
                              std::shared_ptr<const ComputedScene>>;
 
-/// What orthorectified() makes of a scene.
+/// The table and grid of orthorectified() scenes.
 struct OnGrid {
     std::shared_ptr<const stream::CubeSource> pixels; ///< all come from there, past the file
     std::shared_ptr<const RasterSource> swath;
@@ -88,23 +88,23 @@ struct FileBlocks {
     bool bands_apart = true; ///< false: decoding a block yields all bands of the file
     bool half = false; ///< they hold half-precision floats, which only RasterIO turns into the scene's type
     bool compressed = true; ///< they are decoded: GDAL holds them as stored, too
-    std::string codec;      ///< GDAL's word for the compression; empty: none, or nobody tells
+    std::string codec;      ///< GDAL's word for the compression; empty: none, or unknown
 };
 
-/// The whole file, of which the scene is a window.
+/// The whole file; the scene is a window of it.
 struct FilePixels {
     int64_t samples = 0, lines = 0;
     bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in the other order
 };
 
-/// What a server holds of it.
+/// The remote part of it.
 struct FromServer {
-    std::shared_ptr<RemoteFile> file; ///< not null: raw, or what is decoded past GDAL, is a server's
+    std::shared_ptr<RemoteFile> file; ///< not null: the raw file, or the one decoded without GDAL, is remote
     Losses losses;                    ///< since it was opened
     ServedFile asked;                 ///< by the user
 };
 
-/// Pixels without a value, beside nodata.
+/// Pixels that are missing for other reasons than nodata.
 struct Masking {
     MaskKind kind = MaskKind::none;
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
@@ -117,19 +117,20 @@ struct Scales {
 };
 
 struct SourceState {
-    OpenOptions options;                    ///< path: what is opened, which is not always what the user named
-    std::shared_ptr<const Product> product; ///< null: none that is known
+    OpenOptions options;                    ///< path: the opened file, which may differ from the user's name
+    std::shared_ptr<const Product> product; ///< null: no known product
     Backing backing;
-    std::optional<OnGrid> grid; ///< the backing is that of its swath then, but for what is read in place
+    std::optional<OnGrid> grid; ///< the backing is then the backing of its swath, except for parts that are
+                                ///< read in place
     SceneMetadata scene;        ///< its bands are the kept ones
     std::vector<int> bands;     ///< file bands behind them
     std::vector<int> bad;
-    std::vector<std::string> notes;  ///< what the user should know
+    std::vector<std::string> notes;  ///< notes for the user
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
-    bool more_invalid = false;       ///< the product's parts have invalid samples besides nodata
+    bool more_invalid = false;       ///< the product's parts have invalid samples in addition to nodata
     Scales scales;
-    std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
+    std::vector<SamplePart> parts; ///< the part of each kept band that is read; empty: values
     Masking masking;
     FileBlocks blocks;
     // Null where the backing is another one.
@@ -139,7 +140,7 @@ struct SourceState {
     const ComputedScene* computed() const;
     /// The product's cube is read by the arrays that it is in.
     bool in_arrays() const { return std::holds_alternative<ProductArrays>(backing) || chunks() != nullptr; }
-    /// Of decoded blocks, or of chunks; null: there is none.
+    /// The store of decoded blocks, or of chunks; null without one.
     BlockStore* store() const;
     /// That readers of the source fetch; null: it is local, or GDAL's.
     RemoteFile* server_file() const;
@@ -166,7 +167,7 @@ struct SourceState {
         return in;
     }
     Rect file_window() const { return in_file({0, 0, scene.window.w, scene.window.h}); }
-    /// The tile with its lines in the order of the file; and afterwards its samples in that of the scene.
+    /// The tile with its lines in the order of the file; afterwards, its samples in the order of the scene.
     CubeView<float> lines_in_file(const CubeView<float>& tile) const {
         CubeView<float> turned = tile;
         if (!file.lines_rise) return turned;
@@ -184,8 +185,7 @@ struct SourceState {
     uint64_t block_bytes() const;
     /// Some values must be compared with nodata before they become floats, or are read in parts.
     bool wide() const;
-    /// Samples of kept band k, `stride` bytes apart, as its reader delivers them; sample_convert.h tells the
-    /// rest.
+    /// Samples of kept band k, `stride` bytes apart, as its reader delivers them; see sample_convert.h.
     void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
                  size_t count) const {
         to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, sample_type(stored), swapped,
@@ -194,7 +194,7 @@ struct SourceState {
             blank_invalid(product->part_of(static_cast<size_t>(bands[k]) - 1).invalid, src, stride,
                           sample_type(stored), swapped, dst, count);
     }
-    /// With GDAL: what a reader and its handle hold.
+    /// With GDAL: the memory of a reader and its handle.
     uint64_t reader_bytes() const;
     std::string name() const { return "'" + options.path + "'"; }
 };
@@ -204,10 +204,10 @@ std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const Sourc
 /// For a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
 using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
-/// What one of these two makes, failing where a server has not given GDAL all; the reader itself for a file
-/// of this machine, or one that is fetched past GDAL.
+/// Returns the result of one of these two makers, as a reader that fails if a server has not given GDAL all
+/// bytes. For a local file, or a remote one that is fetched without GDAL, it is the reader itself.
 std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
-uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
+uint64_t product_reader_bytes(const Product& product); ///< the memory of such a reader
 /// For a source with chunks.
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
 uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
@@ -215,20 +215,19 @@ uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
 /// A window of the file as a reader of a server's file announces it.
 inline RemoteFile::Key key_of(const Rect& window) { return {window.x, window.y, window.w, window.h}; }
 
-/// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
+/// A reader that looks for infinite values in bands of doubles; `reader` itself without such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source);
 
-/// A reader that delivers what the numbers of `reader` mean, where the source is one that does; else
-/// `reader`.
+/// A reader that delivers the scaled values of `reader`, if the source does so; else `reader`.
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source);
 
-/// What numbers of the kept bands mean.
+/// The scale, offset and unit of the kept bands.
 BandValues values_of(const SourceState& source);
 SceneFacts facts_of(const SourceState& source);
 
-/// A scene that GDAL opens, or that is read past it. Its public functions are those of its bases.
+/// A scene that is read through GDAL, or without it. Its public functions are those of its bases.
 class FileSource final : public RasterSource {
   public:
     explicit FileSource(std::shared_ptr<const SourceState> state);
@@ -274,15 +273,15 @@ class FileSource final : public RasterSource {
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
     static std::shared_ptr<RasterSource> make(SourceState state);
-    /// The same pixels, every band in these parts; bits are those of samples of type `as`.
+    /// The same pixels, every band in these parts; bits belong to samples of type `as`.
     static std::shared_ptr<RasterSource> divided(const RasterSource& source,
                                                  const std::vector<SamplePart>& parts, GDALDataType as);
 };
 
-/// Throws Error unless every sample of the kept bands and the window lies inside the file.
+/// Throws Error unless every sample of the kept bands and the window is inside of the file.
 void check_raw_span(const SourceState& source);
-/// For a header in a file of its own: throws Error when the data go on for a line or more after what the
-/// header describes, which then is not the header of these data.
+/// For a separate header: throws Error if the data go on for a line or more after the described end, since
+/// the header is then not for these data.
 void check_raw_end(const SourceState& source);
 
 } // namespace hsi::raster

@@ -25,7 +25,7 @@ using view::AngleInput;
 
 bool contains(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
-/// What is found in a file.
+/// The angles found in a file.
 struct Found {
     const Placement& place;
     std::vector<FileAngle> angles;
@@ -278,7 +278,7 @@ bool add_prisma(Found& to, const std::string& path, const GDALGroup& root) {
     return false;
 }
 
-/// False: the file is not one of these.
+/// False if the file is not one of these.
 bool add_arrays(Found& to, const std::string& path) {
     const auto file = ArrayFile::open(path);
     if (!file) return false;
