@@ -24,15 +24,15 @@ struct BandAt {
     bool good = true;         ///< a choice by wavelength takes it
 };
 
-/// Numbers of the bands that `choices` name, in their order; a range of wavelengths gives its bands in the
-/// order of `bands`, both ends included, and no band comes twice. The nearest band is at most one step of the
-/// bands' spacing away, or 5 nm where they are closer. `scene`: its name in messages.
-/// \throws UsageError for a number that is none of the scene's; Error for a scene without wavelengths and for
-/// a wavelength or range without a band.
+/// The indices of the bands that `choices` name, in their order; a range of wavelengths gives its bands in
+/// the order of `bands`, both ends included. Each band comes once. The nearest band is at most one step of
+/// the bands' spacing away, or 5 nm where they are closer. `scene`: its name in messages.
+/// \throws UsageError for a band number that the scene does not have; Error for a scene without wavelengths
+/// and for a wavelength or range without a band.
 std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
                           const std::string& scene);
 
-/// The item whose range of wavelengths holds this one; null when there is none.
+/// The item whose range of wavelengths holds this one; null if there is no such item.
 const BandChoice* range_around(const std::vector<BandChoice>& ranges, double wavelength_nm);
 
 } // namespace hsi::raster

@@ -16,15 +16,15 @@ void register_drivers();
 /// True when the driver's metadata says that it has the capability (GDAL_DCAP_...).
 bool has_capability(GDALDriver* driver, const char* capability);
 
-/// "tif" of "a/b.c.tif"; empty where the file's name has no extension (a leading dot is none).
+/// "tif" of "a/b.c.tif"; empty if the file's name has no extension (a leading dot does not begin one).
 std::string extension_of(const std::string& path);
 
 /// Which drivers qualify.
 using DriverTest = std::function<bool(GDALDriver*)>;
 
-/// The driver that -of names. Registers GDAL's drivers.
-/// \throws UsageError when GDAL has none of that name, or when it does not qualify: it then says that the
-/// driver cannot do `what`, and `advice`.
+/// The driver of -of. Registers GDAL's drivers.
+/// \throws UsageError when GDAL has no such driver, or when it does not qualify: the message then says that
+/// the driver cannot do `what`, with `advice`.
 GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
                            const std::string& advice);
 
@@ -38,19 +38,19 @@ bool keeps_files(GDALDriver* driver);
 bool reads_hdf5(const std::string& driver);
 
 /// The settings of GDAL, PROJ and these tools that may change what a run reads, computes or writes, as
-/// "NAME=value" in the order of their names: from the environment, GDAL's own file of settings, --config or
-/// the program around. Those of access, speed and messages are left out.
+/// "NAME=value" in the order of their names: from the environment, GDAL's configuration file, --config or the
+/// calling program. Settings of access, speed and messages are left out.
 std::vector<std::string> settings_of_results();
 
-/// A setting of GDAL's ("GDAL_NUM_THREADS") from wherever it takes them; `otherwise` where it is not set.
+/// A setting of GDAL ("GDAL_NUM_THREADS") from any place where it looks; `otherwise` if it is not set.
 std::string setting(const char* name, const char* otherwise);
 /// Names of the types that readers take and writers make with this GDAL.
 std::vector<std::string> pixel_types();
 /// GDAL's version ("3.6.2"); "none" where the program has no GDAL.
 std::string gdal_version();
 
-/// \throws UsageError when an output's name is no file's but that of a connection (PG:dbname=x) or of a part
-/// of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
+/// \throws UsageError when an output's name is not a file's but a connection's (PG:dbname=x) or a part of a
+/// file (NETCDF:a.nc:cube). Registers GDAL's drivers.
 void check_is_file(const std::string& path);
 
 } // namespace hsi::raster

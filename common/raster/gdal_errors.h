@@ -13,11 +13,11 @@
 namespace hsi::raster {
 
 /// From now on HDF5 is kept from printing while GdalErrors live, if `path` is a file or a name of HDF5 or
-/// netCDF: the library writes to stderr what GDAL tells anyway, and keeps a switch for that a thread. Asking
-/// it initialises it, which takes a millisecond: for these files alone.
+/// netCDF: the library prints to stderr what GDAL reports anyway, with one switch per thread. The switch
+/// initialises the library, which takes a millisecond: so it is used for these files alone.
 void expect_hdf5(const std::string& path);
 
-/// GDAL reads what a server has under names that begin like this (io/whole_file.h).
+/// GDAL reads remote files under names that begin like this (io/whole_file.h).
 constexpr const char* whole_prefix = "/vsihsi_whole/";
 
 /// Returns a text of GDAL's with the names that users know: without whole_prefix.
@@ -33,9 +33,9 @@ class GdalErrors {
     GdalErrors& operator=(const GdalErrors&) = delete;
 
     bool any() const { return !m_failures.empty(); }
-    /// A side file (.aux.xml) could not be written: a warning to GDAL, and before 3.7 all that is told of it.
+    /// A side file (.aux.xml) could not be written. GDAL gives a warning, and before 3.7 nothing else.
     bool side_file_lost() const { return m_side_file_lost; }
-    /// The failures on one line; `fallback` when there is none.
+    /// The failures on one line; `fallback` without a failure.
     std::string text(const std::string& fallback = "no reason given") const;
     /// The warnings likewise.
     std::string warnings() const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Geographic lookup tables (GLT): an orthorectified grid that names, for each of its pixels, the pixel of the
-// swath that belongs there. Agencies deliver them with scenes that come as the sensor saw them: EMIT inside
-// of the product (NASA JPL, EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 where there is none),
-// AVIRIS as a raster of two bands beside it (the same numbers, negative where a pixel fills a gap).
+// swath that belongs there. Agencies deliver them with scenes in sensor geometry: EMIT inside of the product
+// (NASA JPL, EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 for none), AVIRIS as a separate raster
+// of two bands (the same numbers, negative where a pixel fills a gap).
 #pragma once
 
 #include "core/rect.h"
@@ -18,7 +18,7 @@ class OGRSpatialReference;
 
 namespace hsi::raster {
 
-/// The pixel of the swath for one of the grid; none: there is none.
+/// The pixel of the swath for a pixel of the grid; nullopt if the grid has none there.
 struct SwathPixel {
     static constexpr int64_t none = -1;
     int64_t sample = none, line = none; ///< from 0
@@ -35,15 +35,15 @@ class LookupReader {
 
 class LookupTable {
   public:
-    /// From a product that holds one, or from a raster of two bands of integers: sample and line. Throws
-    /// Error naming the file that is neither, or that does not tell where its grid lies.
+    /// Opens a product with a table, or a raster of two bands of integers: sample and line. Throws Error
+    /// naming a file that is neither, or whose grid has no position.
     static std::shared_ptr<const LookupTable> open(const std::string& path);
     ~LookupTable();
 
     const std::string& path() const; ///< as it was opened
     int64_t samples() const;         ///< of the grid
     int64_t lines() const;
-    /// Of the swath; 0: the table does not tell.
+    /// The size of the swath; 0: the table does not state it.
     int64_t swath_samples() const;
     int64_t swath_lines() const;
     std::unique_ptr<LookupReader> open_reader() const;
@@ -59,11 +59,10 @@ class LookupTable {
     std::shared_ptr<const Impl> m;
 };
 
-/// The scene on the table's grid: each pixel has the values of the pixel of `swath` that the table names, NaN
-/// where it names none, and none that `swath` has (a part of the scene that -srcwin cut). Bands and all that
-/// belongs to them are those of `swath`, SRS and geotransform the table's. Pixels are read from `pixels`:
-/// `swath` itself, or a copy of it in memory. Throws UsageError when `swath` is not of the size that the
-/// table is for.
+/// The scene on the table's grid: each pixel has the values of the pixel of `swath` that the table names; NaN
+/// if it names none, or one outside of `swath` (a part of the scene that -srcwin cut). Bands and their
+/// metadata are the swath's, SRS and geotransform the table's. Pixels are read from `pixels`: `swath` itself,
+/// or a copy of it in memory. Throws UsageError when `swath` does not have the size for the table.
 std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>& swath,
                                              const std::shared_ptr<stream::CubeSource>& pixels,
                                              const std::shared_ptr<const LookupTable>& table);

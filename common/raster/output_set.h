@@ -33,7 +33,7 @@ class OutputSet {
     }
 
     /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
-    /// Throws Error or UsageError; what was made before is then gone again. To be called once.
+    /// Throws Error or UsageError; files made before are then removed again. Call it once.
     void create(const RasterSource* like) {
         if (!m_made.empty()) throw Error("internal: these outputs are made");
         std::vector<std::unique_ptr<RasterSink>> made;
@@ -48,7 +48,7 @@ class OutputSet {
             bytes += sink->cache_bytes();
         return bytes;
     }
-    /// The blocks of the first output; one that has none before create().
+    /// The blocks of the first output; a layout without blocks before create().
     stream::BlockLayout layout() const {
         return m_made.empty() ? stream::BlockLayout() : m_made.front()->layout();
     }

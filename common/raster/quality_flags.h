@@ -29,29 +29,29 @@ struct FlagItem {
 /// for one that is not understood.
 std::vector<FlagItem> flag_items(const std::vector<std::string>& lists);
 
-/// The name without what spelling may change: case, blanks, '_', '-', and "flag" or "mask" at its end.
+/// The name without spelling variants: case, blanks, '_', '-', and "flag" or "mask" at its end.
 std::string plain_flag_name(std::string_view name);
 
 /// A flag of a scene.
 struct QualityFlag {
-    std::string name, also; ///< also: another name for it; empty: there is none
+    std::string name, also; ///< also: another name for it; empty without one
     std::string file;       ///< that holds its values
 };
 
-/// The flags of the scene's product, or where it has none those of the file itself, if that is a quality file
-/// (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty where there are none.
+/// The flags of the scene's product. Without such flags, the flags of the file itself if it is a quality file
+/// (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty if there are no flags.
 /// \throws Error for a layer that cannot be read.
 std::vector<QualityFlag> quality_flags_of(const RasterSource& scene);
 
-/// The mask and the files that it is read from, those of the scene not among them.
+/// The mask and the files that it is read from, without the scene's files.
 struct FlagMask {
     std::unique_ptr<LabelSource> source;
     std::vector<std::string> files;
 };
 
 /// The pixels of the scene in which an item holds, or in which a layer of an item has a fill value. `file`:
-/// where the layers are; empty: where the scene's product has them. \throws Error when there are none, and,
-/// with the names that exist, for an unknown name and for a layer on another grid than the scene.
+/// the file of the layers; empty: the scene's product. \throws Error when there are no flags, and, with the
+/// existing names, for an unknown name and for a layer on another grid than the scene.
 FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
                         const std::vector<FlagItem>& items);
 

@@ -8,7 +8,7 @@
 
 namespace hsi::raster {
 
-/// What such a table is read for.
+/// The conditions that such a table is read for.
 struct TableConditions {
     bool methane = true;                         ///< else carbon dioxide: which axis a table of five axes has
     std::vector<double> concentrations;          ///< of a raster's samples, ppm m; empty: mag1c's
@@ -17,7 +17,7 @@ struct TableConditions {
     double water_vapour = 1.3;                   ///< cm
 };
 
-/// Which table it is: a text with columns, HDF5 with modtran_data, or a raster with a sample per
+/// The kind of table: a text with columns, HDF5 with modtran_data, or a raster with a sample per
 /// concentration.
 enum class RadianceForm { columns, simulated, samples };
 

@@ -4,10 +4,10 @@
 //
 // Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
 // (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
-// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout,
-// where some samples show that it tells the truth) are read with pread past GDAL's block cache; chunks of
-// products in HDF5 are decoded by whichever reader needs them (io/block_store.h); everything else through
-// RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
+// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout, if
+// some samples confirm it) are read with pread, without GDAL's block cache; chunks of products in HDF5 are
+// decoded by the reader that needs them (io/block_store.h); everything else is read through RasterIO along
+// the file's blocks, with one dataset handle per reader. All give the same bytes.
 #pragma once
 
 #include "core/cancel.h"
@@ -41,7 +41,7 @@ struct OpenOptions {
     std::optional<Rect> window;   ///< -srcwin
     std::optional<double> nodata; ///< -srcnodata
     std::string header;           ///< the ENVI header of `path` that counts, where open() was given its name
-    /// Not null: this scene, and `path` is what messages call it.
+    /// Not null: this scene; messages call it `path`.
     std::shared_ptr<const SceneDocument> document = {};
     std::string named_by = {}; ///< the document that names `path`, which is then vetted; empty: the user
     /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written; its end is where
@@ -54,18 +54,19 @@ struct OpenOptions {
 class Growth {
   public:
     virtual ~Growth() = default;
-    /// Waits until more than `lines` lines are there, and tells how many; `lines` when no more will come.
+    /// Waits until more than `lines` lines are there, and returns their count; `lines` when no more will
+    /// come.
     /// \throws Cancelled; Error when the file was replaced, removed or cut off meanwhile.
     virtual int64_t wait(int64_t lines) = 0;
-    /// Lines that the header tells of; none: it does not tell.
+    /// Lines that the header states; nullopt if it does not.
     virtual std::optional<int64_t> promised() const = 0;
-    /// Why the last line is none, where the file ended within one; empty: it did not.
+    /// Why the last line is incomplete, if the file ended within one; empty if it did not.
     virtual std::string rest() const = 0;
-    /// What has become of the header since, in words; empty: it is there.
+    /// The later fault of the header, in words; empty if it is there.
     virtual std::string header_fault() const = 0;
-    /// True when nothing but zeros stands in the last of so many lines.
+    /// True if the last of so many lines holds only zeros.
     virtual bool ends_with_zeros(int64_t lines) const = 0;
-    /// Fields that tell what the scene is and which the header has had only since, in quotes.
+    /// Fields that describe the scene and that the header got only later, in quotes.
     virtual std::vector<std::string> late_fields() const = 0;
     virtual std::vector<std::string> files() const = 0; ///< the data and their header
 };
@@ -76,7 +77,8 @@ class Chain {
     struct Link {
         std::string operation;
         int64_t halo = 0;
-        std::string kept;        ///< stream::ComputedSource::kept(); empty: computed anew by every reader
+        std::string kept;        ///< stream::ComputedSource::kept(); empty: every reader computes the values
+                                 ///< again
         bool on_devices = false; ///< by compute_on()
         Cost per_pixel;          ///< stream::LinkWork::per_pixel
     };
@@ -88,17 +90,17 @@ class Chain {
     virtual void compute_on(const std::vector<CudaDevice>& devices) const = 0;
 };
 
-/// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
+/// A band whose values are so close together, far from 0, that single precision distinguishes few of them.
 struct CoarseBand {
     int band = 0;      ///< of the file, 1-based
-    double level = 0;  ///< about where the values lie
+    double level = 0;  ///< the level of the values, about
     double spread = 0; ///< their standard deviation, by the middle half of them
     double step = 0;   ///< of single precision there
 };
 
 struct SceneMetadata; ///< everything an output inherits (private to this room)
 
-/// What does not apply to a source has the answers here.
+/// Functions that do not apply to a source have default answers here.
 class RasterSource : public stream::CubeSource {
   public:
     virtual const SceneFacts& facts() const = 0;
@@ -124,67 +126,66 @@ class RasterSource : public stream::CubeSource {
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     virtual bool held_by_system() const { return true; }
-    /// Of a block of all bands together; 0: each band has its own.
+    /// Bytes of a block of all bands together; 0: each band has its own.
     virtual uint64_t shared_block_bytes() const { return 0; }
     /// GDAL block cache that tile reading wants (small when raw).
     virtual uint64_t cache_bytes() const { return 0; }
-    /// Of `most` bytes beside that cache, what this source takes for itself from now on, to keep decoded
-    /// blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks are
-    /// decoded past GDAL; 0 for others. Once, before the first reader; sources made from this one share it.
+    /// Returns how many of `most` bytes, in addition to that cache, this source takes from now on, to keep
+    /// decoded blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks
+    /// are decoded without GDAL; 0 for others. Call it once, before the first reader; sources made from this
+    /// one share the memory.
     virtual uint64_t take_memory(uint64_t /*most*/, int /*lanes*/) const { return 0; }
 
-    /// Of values in bands of doubles that are too large for single precision, in which all computing is done.
+    /// Values in bands of doubles that are too large for single precision, in which everything is computed.
     /// Nodata and masked pixels do not count.
     struct Beyond {
         int64_t values = 0, pixels = 0;
     };
     /// True when a reader has met an infinite value there: it may be such a number.
     virtual bool met_infinity() const = 0;
-    /// Reads the window once more for such numbers.
+    /// Reads the window again for such numbers.
     virtual Beyond count_beyond_float() const = 0;
     /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
     /// product that it is or was made from. Opens the latter.
     virtual bool located() const { return false; }
-    /// The metadata item of this name of every band; empty texts where there is none.
+    /// The metadata item of this name of every band; empty texts for bands without it.
     virtual std::vector<std::string> band_items(const char* /*name*/) const {
         return std::vector<std::string>(bands().size());
     }
-    /// By a sample of the pixels in bands whose type says more than single precision; nothing is read where
-    /// there is no such band.
+    /// Examines a sample of the pixels in bands whose type holds more than single precision; reads nothing
+    /// without such bands.
     virtual std::vector<CoarseBand> coarse_bands() const = 0;
 
     /// The same scene without some bands (indices into bands(), 0-based). Throws Error when none is left.
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
-    /// The same scene with these bands alone (indices likewise, none twice), in this order.
+    /// The same scene with only these bands (indices likewise, each once), in this order.
     virtual std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const = 0;
     /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
     virtual std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const = 0;
-    /// The same scene as what its numbers mean, number * scale + offset in single precision;
-    /// BandFacts::values then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
+    /// The same scene with scaled values, number * scale + offset in single precision; BandFacts::values then
+    /// has only the unit. Pixels whose stored values are all 0 stay invalid: NaN.
     virtual std::shared_ptr<RasterSource> scaled() const = 0;
-    /// The same pixels for those who compute in double precision: three bands for each, one after another,
-    /// whose sum is the value without loss (stream/value_parts.h). Beyond single precision's range it is
-    /// infinite.
+    /// The same pixels for computing in double precision: three bands for each, one after another; their sum
+    /// is the value without loss (stream/value_parts.h). Beyond single precision's range it is infinite.
     virtual std::shared_ptr<RasterSource> in_sums() const = 0;
-    /// The same pixels for those who copy them: for each band two or three, the bits of its samples in the
-    /// type of all bands (SceneFacts::type) as RasterSink takes them again (OutputSpec::sample_type); NaN
-    /// where there is no value. For sources that are not exact_in_float. Throws Error where no type holds all
-    /// values.
+    /// The same pixels for copies: for each band two or three, the bits of its samples in the type of all
+    /// bands (SceneFacts::type) as RasterSink takes them again (OutputSpec::sample_type); NaN for missing
+    /// values. For sources that are not exact_in_float. Throws Error where no type holds all values.
     virtual std::shared_ptr<RasterSource> in_samples() const = 0;
 };
 
-/// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size), and
-/// UsageError naming -b or -srcwin when these do not fit the file. A scene that is followed is opened when
-/// its first line is there, and has that one line; Cancelled when OpenOptions::cancel is set before.
+/// Throws Error with the file and the fault (does not open, no bands, complex type, zero size), and
+/// UsageError naming -b or -srcwin when these do not fit the file. A followed scene is opened when its first
+/// line is there, and has that one line; Cancelled when OpenOptions::cancel is set before.
 std::shared_ptr<RasterSource> open_raster(const OpenOptions& options);
 
-/// The links of its chain; none where the scene does not compute.
+/// The links of its chain; empty for other scenes.
 inline std::vector<Chain::Link> links_of(const RasterSource& source) {
     const Chain* const chain = source.chain();
     return chain != nullptr ? chain->links() : std::vector<Chain::Link>();
 }
 
-/// Of a source that open_raster() has opened from a file.
+/// The metadata of a source that open_raster() has opened from a file.
 const SceneMetadata& metadata_of(const RasterSource& source);
 
 } // namespace hsi::raster

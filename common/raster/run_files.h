@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All files of one run in one register: what it reads, so that no output can fall on it, however it is
-// spelled; and what it writes, so that its outputs appear together or not at all.
+// All files of one run in one register: its inputs, so that no output can replace one under another spelling;
+// and its outputs, so that they appear together or not at all.
 #pragma once
 
 #include "core/cancel.h"
@@ -15,7 +15,7 @@
 namespace hsi::raster {
 
 /// Not thread-safe: the tool's own thread uses it. FileRegister (files/file_register.h) implements it; a run
-/// on arrays has no files, and what is here.
+/// on arrays has no files, and uses these defaults.
 class RunFiles {
   public:
     RunFiles() = default;
@@ -27,26 +27,25 @@ class RunFiles {
     /// touches (files_read_with()). Throws UsageError when one of them is to be written.
     virtual void reads(const std::string& /*role*/, const std::string& /*path*/,
                        const std::vector<std::string>& /*files*/) {}
-    /// The run writes `path`, the value of `role`, and beside it perhaps `sides`. Saying it again for the
-    /// same role and path changes nothing. Throws UsageError when the run reads one of them, or writes one
-    /// for another role.
+    /// The run writes `path`, the value of `role`, and perhaps the side files `sides`. A repeated call for
+    /// the same role and path changes nothing. Throws UsageError when the run reads one of them, or writes
+    /// one for another role.
     virtual void writes(const std::string& /*role*/, const std::string& /*path*/,
                         const std::vector<std::string>& /*sides*/) {}
 
-    /// These files that the run reads may grow while it reads them: whoever reads them sees what becomes of
-    /// them.
+    /// These files may grow while the run reads them: readers see what becomes of them.
     virtual void expect_growth(const std::vector<std::string>& /*files*/) {}
 
     /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
     virtual bool clashes(const std::string& /*role*/, const std::string& /*path*/) const { return false; }
 
-    /// All files that are read, once each: they are there, or may appear beside a raster.
+    /// All files that are read, once each: existing files, and files that may appear next to a raster.
     virtual std::vector<std::string> read() const { return {}; }
 
-    /// What the run writes: role and path of each, in the order in which they were said.
+    /// The outputs of the run: role and path of each, in the order of the calls.
     virtual std::vector<std::pair<std::string, std::string>> written() const { return {}; }
 
-    /// What the user should know of a file that is read or made all the same goes to these.
+    /// Gets what the user should know about a file that is read or made nevertheless.
     using Tell = std::function<void(const std::string&)>;
     void set_listeners(Tell warn, Tell note) {
         m_warn = std::move(warn);
@@ -59,13 +58,13 @@ class RunFiles {
         if (m_note) m_note(text);
     }
 
-    /// An output that holds what its file held and more, as a report of a chain: made while no other run of
-    /// these tools gives that file a successor.
+    /// An output that contains its file's old content and more, such as a report of a chain: it is made while
+    /// no other run of these tools changes that file.
     struct Addition {
         std::string path;
         std::function<void()> make; ///< reads the file, and gives its successor to FileRegister::add()
     };
-    /// One that commit() makes, beside that of its caller.
+    /// An output that commit() makes together with its caller's.
     virtual void add_to_file(Addition /*addition*/) {}
     /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
     /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was. With

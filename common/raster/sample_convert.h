@@ -19,8 +19,8 @@
 
 namespace hsi::raster {
 
-/// A nodata value in a file's own type, and the stored values that it stands for. Each member is one value of
-/// the type in this machine's byte order.
+/// A nodata value in a file's own type, as the stored values that equal it. Each member is one value of the
+/// type in this machine's byte order.
 struct NodataMatch {
     bool active = false;
     alignas(8) unsigned char bytes[8] = {}; ///< the nodata value
@@ -29,25 +29,25 @@ struct NodataMatch {
     friend bool operator==(const NodataMatch& a, const NodataMatch& b);
 };
 
-/// What stands for no value beside a nodata value, in the units of the samples.
+/// Further missing values in addition to a nodata value, in the units of the samples.
 struct InvalidSamples {
     std::vector<double> values;
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
     bool any() const { return !values.empty() || std::isfinite(least) || std::isfinite(most); }
 };
-/// dst[i] = NaN where the i-th sample, as in to_floats(), is one of these.
+/// dst[i] = NaN if the i-th sample, as in to_floats(), is one of these.
 void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, SampleType type,
                    bool swapped, float* dst, size_t count);
 
-/// Returns the stored values that a nodata value stands for: the one rule of readers, labels and writers.
+/// Returns the stored values that count as a nodata value: the one rule of readers, labels and writers.
 /// Integers are nodata where they equal it. Real numbers are nodata where GDAL's mask bands say so
 /// (ARE_REAL_EQUAL in gdal_priv.h): where |v - nodata| < 2 * 2^-23 * |v + nodata|, computed in the file's
-/// type. So a nodata value may have as few as seven digits, in Float64 files as well. The sum
-/// overflows for values of more than half the type's range; then all values that make it overflow are nodata:
-/// -3.40282e+38 in a file of floats stands for everything below about -4e32. Inactive when no value of `type`
-/// can equal it (out of range, fractional for an integer type, NaN).
+/// type. So a nodata value may have as few as seven digits, in Float64 files as well. The sum overflows for
+/// values of more than half the type's range; then all values that make it overflow are nodata: -3.40282e+38
+/// in a file of floats means everything below about -4e32. Inactive when no value of `type` can equal it (out
+/// of range, fractional for an integer type, NaN).
 NodataMatch match_in_type(const NodataValue& nodata, SampleType type);
-/// The same values as doubles, for whom reads samples of `type` as such.
+/// The same values as doubles, for readers of samples of `type`.
 struct NodataRange {
     double low = 0, high = 0;
     bool holds(double value) const { return value >= low && value <= high; }
@@ -60,12 +60,12 @@ std::optional<NodataRange> nodata_range(const NodataValue& nodata, SampleType ty
 void to_floats(const void* src, ptrdiff_t stride, SampleType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
 
-/// What is delivered of a sample. A float tells 24 bits of a number; where that is not enough, a band is read
-/// as several, each a part of its samples.
+/// The delivered part of a sample. A float has 24 bits of a number; if that is not enough, a band is read as
+/// several, each a part of its samples.
 enum class SamplePart : uint8_t {
     value,     ///< the nearest float
-    remainder, ///< what the float leaves of the number, to the nearest float
-    rest,      ///< what both leave: the sum of the three is the number (stream/value_parts.h)
+    remainder, ///< the rest of the number after the float, to the nearest float
+    rest,      ///< the rest after both: the sum of the three is the number (stream/value_parts.h)
     low_bits,  ///< bits 0 to 21 of the sample as it is stored, as a whole number
     middle_bits,
     high_bits, ///< from 44 on
@@ -78,11 +78,10 @@ std::vector<SamplePart> all_bits(SampleType type);
 /// they are, which holds all values of `type` and is not Float32.
 void to_part(SamplePart part, const void* src, ptrdiff_t stride, SampleType type, bool swapped,
              const NodataMatch& nodata, SampleType as, float* dst, size_t count);
-/// A sample of `type` from its parts, `step` floats apart, none of which is NaN.
+/// A sample of `type` from its parts, `step` floats apart, all of them not NaN.
 void from_bit_parts(const float* parts, ptrdiff_t step, SampleType type, void* sample);
 
-/// values[i] = NaN where it is nodata. The values are those of a file of `type`, which must be
-/// exact_in_float().
+/// values[i] = NaN where it is nodata. The values come from a file of `type`, which must be exact_in_float().
 void blank(float* values, size_t count, const NodataMatch& nodata, SampleType type);
 
 /// rows[k][i] = src[i * pixel_stride + first + k]: pixels to bands. k < bands, i < pixels.
@@ -93,11 +92,11 @@ void rows_to_pixels(const float* const* rows, size_t bands, size_t pixels, float
 /// Reverses the bytes of each sample.
 void swap_bytes(void* samples, SampleType type, size_t count);
 
-/// How values become samples of the output's type. NaN becomes nodata, where there is a nodata value; in
-/// integer types without one GDAL's 0. A value that is nodata by chance moves to the next one towards zero
-/// (0: to 1, of floats to the smallest normal number), so that a pixel with a value never turns into a hole.
-/// A step of 1 may be much: of integers they are counted, by all copies of the rule together, as is what else
-/// they do not hold.
+/// The rule for storing values as samples of the output's type. NaN becomes nodata if there is a nodata
+/// value; in integer types without one, GDAL's 0. A value that equals nodata by chance moves to the next one
+/// towards zero (0: to 1, of floats to the smallest normal number), so that a pixel with a value never
+/// becomes a hole. A step of 1 may be large: in integer types these values are counted, by all copies of the
+/// rule together, and so are values that the type does not hold.
 class StoreRule {
   public:
     StoreRule() = default;
@@ -108,9 +107,9 @@ class StoreRule {
     /// True when tiles hold the samples themselves, but for nodata: finish() is all that is to be done.
     bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
-    /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN where there is
-    /// no value: store_parts() takes them. Values that the output's type does not hold are rounded and
-    /// clamped as gdal_translate does it.
+    /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN for missing
+    /// values: store_parts() takes them. Values that the output's type does not hold are rounded and clamped
+    /// as gdal_translate does it.
     void take_parts(SampleType from);
     /// Bands of a tile for one of the output.
     int parts() const { return m_parts; }
@@ -132,7 +131,7 @@ class StoreRule {
     /// changed.
     void store_line(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count,
                     void* samples) const;
-    /// What store_pixels() works in, for one caller at a time.
+    /// Work space of store_pixels(), for one caller at a time.
     struct Scratch {
         std::vector<const float*> rows;
         std::vector<float> floats;
@@ -142,22 +141,22 @@ class StoreRule {
     void store_pixels(const CubeView<float>& src, int64_t line, int64_t x, size_t pixels, void* samples,
                       Scratch& scratch) const;
 
-    /// What an integer type has not held so far, in numbers of values.
+    /// Counts of values that an integer type could not hold so far.
     struct Lost {
-        int64_t moved = 0;    ///< that are nodata by chance, to beside()
+        int64_t moved = 0;    ///< equal to nodata by chance, moved to its neighbour value
         int64_t vanished = 0; ///< not 0, and stored as 0; with store() alone, as the next two
         int64_t clamped = 0;  ///< beyond the type's range
         int64_t stored = 0;   ///< of all that are not NaN
     };
     Lost lost() const;
-    /// What users should know of it, a sentence each.
+    /// Warnings about it for users, a sentence each.
     std::vector<std::string> tell(const Lost& lost) const;
     double beside() const { return m_beside_real; }
 
   private:
     template <class Bits>
     void replace(const float* values, size_t count, unsigned char* samples) const;
-    /// Nodata in the place of NaN, and what is nodata by chance moved.
+    /// Replaces NaN by nodata, and moves values that equal nodata by chance.
     template <class Real>
     Real beside_real() const;
     template <class Real>
@@ -176,7 +175,7 @@ class StoreRule {
         std::atomic<int64_t> moved{0}, vanished{0}, clamped{0}, stored{0};
     };
     std::shared_ptr<Counts> m_counts; ///< of integers
-    float m_least = 0, m_most = 0;    ///< of integers: what is beyond is clamped
+    float m_least = 0, m_most = 0;    ///< for integers: values beyond are clamped
 };
 
 } // namespace hsi::raster

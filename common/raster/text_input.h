@@ -10,8 +10,7 @@ namespace hsi::raster {
 /// The whole file. Throws Error as read_text_file() does.
 std::string read_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
-/// The text that an option names (a model): read_text_file(), and where arrays take the place of files
-/// what the caller has given for it.
+/// The text behind an option (a model): read_text_file(), or for arrays in place of files the caller's text.
 std::string read_input(const std::string& path, uint64_t limit);
 
 } // namespace hsi::raster

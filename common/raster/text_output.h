@@ -12,7 +12,7 @@ namespace hsi::raster {
 
 struct TextOutput {
     std::string role; ///< the option that names it, for messages: "-csv"
-    std::string path; ///< empty: there is none, and the functions below do nothing
+    std::string path; ///< empty without a file: the functions below then do nothing
     bool overwrite = false;
     std::shared_ptr<RunFiles> run; ///< with it: registered, and written by its commit()
 };
@@ -22,8 +22,8 @@ struct TextOutput {
 /// UsageError.
 void check_text_output(const TextOutput& output);
 
-/// Writes, flushes to the disk, and renames (without a run: at once). A symbolic link stays, and what it
-/// leads to is replaced. Throws Error; the old file is then untouched.
+/// Writes, flushes to the disk, and renames (without a run: at once). A symbolic link stays, and its target
+/// is replaced. Throws Error; the old file is then untouched.
 void write_text_output(const TextOutput& output, const std::string& text);
 
 /// One new file `at` some place, written and flushed to the disk; `output` is for the message. Throws Error.

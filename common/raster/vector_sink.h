@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers of points or polygons, written by whatever vector driver the extension names. The file appears under
-// its name when it is complete, or not at all.
+// Layers of points or polygons, written by the vector driver of the extension. The file appears under its
+// name when it is complete, or not at all.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -17,7 +17,7 @@ class RunFiles;
 
 struct VectorOptions {
     std::string path;
-    std::string format;                       ///< -of; empty: from the extension, GPKG when there is none
+    std::string format;                       ///< -of; empty: from the extension, GPKG without one
     std::vector<std::string> dataset_options; ///< -dsco NAME=VALUE
     std::vector<std::string>
         layer_options; ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY (polygons: AS_WKT) when not given
@@ -38,7 +38,7 @@ using Ring = std::vector<std::array<double, 2>>;
 
 struct Point {
     double x = 0, y = 0;
-    std::vector<double> values; ///< a field each; NaN: unset
+    std::vector<double> values; ///< one per field; NaN: unset
     std::string text = {};      ///< of PointLayer::text_field
     /// In a layer of polygons, in the place of x and y: of each the outer ring, then its holes.
     std::vector<std::vector<Ring>> polygons = {};
@@ -47,10 +47,10 @@ struct Point {
 struct PointLayer {
     std::string name;
     std::string srs_wkt; ///< or EPSG:CODE; empty: unknown
-    bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
+    bool placed = true;  ///< false: x and y are pixels, not positions in the SRS
     std::vector<PointField> fields;
     bool polygons = false;       ///< geometries are MultiPolygons
-    std::string text_field = {}; ///< the name of a further field, of texts; empty: there is none
+    std::string text_field = {}; ///< the name of a further text field; empty without one
     std::vector<Point> points;
 };
 
@@ -71,23 +71,23 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
 /// Whether the points keep their places: false for GeoJSON of a layer without georeference.
 bool keeps_places(const VectorOptions& options, const PointLayer& layer);
 
-/// Where the centre of a pixel of the source (its window's line and sample, from 0) lies.
+/// The position of the centre of a pixel of the source (its window's line and sample, from 0).
 struct PixelPlace {
     double x = 0, y = 0;     ///< in the scene's SRS; without a place: sample + 0.5, -(line + 0.5)
     double lon = 0, lat = 0; ///< degrees, WGS 84; NaN when the scene has no SRS or no geotransform
 };
 
-/// A place for each (line, sample): by the geotransform, or by the arrays of longitude and latitude of the
-/// product that the scene is or was made from. Any other scene lies where QGIS draws it: one unit a pixel,
-/// lines downwards from 0.
+/// The position of each (line, sample): from the geotransform, or from the product's arrays of longitude and
+/// latitude, for the product that the scene is or was made from. Any other scene is placed where QGIS draws
+/// it: one unit a pixel, lines downwards from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);
 
 /// The SRS of x and y of these places, as WKT; empty: none.
 std::string srs_of_places(const RasterSource& source);
 
-/// "ground control points": what places the scene, but none of its points. Empty for a scene that has a place
-/// for each pixel, or none at all.
+/// "ground control points": a georeference of the scene that gives no position to its pixels. Empty for a
+/// scene with a position for each pixel, or without any georeference.
 std::string unread_georeference(const RasterSource& source);
 
 /// "targets" for "/tmp/targets.gpkg": the usual name of a file's only layer.

@@ -15,7 +15,7 @@
 
 namespace hsi::raster {
 
-/// Where a scene lies, which may be a window (-srcwin) of a file.
+/// The position of a scene, which may be a window (-srcwin) of a file.
 struct Placement {
     stream::CubeShape shape; ///< of the window
     int64_t first_sample = 0, first_line = 0, all_samples = 0, all_lines = 0;
@@ -37,8 +37,8 @@ struct FileAngle {
     view::AngleInput input;
     std::shared_ptr<const stream::CubeSource> plane;
 };
-/// All angles of a product: AVIRIS-3 OBS, EMIT L1B OBS, NEON, PRISMA L2, EnMAP's XML. nullopt: the file is
-/// not one of these. \throws Error when arrays do not have the scene's size.
+/// All angles of a product: AVIRIS-3 OBS, EMIT L1B OBS, NEON, PRISMA L2, EnMAP's XML. nullopt if the file is
+/// another. \throws Error when arrays do not have the scene's size.
 std::optional<std::vector<FileAngle>> angles_of_product(const std::string& path, const Placement& scene);
 
 /// `behind` at the nearest pixel on the ground; NaN outside. \throws Error without a georeference of both.

@@ -40,7 +40,7 @@ uint64_t BlockWriter::row_bytes() const {
 }
 
 uint64_t BlockWriter::wanted_bytes() const {
-    // Where a block holds all bands the dataset keeps one of its own, beside the cache.
+    // If a block holds all bands, the dataset keeps one in addition to the cache.
     const uint64_t own = m_apart ? 0 : static_cast<uint64_t>(m_bands) * m_block_bytes;
     return std::min(2 * row_bytes(), m_memory) + own;
 }

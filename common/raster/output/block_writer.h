@@ -28,8 +28,8 @@ class BlockWriter {
 
     /// Bytes of one row of blocks, all bands.
     uint64_t row_bytes() const;
-    /// What is held for blocks in the making (a tile may touch two rows of them), or what GDAL's block cache
-    /// should hold instead.
+    /// The memory for unfinished blocks (a tile may touch two rows of them), or for GDAL's block cache
+    /// instead.
     uint64_t wanted_bytes() const;
     /// Blocks that tiles should cover wholly when rows of them cannot be held.
     stream::BlockLayout layout() const;

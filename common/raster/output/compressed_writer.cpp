@@ -18,8 +18,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Compressed blocks that may wait for one before them, so that a thread that is late holds up nobody else
-/// and memory stays bounded.
+/// The most compressed blocks that may wait for an earlier one, so that a late thread does not hold up the
+/// others and memory stays bounded.
 constexpr uint64_t least_waiting = uint64_t{16} << 20;
 
 Error system_error(const std::string& what) { return Error(what + ": " + std::strerror(errno)); }
@@ -121,7 +121,7 @@ void CompressedWriter::write(const Rect& core, const CubeView<float>& src) {
         if (job_is_ready()) m_changed.notify_all();
     }
     std::unique_lock lock(m_mutex);
-    while (m_missing > 0 && !cancelled()) { // what is left behind the last tile is for all threads: finish()
+    while (m_missing > 0 && !cancelled()) { // finish() compresses the rest after the last tile on all threads
         Job job = take_job();
         if (!job) return;
         do_job(std::move(job), lock);
@@ -224,7 +224,7 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
                                             static_cast<int64_t>(done));
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) throw system_error("cannot read what was written before");
-            if (got == 0) { // nothing lies behind
+            if (got == 0) { // end of the file
                 std::memset(block + done, 0, wanted - done);
                 break;
             }
@@ -251,7 +251,7 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
     m_changed.notify_all();
 }
 
-/// Of a row that is in the file: its memory is zero again, its part of the scratch file free.
+/// For a row that is in the file: zeroes its memory again and frees its part of the scratch file.
 void CompressedWriter::give_back(int64_t row, const HostBuffer<char>& bytes) {
     if (bytes.size() > 0) {
         std::memset(bytes.data(), 0, bytes.size());

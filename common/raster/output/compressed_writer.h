@@ -25,11 +25,11 @@
 
 namespace hsi::raster {
 
-/// Rows of blocks are put together from the tiles in any order, as many as `memory` holds in memory, the
-/// others in a file without a name beside the output. Whoever has handed over a tile compresses blocks of
-/// rows that are complete before he goes on. The file gets its blocks in one order: row after row, in each
-/// band after band, from left to right; so its bytes depend on neither tiles nor threads nor memory. Most of
-/// its members are one state under one mutex.
+/// Rows of blocks are put together from the tiles in any order: as many as `memory` holds in memory, the
+/// others in an unnamed file next to the output. A thread that has handed over a tile compresses the blocks
+/// of complete rows before it goes on. The file gets its blocks in one order: row after row, in each band
+/// after band, from left to right; so its bytes depend on neither tiles nor threads nor memory. Most of its
+/// members are one state under one mutex.
 class CompressedWriter {
   public:
     struct Options {
@@ -39,7 +39,7 @@ class CompressedWriter {
         BlockCoding coding;
         uint64_t memory = 0; ///< bytes for rows in the making and for the threads' blocks
         int threads = 1;     ///< that compress
-        /// Tiles come from one thread at a time: others are started that compress beside it.
+        /// Tiles come from one thread at a time: further threads are started to compress.
         bool helped = false;
         const CancelFlag* cancel = nullptr; ///< must outlive the writer
     };
@@ -51,22 +51,22 @@ class CompressedWriter {
 
     /// Thread-safe. Changes `src` (nodata in place of NaN). Throws Error.
     void write(const Rect& core, const CubeView<float>& src);
-    /// After the last tile: compresses what is left on all threads, and enters the blocks into the file. What
-    /// no tile has covered is 0. Throws Error and Cancelled.
+    /// Call it after the last tile: compresses the rest on all threads, and enters the blocks into the file.
+    /// Pixels that no tile has covered are 0. Throws Error and Cancelled.
     void finish();
 
-    /// Of options.memory: what it will hold at most, as a rule.
+    /// The part of options.memory that it will hold at most, as a rule.
     uint64_t wanted_bytes() const;
 
   private:
     /// A row of blocks in the making: block k at k * block bytes.
     struct Row {
-        HostBuffer<char> bytes; ///< none: they lie in the scratch file
+        HostBuffer<char> bytes; ///< empty: they are in the scratch file
         int64_t pixels = 0;     ///< filled so far
         int64_t written = 0;    ///< blocks
         bool in_memory() const { return bytes.size() > 0; }
     };
-    /// A block that somebody has undertaken to compress.
+    /// A block that a thread has begun to compress.
     struct Job {
         int64_t row = 0, block = 0;
         Row* from = nullptr;
@@ -85,7 +85,7 @@ class CompressedWriter {
 
     bool row_is_ready(int64_t row); ///< with the lock held
     bool job_is_ready();            ///< with the lock held
-    Job take_job();                 ///< with the lock held; none: there is none now
+    Job take_job();                 ///< with the lock held; an empty job if there is none now
     void do_job(Job job, std::unique_lock<std::mutex>& lock);
     void clear_beyond(char* block, const Job& job) const;
     void give_back(int64_t row, const HostBuffer<char>& bytes);

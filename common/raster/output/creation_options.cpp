@@ -27,7 +27,7 @@ namespace {
 
 int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
-/// Options that the user did not give, for files that hold what was computed.
+/// Adds default options for files that hold computed values.
 void add_defaults(Target& target, const OutputOptions& options) {
     CPLStringList& list = target.options;
     const auto given = [&](const char* name) { return list.FetchNameValue(name) != nullptr; };
@@ -35,7 +35,7 @@ void add_defaults(Target& target, const OutputOptions& options) {
         const std::string extension = extension_of(options.path);
         if (is_any(extension, "bil bip")) list.SetNameValue("INTERLEAVE", CPLString(extension).toupper());
     }
-    // These lose values unless they are told not to.
+    // These codecs lose values by default.
     if (is(target.driver, "JP2OpenJPEG") && !given("QUALITY") && !given("REVERSIBLE")) {
         list.SetNameValue("QUALITY", "100");
         list.SetNameValue("REVERSIBLE", "YES");
@@ -46,9 +46,8 @@ void add_defaults(Target& target, const OutputOptions& options) {
         list.SetNameValue("TILE_FORMAT", "PNG");
 }
 
-/// The side of a COG's blocks that an output gets when the user says nothing. GDAL keeps the bands of a pixel
-/// together, so that a block of its own default, 512x512 with 224 bands of floats, is 235 MB: to write, and
-/// for everyone who reads.
+/// The default side of a COG's blocks. GDAL keeps the bands of a pixel together, so its own default block of
+/// 512x512 pixels with 224 bands of floats has 235 MB: for the writer, and for every reader.
 int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
     const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
@@ -58,9 +57,10 @@ int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     return side;
 }
 
-/// Blocks (of all bands) and their threads that making a COG may hold. Without threads: a block on its way,
-/// one being filled and one compressed. Each of several threads has two more, so have two that wait, and as
-/// much again goes into what GDAL keeps between them. Throws Error when not even that fits into -memory.
+/// The blocks (of all bands) that making a COG may hold, and its threads. Without threads: one block in
+/// transfer, one in filling and one in compression. Each of several threads has two more, and so have two
+/// waiting jobs; as much again is for GDAL's data between them. Throws Error if even that does not fit into
+/// -memory.
 void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
              GDALDataType type) {
     const auto side =
@@ -87,9 +87,9 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
 }
 
-/// A GeoTIFF whose blocks hold all bands: the dataset keeps one, beside the block cache, which has a quarter
-/// of -memory. Another quarter is left for that, so that the tiles have half. Throws Error when it is not
-/// enough.
+/// For a GeoTIFF whose blocks hold all bands: the dataset keeps one block in addition to the block cache,
+/// which has a quarter of -memory. Another quarter is reserved for that, so that the tiles have half. Throws
+/// Error when it is not enough.
 void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
@@ -124,7 +124,7 @@ bool uncompressed(const CPLStringList& list) {
     return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE");
 }
 
-/// What GDAL says when it makes the file, before any work.
+/// The checks that GDAL makes when it creates the file, before any work.
 void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
     constexpr uint64_t most = uint64_t{1} << 32;
     const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
@@ -149,8 +149,8 @@ bool takes_blocks_from_us(const Target& target, const std::string& path) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
-/// LERC of bands apart: libtiff 4.5 does not read its own floats of bands together when one of them is NaN,
-/// and what it cannot read again is no output.
+/// LERC of separate bands: libtiff 4.5 cannot read its own floats of interleaved bands when one of them is
+/// NaN, and a file that it cannot read is useless.
 std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     const CPLStringList& list = target.options;
     auto lerc = lerc_of(target.type);
@@ -161,7 +161,7 @@ std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     return lerc->max_error >= 0 ? lerc : std::nullopt;
 }
 
-/// A creation option that only some codecs of GTiff and COG heed. Of one with several rows each has its
+/// A creation option that only some codecs of GTiff and COG use. If an option has several rows, each has its
 /// codecs.
 struct CodecOption {
     const char* name;
@@ -231,7 +231,7 @@ std::string codec_of(const Target& target, const CPLStringList& list, bool overv
     return CPLString(codec).toupper();
 }
 
-/// What a codec is told must be for the one that is used, and in its range.
+/// An option for a codec must be for the codec in use, and in its range.
 void check_codec_option(const GivenOption& option, const Target& target, const CPLStringList& list) {
     const bool overviews = option.name.find("OVERVIEW") != std::string::npos;
     const bool predictor = option.name.find("PREDICTOR") != std::string::npos;
@@ -271,7 +271,7 @@ void check_bits(const GivenOption& option, GDALDataType type) {
                      std::to_string(all) + " bits");
 }
 
-/// Layout and numbers of a GeoTIFF that its codec has no part in.
+/// Checks options for layout and numbers of a GeoTIFF that do not depend on its codec.
 void check_geotiff_option(const GivenOption& option, const Target& target, const CPLStringList& list,
                           const stream::CubeShape& shape) {
     if (is_any(option.name, "BLOCKXSIZE BLOCKYSIZE"))
@@ -289,7 +289,7 @@ void check_geotiff_option(const GivenOption& option, const Target& target, const
     }
 }
 
-/// Of a COG: what is said of overviews or of another grid, of which there is none.
+/// For a COG: options for overviews or another grid that the output does not have.
 void check_cog_option(const GivenOption& option, const CPLStringList& list) {
     const bool overviews =
         STARTS_WITH(option.name.c_str(), "OVERVIEW_") || option.name == "MAX_Z_ERROR_OVERVIEW";
@@ -393,7 +393,7 @@ std::optional<BlockCoding> block_coding(const Target& target, const std::string&
     if (STARTS_WITH_CI(codec.c_str(), "LERC")) {
         coding.lerc = lerc_coding(target);
         if (!coding.lerc) return std::nullopt;
-        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4); // what packs LERC's bytes once more
+        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4); // the second compression of LERC's bytes
     }
     coding.by_default =
         list.FetchNameValue("ZLEVEL") == nullptr && list.FetchNameValue("ZSTD_LEVEL") == nullptr;

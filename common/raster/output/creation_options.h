@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The creation options of an output: what the user gave, and what a file that holds computed values gets
-// beside that.
+// The creation options of an output: the user's options, and further ones for a file that holds computed
+// values.
 #pragma once
 
 #include "raster/codec/block_codec.h"
@@ -19,13 +19,13 @@ bool is_any(const std::string& word, const char* words);
 
 /// -co as GDAL takes it, nothing added.
 CPLStringList creation_options(const OutputOptions& options);
-/// The codec of a GTiff or COG with these options, in the words of -co COMPRESS; "NONE" of other formats.
+/// The codec of a GTiff or COG with these options, in the words of -co COMPRESS; "NONE" for other formats.
 std::string compression_of(GDALDriver* driver, const CPLStringList& list);
 /// Throws UsageError for options that GDAL would pass over without a word: a number out of range, one that
 /// another option leaves without effect, two that contradict each other.
 void check_creation_options(const Target& target, const OutputOptions& options,
                             const stream::CubeShape& shape);
-/// What a GTiff gets when the user says nothing.
+/// Adds the default options of a GTiff.
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type);
 /// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL
 /// does: its blocks have their places before they are written, so that anyone may write them in any order.
@@ -33,12 +33,12 @@ bool takes_blocks_in_place(const Target& target, const std::string& path);
 /// How the blocks of a compressed GeoTIFF of whole samples on a local disk are made, for which the user wants
 /// nothing that only GDAL does. Empty: GDAL writes the blocks.
 std::optional<BlockCoding> block_coding(const Target& target, const std::string& path);
-/// Threads that compress: those of -co NUM_THREADS, else options.threads.
+/// Threads that compress: of -co NUM_THREADS, else options.threads.
 int coding_threads(const Target& target, const OutputOptions& options);
 /// True where the file's bands are stretches by themselves, and are written past GDAL.
 bool keeps_bands_apart(const Target& target, const OutputOptions& options);
-/// Adds to target.options, which are those of the user, what its driver gets when the user says nothing.
-/// Throws Error when the blocks that come of it do not fit into options.memory.
+/// Adds the driver's defaults to target.options, which holds the user's options. Throws Error when the
+/// resulting blocks do not fit into options.memory.
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape);
 
 } // namespace hsi::raster

@@ -76,8 +76,8 @@ std::vector<std::string> class_names(const OutputSpec& spec, const SceneMetadata
     return scene->bands.front().categories;
 }
 
-/// A band of the side file, or one of its domains, with nothing that the header lacks. A band that has more
-/// keeps its name: GDAL takes that of the side file then, and none for an empty one.
+/// True for a band of the side file, or one of its domains, that has only facts of the header. A band that
+/// has more keeps its name: GDAL then takes the side file's name, and none for an empty one.
 bool repeats_header(const CPLXMLNode* node) {
     if (EQUAL(node->pszValue, "Metadata")) {
         const std::string domain = CPLGetXMLValue(node, "domain", "");
@@ -93,8 +93,8 @@ bool repeats_header(const CPLXMLNode* node) {
     return true;
 }
 
-/// \return whether there was any. What the header lacks after all is put back when the output is compared
-/// with what it should be (WrittenRaster::lost()).
+/// \return whether it removed any. If the header lacks a removed item after all, the check of the finished
+/// output finds it and puts it back (WrittenRaster::lost()).
 bool remove_repeated(CPLXMLNode* root) {
     bool changed = false;
     for (CPLXMLNode* node = root->psChild; node != nullptr;) {

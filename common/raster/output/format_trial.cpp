@@ -56,7 +56,7 @@ bool may_lose(const Target& target, const OutputOptions& options) {
     return false;
 }
 
-/// A folder for one trial, with whatever a driver makes beside the file; gone when the trial is over.
+/// A folder for one trial, with all side files of a driver; removed when the trial is over.
 class TrialFolder {
   public:
     /// In memory.
@@ -65,7 +65,7 @@ class TrialFolder {
         m_path = CPLSPrintf("/vsimem/hsi-try-%d-%u", static_cast<int>(getpid()), count.fetch_add(1));
         VSIMkdir(m_path.c_str(), 0700);
     }
-    /// Beside the destination or, where that is no local file, in the system's folder for such things.
+    /// Next to the destination or, if that is not a local file, in the system's folder for temporary files.
     explicit TrialFolder(const std::string& destination)
         : m_file(std::make_unique<AtomicFile>(is_local(destination) ? destination
                                                                     : CPLGenerateTempFilename("hsi-try"))),
@@ -83,8 +83,8 @@ class TrialFolder {
     std::string m_path;
 };
 
-/// A value for a trial: bands, lines and samples differ, and the type's ways to be wrong show (a sign, a
-/// fraction, a size far from 1, a byte too few). Of a class map the numbers that it may hold.
+/// A value for a trial: bands, lines and samples differ, and typical faults of a type show (a sign, a
+/// fraction, a size far from 1, a byte too few). For a class map, one of the possible class numbers.
 float trial_value(const Target& target, int band, int64_t line, int64_t sample) {
     const int64_t at = 7 * band + 31 * line + 3 * sample;
     if (target.largest_class > 0)
@@ -157,7 +157,7 @@ void place(GDALDataset& dataset, const SceneMetadata* scene) {
     }
 }
 
-/// One trial. Returns what went wrong; empty: nothing.
+/// Makes one trial. Returns the fault; empty if there is none.
 std::string trial(const Target& target, const CPLStringList& options, const stream::CubeShape& shape,
                   bool values, const SceneMetadata* scene, const std::string& path) {
     const auto w = static_cast<int>(shape.samples), h = static_cast<int>(shape.lines);
@@ -169,7 +169,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
                                            : make_raster(target.driver, path, shape, target.type, options);
         if (!made) return errors.text();
         if (errors.any()) return errors.text();
-        // Some drivers make what they can hold, whatever they are asked for.
+        // Some drivers make the shape that they can hold, and ignore the request.
         if (made->GetRasterCount() != shape.bands)
             return "it makes " + std::to_string(made->GetRasterCount()) + " of them";
         if (made->GetRasterXSize() != w || made->GetRasterYSize() != h) return "it makes another size";
@@ -229,7 +229,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     return {};
 }
 
-/// The trial in a folder of its own; the texts name the destination.
+/// The trial in a separate folder; the texts name the destination.
 std::string trial_in(const TrialFolder& folder, const Target& target, const OutputOptions& options,
                      const CPLStringList& list, const stream::CubeShape& shape, const SceneMetadata* scene) {
     const std::string name = options.path.substr(options.path.rfind('/') + 1);
@@ -241,7 +241,7 @@ std::string trial_in(const TrialFolder& folder, const Target& target, const Outp
     return reason;
 }
 
-/// A trial that fails where there is no room for one says nothing about the format. \throws Error then.
+/// A trial that fails for lack of room shows nothing about the format. \throws Error then.
 void check_room(const TrialFolder& folder, const OutputOptions& options) {
     const std::string path = folder.path() + "/room";
     const std::string bytes(size_t{1} << 20,
@@ -256,7 +256,7 @@ void check_room(const TrialFolder& folder, const OutputOptions& options) {
         throw Error("cannot write '" + options.path + "': " + std::strerror(reason));
 }
 
-/// In memory where the driver can, else or when that fails beside the destination.
+/// In memory if the driver can; if it cannot, or if that fails, next to the destination.
 std::string trial_anywhere(const Target& target, const OutputOptions& options, const CPLStringList& list,
                            const stream::CubeShape& shape, const SceneMetadata* scene) {
     if (has_capability(target.driver, GDAL_DCAP_VIRTUALIO) &&
@@ -268,7 +268,7 @@ std::string trial_anywhere(const Target& target, const OutputOptions& options, c
     return reason;
 }
 
-/// What a trial depends on.
+/// The inputs of a trial.
 std::string trial_key(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                       const SceneMetadata* scene) {
     const stream::CubeShape shape = trial_shape(spec, false);
@@ -295,7 +295,7 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
     const CPLStringList list = trial_options(target);
     std::vector<bool> ways{target.copies};
     if (!target.copies && has_capability(target.driver, GDAL_DCAP_CREATECOPY)) ways.push_back(true);
-    // Bands would become variables of their own.
+    // Bands would become separate variables.
     if (is(target.driver, "netCDF") && spec.shape.bands > 1) ways = {true};
     std::string reason;
     for (const bool copies : ways) {
@@ -318,7 +318,7 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
 }
 
 /// The creation options without one of which, or without all of which, the output can be written: the format
-/// holds it, and GDAL does not take them. Empty: they are not the reason.
+/// holds it, but GDAL does not accept the options. Empty: they are not the reason.
 std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
                             const SceneMetadata* scene) {
     const auto works_with = [&](const std::vector<std::string>& items) {

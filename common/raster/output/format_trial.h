@@ -10,15 +10,15 @@
 
 namespace hsi::raster {
 
-/// Writes a small raster of the same kind with known values, reads it back and compares: so many bands, of
-/// such a type, with these options, and with the georeference of `scene` (null: one in metres that most
-/// drivers take). Sets target.copies. Throws UsageError when what comes back is not what was written. Values
-/// may differ where the format or a creation option that the user gave is made to lose some.
+/// Writes a small raster of the same kind with known values, reads it back and compares: with the same count
+/// of bands, type and options, and with the georeference of `scene` (null: one in metres that most drivers
+/// take). Sets target.copies. Throws UsageError when the values that are read differ. Values may differ if
+/// the format, or a creation option of the user, is lossy.
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene);
 
-/// Throws UsageError for an output that may hold NaN, of several bands of floats together in blocks of LERC,
-/// where the GDAL at hand does not read back what it writes of such (libtiff 4.5).
+/// Throws UsageError for an output that may hold NaN, with several bands of floats together in blocks of
+/// LERC, if the present GDAL cannot read what it writes of such (libtiff 4.5).
 void check_lerc_of_nan(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                        const std::optional<NodataValue>& nodata);
 

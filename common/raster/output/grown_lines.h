@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The lines of an output that others may open while it grows: whether its file still has what was written.
+// The lines of an output that others may open while it grows: checks whether its file still has the written
+// lines.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class GrownLines {
     void check(const std::string& path) const;
 
   private:
-    /// CRC-32 of each of these lines; of a line that the file lacks, nothing follows.
+    /// CRC-32 of each of these lines; the list ends at a line that the file lacks.
     std::vector<uint32_t> sums_of(const std::string& path, int64_t first, int64_t last) const;
     void check(const std::string& path, int64_t first, int64_t last) const;
 

@@ -102,8 +102,8 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     for (const std::string& link : links_on_the_way(path))
         headers.push_back(library_header_of(link));
     if (output.run) output.run->writes(output.role, path, headers);
-    // A library's header without a library is what a run that was killed has left. Any other belongs to
-    // something else, a scene perhaps.
+    // A library's header without a library is left by a killed run. Any other header belongs to another file,
+    // for example a scene.
     if (!is_there(header)) return;
     const bool own = is_there(path) || is_library_header(header);
     if (!output.overwrite || !own)
@@ -117,7 +117,7 @@ void check_library_output(const TextOutput& output, const std::string& also) {
 
 namespace {
 
-/// A name as a header's list can hold it: blanks for what means something there, one where two would meet.
+/// A name as a header's list can hold it: signs with a meaning become blanks, and double blanks become one.
 std::string header_name(const std::string& name) {
     std::string out;
     const std::string held = envi_name(name);
@@ -128,7 +128,7 @@ std::string header_name(const std::string& name) {
     return out.empty() ? "Spectrum" : out;
 }
 
-/// Those of all spectra, none of those that had to change like another.
+/// The names of all spectra; a name that had to change differs from all others.
 std::vector<std::string> header_names(const std::vector<std::string>& names) {
     std::set<std::string> taken;
     std::vector<std::string> out;
@@ -144,7 +144,7 @@ std::vector<std::string> header_names(const std::vector<std::string>& names) {
     return out;
 }
 
-/// What to say of names that are not as they were; empty: they are.
+/// The warning about names that have changed; empty if they have not.
 std::string changed_names(const std::string& path, const std::vector<std::string>& before,
                           const std::vector<std::string>& after) {
     size_t count = 0, first = 0;
@@ -216,7 +216,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
             return;
         std::vector<std::string> texts;
         for (double v : numbers) {
-            // ENVI has no word for an unknown one; IDL, as most readers, makes no number of this.
+            // ENVI has no word for an unknown value; IDL, like most readers, does not read this as a number.
             texts.push_back(std::isfinite(v) ? number(v) : "nan");
         }
         header.set(key, envi_list_text(texts));

@@ -41,7 +41,7 @@ void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis
     array->Write(&start, &count, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64), centres.data());
 }
 
-/// The first array with lines and samples; null when there is none.
+/// The first array with lines and samples; null without one.
 std::shared_ptr<GDALMDArray> raster_in(GDALGroup& root) {
     for (const std::string& name : root.GetMDArrayNames())
         if (auto array = root.OpenMDArray(name); array && array->GetDimensionCount() >= 2) return array;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// netCDF files of rasters without an SRS, or with a local one: GDAL's driver calls their coordinates latitude
-// and longitude, whatever they are.
+// netCDF files of rasters without an SRS, or with a local one: GDAL's driver always calls their coordinates
+// latitude and longitude.
 #pragma once
 
 #include <cpl_string.h>
@@ -11,8 +11,8 @@
 
 namespace hsi::raster {
 
-/// Creation options by which the driver writes no latitudes and longitudes, where `like` has no projected or
-/// geographic SRS; none where it has one. `bytes`: of all pixels.
+/// Creation options by which the driver writes no latitudes and longitudes, if `like` has no projected or
+/// geographic SRS; none otherwise. `bytes`: of all pixels.
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list);
 /// Leaves room in the header of a file that is copied from `stage`: without it, all pixels would be moved
 /// when finish_netcdf() adds to the header.

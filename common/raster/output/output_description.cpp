@@ -49,9 +49,9 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
         band.SetNoDataValue(nodata.as_double());
 }
 
-/// The legend once more as an attribute table, which keeps names and colours of single values together:
-/// some programs read nothing else. `gapless`: numbers that no class has have a row, too; HFA has the colours
-/// of values by the numbers of rows.
+/// Writes the legend also as an attribute table, which keeps names and colours of single values together:
+/// some programs read only that. `gapless`: numbers without a class have a row, too; HFA assigns the colours
+/// of values by row.
 void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool gapless) {
     GDALDefaultRasterAttributeTable table;
     table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
@@ -117,8 +117,7 @@ std::optional<NodataValue> choose_nodata(const OutputOptions& options, const Out
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset) {
-    // What a driver has no place for goes to GDAL's .aux.xml; what even that does not take is told to
-    // nobody.
+    // Metadata that a driver cannot hold go to GDAL's .aux.xml; losses there are not reported.
     const GdalErrors quiet;
     if (nodata)
         for (int b = 1; b <= spec.shape.bands; ++b)
@@ -179,7 +178,7 @@ SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
     }
     const auto any = [&](auto says) { return std::any_of(spec.bands.begin(), spec.bands.end(), says); };
     SceneMetadata made = with_bands(like, std::move(bands));
-    // What an ENVI header says of all bands together is said by the bands here, or holds no more.
+    // Properties of all bands in an ENVI header are given here by band, or do not apply any more.
     if (!any([](const BandSpec& band) { return band.scale || band.offset; }))
         for (const char* const field :
              {"reflectance scale factor", "data reflectance gain values", "data reflectance offset values"})

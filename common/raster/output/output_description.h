@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an output has beside its pixels: nodata, georeference, metadata, names, legend and history.
+// The facts in an output in addition to its pixels: nodata, georeference, metadata, names, legend and
+// history.
 #pragma once
 
 #include "raster/metadata/scene_metadata.h"
@@ -11,16 +12,16 @@
 
 namespace hsi::raster {
 
-/// The metadata of an output that no source is like, from what its spec says: nothing when that has neither
-/// SRS nor geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so they
-/// travel to every format as those of a file. Throws UsageError for an unknown SRS.
+/// The metadata of an output without a like source, from its spec: nullopt if that has neither SRS nor
+/// geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so they reach every
+/// format like those of a file. Throws UsageError for an unknown SRS.
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
 /// That of `like` with the bands of a spec that is spectral.
 SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
 
-/// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or one
-/// that is made up where pixels may have no value. Empty: it has none.
+/// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or a
+/// chosen one if pixels may be missing. nullopt without one.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type);
 

@@ -35,7 +35,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// GDAL's ZMap claims .dat, its EHdr .bil, and no driver the others; who works with spectra means ENVI.
+/// GDAL's ZMap claims .dat, its EHdr .bil, and no driver the others; with spectra, users mean ENVI.
 constexpr const char* envi_extensions = "dat raw bsq bil bip envi";
 
 bool writes_rasters(GDALDriver* driver) {
@@ -52,8 +52,8 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     return type;
 }
 
-/// Lines can be added to a raw file in which the bands of a line stand together, and a header tells how many
-/// there are.
+/// Lines can be added to a raw file that stores the bands of a line together; its header states the count of
+/// lines.
 void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     const std::string name = options.role + " '" + options.path + "'";
     if (!is(target.driver, "ENVI") || !is_local(options.path))
@@ -86,8 +86,8 @@ void check_memory_left(GDALDriver* driver) {
 }
 
 bool takes_blocks(GDALDriver* driver) {
-    // COG has a Create from GDAL 3.13 on, which only collects the pixels and makes the file when it is
-    // closed, where errors have no way back; and what its blocks were given did not arrive.
+    // From GDAL 3.13 on COG has Create, which only collects the pixels and makes the file when it is closed,
+    // where errors cannot be returned; and data written by block got lost.
     return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
 }
 
@@ -188,7 +188,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
 
 namespace {
 
-/// A folder that holds what a Zarr array or group holds and nothing else: all that may be replaced.
+/// True for a folder with only the content of a Zarr array or group: all of it may be replaced.
 bool is_zarr_alone(const std::string& folder) {
     namespace fs = std::filesystem;
     const auto marks = {".zarray", ".zgroup", "zarr.json"};
@@ -236,11 +236,11 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "GTiff, PNG and JPEG can.");
         return;
     }
-    // A link stays; side files lie beside what it leads to, and links to them beside it.
+    // A link stays; side files are next to its target, and links to them next to the link.
     const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
     std::vector<std::string> names = links_on_the_way(path), all;
     names.push_back(end);
-    std::vector<std::pair<std::string, std::string>> sides; // each with what it belongs to
+    std::vector<std::pair<std::string, std::string>> sides; // each with its owner
     for (const std::string& name : names)
         for (const std::string& side :
              side_file_names(driver->GetDescription(), name, options.creation_options)) {
@@ -273,8 +273,8 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         // out.tif.aux.xml goes with the old out.tif; without one it would be taken for the new one's.
         if ((there && side.rfind(owner + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         check_side_is_free(side, owner);
-        // It might be all that is left of somebody's classes or control points, or wait for a file that is
-        // coming back: no run removes it unasked, and none takes it over.
+        // The file may hold the only copy of somebody's classes or control points, or belong to a file that
+        // is coming back: it is neither removed nor overwritten without -overwrite.
         if (!options.overwrite)
             throw already_exists(side,
                                  ", though '" + path +

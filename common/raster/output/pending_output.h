@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of a sink that writes a file share: an output in the making.
+// The shared state of the parts of a sink that writes a file: an unfinished output.
 #pragma once
 
 #include "core/error.h"
@@ -23,7 +23,7 @@
 
 namespace hsi::raster {
 
-/// What a rank that is not the root knows of the root's file; it has neither file nor dataset itself.
+/// Facts about the root's file for the other ranks, which have neither file nor dataset.
 struct OutputElsewhere {
     uint64_t cache_bytes = 0;
     stream::BlockLayout layout;
@@ -45,7 +45,7 @@ struct PendingOutput {
     std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
-    /// Of an output that grows, once it has appeared.
+    /// State of an output that grows, once it has appeared.
     struct Shown {
         std::string path, header, scratch;     ///< the last one: where a header is made
         std::string before_lines, after_lines; ///< the header's text around their number
@@ -65,7 +65,8 @@ struct PendingOutput {
 
     bool copies() const { return !stage.empty(); }
     Error failure(const std::string& reason, const std::string& advice = {}) const;
-    /// make() on the root; on the other ranks what they need to write into its file. All together.
+    /// make() on the root; on the other ranks the state that they need to write into its file. All ranks call
+    /// it together.
     void make_together();
     uint64_t cache_bytes() const;
     stream::BlockLayout layout() const;
@@ -85,7 +86,7 @@ struct PendingOutput {
     }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
     uint64_t memory() const; ///< that blocks in the making may take
-    /// The file with all that describes it, and what writes its pixels.
+    /// Makes the file with its metadata, and the writer of its pixels.
     void make();
     /// Nodata, metadata and legend of the dataset.
     void describe();
@@ -94,22 +95,21 @@ struct PendingOutput {
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
-    /// The finished file and those beside it; warns of what the format has lost.
+    /// Checks the finished file and its side files; warns of losses by the format.
     void check_finished() const;
     /// Tells of values that were nodata by chance.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
     /// Warns when the file, opened again, does not say which value means no data.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
-    /// Warns when the file, opened again, does not say where it lies.
+    /// Warns when the file, opened again, has lost its position.
     void warn_of_lost_place(const WrittenRaster& written) const;
     /// Warns when the file, opened again, lacks metadata.
     void warn_of_lost_metadata(const WrittenRaster& written) const;
     /// A dataset without pixels that has all that describes the output.
     DatasetHandle described() const;
-    /// What the format has no place for goes beside the file, where its driver reads that.
+    /// Metadata that the format cannot hold go into a side file, if its driver reads that.
     void keep_metadata(const std::string& path) const;
-    /// Closes GDAL's dataset, and makes the file what its format wants it to be. `errors`: of all that GDAL
-    /// has done in it.
+    /// Closes GDAL's dataset, and completes the file for its format. `errors`: of all of GDAL's work in it.
     void complete_file(const GdalErrors& errors);
     /// Side files of an old file at the destination go when the new one comes.
     void set_stale_files() const;
@@ -119,8 +119,8 @@ struct PendingOutput {
     void write_shown_header(const std::string& path) const;
     /// commit() of one that has it.
     void conclude_shown(const StoreRule::Lost& lost);
-    /// What is complete and verified goes to the run, which gives all its outputs their names together;
-    /// alone, it gets its own at once.
+    /// A complete and verified output goes to the run, which gives all its outputs their names together; an
+    /// output without a run gets its name at once.
     void hand_over();
     /// The STAC Item of an output that is complete, where one is wanted.
     void write_stac_item(const std::vector<std::string>& files);
@@ -134,7 +134,7 @@ struct PendingOutput {
     /// The description of the output, in a VRT in memory.
     std::string description_xml();
 
-    /// made: what GDAL has made at `path`.
+    /// made: the target that GDAL has made at `path`.
     void open_tiff_writer(const Target& made, const std::string& path,
                           const std::optional<BlockCoding>& coding);
     void open_writer();

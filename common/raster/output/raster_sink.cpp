@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sink of a file from create_sink() to commit(), and who writes its pixels: whoever knows where they lie
-// in the file, or GDAL. Outputs that are copied from a finished raster: staged_output.cpp; those without
+// The sink of a file from create_sink() to commit(). Its pixels are written by code that knows their places
+// in the file, or by GDAL. Outputs that are copied from a finished raster: staged_output.cpp; outputs without
 // pixels: virtual_output.cpp.
 #include "raster/raster_sink.h"
 
@@ -48,7 +48,7 @@
 namespace hsi::raster {
 namespace {
 
-/// scene: where the output lies; null: not known yet.
+/// scene: with the position of the output; null: not known yet.
 Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
     Target target = choose_target(options, spec, false);
     check_place(options, target.driver);
@@ -74,7 +74,7 @@ Error PendingOutput::failure(const std::string& reason, const std::string& advic
     return Error("cannot write '" + options.path + "': " + reason, advice);
 }
 
-/// The root's file, which the file system must show here, too.
+/// Opens the root's file, which must be visible here, too.
 void PendingOutput::open_elsewhere() {
     constexpr int attempts = 20; // a file system of the network may show it a little later
     for (int attempt = 1;; ++attempt) {
@@ -93,7 +93,7 @@ void PendingOutput::open_elsewhere() {
     }
 }
 
-/// GDAL makes the file and says what is in it; the blocks get their places behind that.
+/// GDAL makes the file and its directory; the blocks get their places after that.
 void PendingOutput::open_tiff_writer(const Target& made, const std::string& path,
                                      const std::optional<BlockCoding>& coding) {
     WriteLayout layout;
@@ -127,8 +127,8 @@ void PendingOutput::open_tiff_writer(const Target& made, const std::string& path
 }
 
 void PendingOutput::open_writer() {
-    // Drivers that are known to leave the data to whoever has the layout, and only write a header at the
-    // end.
+    // With these drivers we know the layout and write the data ourselves; the driver only writes a header at
+    // the end.
     if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
         {
             const GdalErrors errors;
@@ -247,8 +247,8 @@ void PendingOutput::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
 
-/// What the standard output does not take is nothing to the image: its error mark stays for who looks after
-/// it.
+/// Output that standard output does not take is unrelated to the image: its error mark stays for the code
+/// that checks it.
 void PendingOutput::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
 }
@@ -258,7 +258,7 @@ void PendingOutput::check(const GdalErrors& errors) const {
     if (errors.side_file_lost()) throw failure(errors.warnings());
 }
 
-/// GDAL closes without a return value: what was written must open again as it was made.
+/// GDAL closes without a return value: the file must open again as it was written.
 void PendingOutput::check_written(const std::string& path) const {
     const WrittenRaster written(path);
     std::string fault = written.fault(spec.shape, target.type);
@@ -295,7 +295,7 @@ void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
                           " takes " + CPLSPrintf("%.17g", made->as_double()) +
                           " for no value, where nothing else says so: pixels with that number become "
                           "invalid. -dstnodata names another");
-    // NaN says it itself, and 0 is no class of any map.
+    // NaN is nodata anyway, and 0 is never a class of a map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
         return;
@@ -332,7 +332,9 @@ DatasetHandle PendingOutput::described() const {
 void PendingOutput::keep_metadata(const std::string& path) const {
     if (!is_local(path) && path.rfind("/vsimem/", 0) != 0) return; // an archive takes one file after another
     VSIStatBufL facts;
-    if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode)) return; // nothing is read beside it
+    if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode))
+        return; // no side files are read
+                // there
     if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return;
     const SceneMetadata wanted = read_metadata(*described());
     std::vector<std::string> lost;
@@ -340,7 +342,7 @@ void PendingOutput::keep_metadata(const std::string& path) const {
     std::string before, after;
     {
         const WrittenRaster written(path);
-        if (!written.fault(spec.shape, target.type).empty()) return; // who checks the file tells
+        if (!written.fault(spec.shape, target.type).empty()) return; // the check of the file reports it
         lost = written.lost(wanted);
         if (lost.empty()) return;
         if (VSIStatL(side.c_str(), &facts) == 0)
@@ -374,7 +376,7 @@ void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
 
 void PendingOutput::set_stale_files() const {
     if (options.path != standard_output) {
-        std::vector<std::string> names = file->links(), stale; // each may have side files of its own
+        std::vector<std::string> names = file->links(), stale; // each may have its own side files
         names.push_back(file->destination());
         for (const std::string& name : names) {
             for (std::string& side : old_side_files(name))
@@ -401,7 +403,7 @@ void PendingOutput::hand_over() {
 
 void PendingOutput::complete_file(const GdalErrors& errors) {
     check_memory_left(target.driver);
-    // Into an archive GDAL writes from front to back: there is no reading.
+    // GDAL writes an archive from front to back and cannot read it meanwhile.
     const bool closed =
         !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
     check(errors);
@@ -492,8 +494,7 @@ void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     if (file) file->conclude(); // the run's other outputs conclude together
 }
 
-/// Described as any output is, but in a dataset that keeps all of it, whatever the format of the output
-/// keeps.
+/// Described as any output is, but in a dataset that keeps everything, even if the output's format does not.
 void PendingOutput::write_stac_item(const std::vector<std::string>& files) {
     if (options.stac.path.empty()) return;
     const DatasetHandle whole = described();
@@ -506,7 +507,7 @@ void PendingOutput::grow(int64_t lines) {
     if (!shown) return show();
     shown->made->check_name(shown->path);
     shown->lines.add(shown->path, lines);
-    // In one step: nobody sees half of it.
+    // In one step: readers never see half of it.
     write_shown_header(shown->scratch);
     shown->made->renew(shown->scratch, shown->header);
 }
@@ -543,16 +544,16 @@ void PendingOutput::commit() {
 
 namespace {
 
-/// The kind of WKT without which the driver fails when it closes the file (ENVI) or ends the process (FITS);
-/// null: it needs none.
+/// The kind of WKT that the driver needs, since it otherwise fails when it closes the file (ENVI) or ends the
+/// process (FITS); null: none.
 const char* wkt_for(const Target& target) {
     return is(target.driver, "ENVI")   ? "FORMAT=WKT1_ESRI"
            : is(target.driver, "FITS") ? "FORMAT=WKT1_GDAL"
                                        : nullptr;
 }
 
-/// What the format cannot hold of the scene's position is refused before anything is computed; a warning says
-/// what it does not keep.
+/// A position that the format cannot hold is refused before anything is computed; a warning lists the parts
+/// that it does not keep.
 void check_position(const Target& target, const OutputOptions& options, const RasterSource& like) {
     const std::string name = "'" + like.path() + "'";
     double gt[6];
@@ -581,7 +582,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
 
 void check_output(const OutputOptions& options, const OutputSpec& spec) {
     const Target target = check_all(options, spec);
-    if (options.nodata || spec.nodata) // else create() knows what no value is
+    if (options.nodata || spec.nodata) // else create() determines nodata
         check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
 }
 

@@ -69,7 +69,7 @@ class TimeText {
         m_at += count;
         return true;
     }
-    /// ".125"; empty where there is none.
+    /// ".125"; empty without a fraction.
     std::string fraction() {
         if (ended() || m_text[m_at] != '.') return {};
         const size_t begin = m_at,
@@ -77,7 +77,7 @@ class TimeText {
         m_at = end;
         return end > begin + 1 ? m_text.substr(begin, end - begin) : std::string();
     }
-    /// Minutes east of UTC that the rest says: "Z", "+02:00", "+0200", "-03"; nothing is UTC, too.
+    /// Minutes east of UTC in the rest: "Z", "+02:00", "+0200", "-03"; an empty rest is UTC, too.
     std::optional<int> zone() {
         skip(" ");
         if (ended() || (skip("Zz") && ended())) return 0;
@@ -142,7 +142,7 @@ std::optional<StacTime> parse_times(const std::string& text) {
     return StacTime{first->start, last->end};
 }
 
-/// What the metadata of a scene say of when it was acquired; when its file was written, they say elsewhere.
+/// The time of acquisition in the metadata of a scene, not the time at which its file was written.
 std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     if (const std::string* const text = scene.envi.find("acquisition time")) {
         CPLString bare = *text;
@@ -185,7 +185,7 @@ using Point = std::array<double, 2>;
 using Ring = std::vector<Point>;
 
 struct Footprint {
-    std::vector<Ring> rings; ///< a polygon each, closed, counter-clockwise; longitude and latitude in WGS 84
+    std::vector<Ring> rings; ///< one per polygon, closed, counter-clockwise; longitude and latitude in WGS 84
     std::array<double, 4> box{}; ///< west > east where it crosses longitude 180
 };
 
@@ -267,9 +267,9 @@ bool by_arrays(GDALDataset& dataset, Ring& ring) {
     return to_wgs84(&srs, ring);
 }
 
-/// The border of the raster in WGS 84; none where it has no place on the Earth.
+/// The border of the raster in WGS 84; nullopt without a position on the Earth.
 std::optional<Ring> outline_of(GDALDataset& dataset) {
-    const GdalErrors quiet; // no place is no error
+    const GdalErrors quiet; // a missing position is not an error
     const int samples = dataset.GetRasterXSize(), lines = dataset.GetRasterYSize();
     Ring ring = border_of(samples, lines, 0);
     double gt[6];
@@ -301,7 +301,7 @@ double area_of(const Ring& ring) {
     return twice / 2;
 }
 
-/// What of a ring lies east (side 1) or west (side -1) of a longitude.
+/// The part of a ring that is east (side 1) or west (side -1) of a longitude.
 Ring cut(const Ring& ring, double longitude, double side) {
     Ring kept;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -335,8 +335,8 @@ Ring without_needless_points(const Ring& ring, int samples, int lines) {
 
 double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // no -0
 
-/// The place of a raster as GeoJSON has it: cut where it crosses longitude 180, and with the pole where it
-/// lies within. None where that is no area.
+/// The footprint of a raster for GeoJSON: cut where it crosses longitude 180, and with the pole if that is
+/// inside. nullopt if that is not an area.
 std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     for (size_t i = 1; i < ring.size(); ++i)
         ring[i][0] += 360 * std::round((ring[i - 1][0] - ring[i][0]) / 360);
@@ -405,7 +405,7 @@ std::string data_type(GDALDataType type) {
     return type == GDT_Byte ? "uint8" : name ? lower(name) : "other";
 }
 
-/// What programs can take for a name: letters, digits, _ and -.
+/// Characters for names in programs: letters, digits, _ and -.
 std::string plain_name(const std::string& text) {
     std::string name;
     for (const char c : text)
@@ -446,7 +446,7 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
         json["raster:scale"] = number_json(scale);
         json["raster:offset"] = number_json(offset);
     }
-    // To a millionth of a nanometre: 450 nm are 0.45 micrometres, whatever the division has left.
+    // Rounded to a millionth of a nanometre: 450 nm are 0.45 micrometres, without errors of the division.
     const auto add_micrometres = [&](const char* key, double nm) {
         const double micrometres = std::round(nm * 1e6) / 1e6 / nanometres;
         if (micrometres > 0 && std::isfinite(micrometres)) json[key] = micrometres;
@@ -458,7 +458,7 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
     return json;
 }
 
-/// The bands, and beside them what all of them share, as the specification recommends.
+/// The bands, and in addition the properties that all of them share, as the specification recommends.
 void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     OrderedJson bands = OrderedJson::array();
     const BandScales values = scales_of(scene, has_own_scales(scene));
@@ -515,7 +515,7 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
 
 struct MediaType {
     const char *extension, *type;
-    bool data; ///< else it tells of data
+    bool data; ///< else the file describes data
 };
 constexpr const char* geotiff_type = "image/tiff; application=geotiff";
 constexpr MediaType media_types[] = {
@@ -545,8 +545,8 @@ const MediaType* media_type_of(const std::string& path) {
     return nullptr;
 }
 
-/// A file as the item names it: on the way from the item's folder, or by the URL that GDAL's name stands for.
-/// `place`: of the item; where it is a link, the item lies where that leads.
+/// The name of a file in the item: relative to the item's folder, or the URL of GDAL's name. `place`: the
+/// path of the item; if it is a link, the item is at its target.
 std::string href_of(const std::string& path, const std::string& place) {
     const std::string item = is_local(place) ? follow_links(place) : place;
     constexpr std::pair<const char*, const char*> schemes[] = {
@@ -554,14 +554,14 @@ std::string href_of(const std::string& path, const std::string& place) {
     for (const auto& [prefix, scheme] : schemes)
         if (starts_with(path, prefix)) return scheme + path.substr(std::string(prefix).size());
     FileName name = name_from(path, item, true);
-    if (!is_local(path)) { // beside it in the same place
+    if (!is_local(path)) { // next to it in the same place
         const std::string folder = folder_of(item) + "/";
         if (!is_local(item) && starts_with(path, folder.c_str())) name = {path.substr(folder.size()), true};
     }
     std::string href = name.relative && !starts_with(name.text, "..") ? "./" : "";
-    // Letters beyond ASCII stand for themselves in an IRI; bytes that are no UTF-8 cannot stand in JSON.
+    // Letters beyond ASCII are allowed in an IRI; bytes that are not UTF-8 are not allowed in JSON.
     const bool utf8 = CPLIsUTF8(name.text.c_str(), -1);
-    for (const char c : name.text) { // what stands for itself in a URI
+    for (const char c : name.text) { // allowed in a URI as it is
         const bool beyond = static_cast<unsigned char>(c) >= 128;
         const bool plain = beyond ? utf8
                                   : std::isalnum(static_cast<unsigned char>(c)) ||
@@ -578,7 +578,7 @@ bool is_no_file(const std::string& path) {
     return path == standard_output || (is_local(path) && kind_of_path(path) == PathKind::pipe);
 }
 
-/// What else the run writes, by the options that name it.
+/// Adds the other outputs of the run, by the options that name them.
 void add_other_files(OrderedJson& assets, const OutputOptions& options) {
     if (!options.run) return;
     for (const auto& [role, path] : options.run->written()) {
@@ -620,7 +620,7 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
     properties["end_datetime"] = time->end;
 }
 
-/// The extensions whose fields are there: their schemas refuse an item that has none.
+/// The extensions whose fields are used: their schemas refuse an item without them.
 OrderedJson extensions_of(const OrderedJson& asset) {
     const auto has = [&](const std::string& prefix) {
         const auto in = [&](const OrderedJson& object) {

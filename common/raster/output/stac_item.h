@@ -14,12 +14,12 @@
 
 namespace hsi::raster {
 
-/// Everything about the item of `options.stac` that can be refused before work is done: its place, a time
-/// that is none, an output that is no file, or not the only one of its kind. Throws Error or UsageError.
+/// Checks the item of `options.stac` before work is done: its path, an invalid time, an output that is not a
+/// file, or not the only one of its kind. Throws Error or UsageError.
 void check_stac_item(const OutputOptions& options);
 
 /// The text of the item. `described` has all of the output but its pixels; `files` are its final names;
-/// `scene` (may be null) is what it was made of, and may tell when that was acquired.
+/// `scene` (may be null) is the source, which may state its time of acquisition.
 std::string stac_item(const OutputOptions& options, GDALDriver& driver, const std::vector<std::string>& files,
                       GDALDataset& described, const SceneMetadata* scene);
 

@@ -40,15 +40,14 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
     reserve_netcdf_header(stage);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
-    // Without positions this driver takes columns for lines; these are where QGIS draws a raster that has
-    // none.
+    // Without positions this driver takes columns for lines; so they are put where QGIS draws a raster
+    // without georeference.
     double gt[6] = {0, 1, 0, 0, 0, -1};
     if (stage.GetGeoTransform(gt) != CE_None) {
         double pixels[6] = {0, 1, 0, 0, 0, -1};
         stage.SetGeoTransform(pixels);
     }
-    // One variable with the bands as its third dimension. What its bands do not share would become that of
-    // all.
+    // One variable with the bands as its third dimension. A property of one band would become that of all.
     std::string numbers, lengths, units;
     bool all = true;
     const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
@@ -176,7 +175,7 @@ void PendingOutput::add_overviews(const CPLStringList& list) {
 
 namespace {
 
-/// Of a COG whose blocks need not be GDAL's: the options that say nothing else.
+/// For a COG whose blocks need not be written by GDAL: true if no option requires GDAL.
 bool cog_options_are_plain(const CPLStringList& list) {
     for (int i = 0; i < list.size(); ++i) {
         const std::string item = list[i];
@@ -194,7 +193,7 @@ bool cog_options_are_plain(const CPLStringList& list) {
     return true;
 }
 
-/// A file of GDAL's in memory, with all that GDAL puts beside it.
+/// A GDAL file in memory, with all its side files.
 class MemoryFile {
   public:
     explicit MemoryFile(const void* owner, const char* name)
@@ -231,7 +230,8 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
     const uint64_t block = static_cast<uint64_t>(cog.block_side * cog.block_side * spec.shape.bands) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
     if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
-    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // beside the block cache, which has a quarter
+    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // in addition to the block cache, which has a
+                                                               // quarter
     cog.threads = static_cast<int>(
         std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(coding_threads(target, options))));
     const MemoryFile small(this, "small"), model(this, "model");
@@ -300,8 +300,8 @@ void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const st
 
 void PendingOutput::copy_stage(const GdalErrors& errors) {
     CPLStringList list = target.options;
-    // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts end
-    // at an odd byte: the directory comes twice, and the pixels lie where nobody looks.
+    // From GDAL 3.10 on, the GTiff driver's own streaming is wrong when the directory's texts end at an odd
+    // byte: the directory comes twice, and the pixels are at unreachable places.
     if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
         streamed = file->scratch_path("out.tif");
     const std::string path = streamed.empty() ? file->path() : streamed;

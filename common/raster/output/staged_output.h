@@ -8,8 +8,8 @@
 
 namespace hsi::raster {
 
-/// Tells the driver that copies `stage` what it would not find out by itself. To be called when the stage has
-/// all its metadata.
+/// Sets options of the driver that copies `stage` which it would not find out by itself. Call it when the
+/// stage has all its metadata.
 void prepare_stage(const Target& target, GDALDataset& stage);
 
 } // namespace hsi::raster

@@ -65,7 +65,7 @@ OGRSpatialReference spatial_reference(const std::string& text) {
     return srs;
 }
 
-/// Formats whose readers take every position for degrees on WGS 84, whatever was written.
+/// Formats whose readers take every position for degrees on WGS 84, even if others were written.
 bool places_in_degrees(GDALDriver* driver) {
     for (const char* name : {"GeoJSON", "GeoJSONSeq", "KML", "LIBKML", "GPX", "GeoRSS", "MapML"})
         if (EQUAL(driver->GetDescription(), name)) return true;
@@ -74,7 +74,7 @@ bool places_in_degrees(GDALDriver* driver) {
 
 bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
 
-/// Who asks for the older GeoJSON gets the SRS of the scene, when that has a code which the file can name.
+/// For the older GeoJSON the SRS of the scene is used, if it has a code that the file can name.
 bool is_older_geojson(GDALDriver* driver, const CPLStringList& layer_options,
                       const OGRSpatialReference& srs) {
     return EQUAL(driver->GetDescription(), "GeoJSON") &&
@@ -164,7 +164,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
               "the field " + layer.text_field + " cannot be created");
     }
     if (!options.history.empty()) {
-        // Few drivers keep layer metadata; those that cannot say so with an error that is none of ours.
+        // Few drivers keep layer metadata; the others report an error, which does not matter here.
         const GdalErrors ignored;
         out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
     }
@@ -211,7 +211,7 @@ void check_vector_output(const VectorOptions& options) {
     GDALDriver* const driver = choose_driver(options);
     const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
     auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
-    for (const std::string& link : links_on_the_way(options.path)) // beside which links to these lie
+    for (const std::string& link : links_on_the_way(options.path)) // links to these are next to each of them
         for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
             sides.push_back(std::move(side));
     if (options.run) options.run->writes(options.role, options.path, sides);
@@ -265,7 +265,7 @@ int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) 
     return count;
 }
 
-/// Formats are closed without an answer: what was written must open again, whole.
+/// Formats are closed without an answer: the file must open again, whole.
 void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer,
                   bool alone) {
     const GdalErrors errors;
@@ -340,7 +340,7 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
     for (size_t k = 0; k < count && opens_again(driver); ++k)
         check_points(file->path(), options, layers[k], count == 1);
     auto stale = old_side_files(file->destination());
-    for (const std::string& link : file->links()) // which may have side files of its own
+    for (const std::string& link : file->links()) // which may have its own side files
         for (std::string& side : old_side_files(link))
             stale.push_back(std::move(side));
     file->set_stale(std::move(stale));
@@ -369,7 +369,7 @@ std::string srs_of_places(const RasterSource& source) {
 }
 
 std::string unread_georeference(const RasterSource& source) {
-    // Of a product that is not at hand opening has told already.
+    // If the product is missing, the opening of the scene has reported it already.
     if (source.located() || !product_of_locations(metadata_of(source)).empty()) return {};
     const SceneMetadata& scene = metadata_of(source);
     if (!scene.gcps.empty()) return "ground control points";

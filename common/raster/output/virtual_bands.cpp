@@ -52,7 +52,7 @@ class Writer {
         if (m_no_value) add_attribute(arguments, "dst_nodata", attribute_number(*m_no_value));
         if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
             add_attribute(arguments, "dst_type", type);
-        // Float32 holds what the tools compute with; comparing with nodata may need more.
+        // Float32 holds the values that the tools compute with; comparing with nodata may need more.
         bool wide = false;
         for (const int b : bands)
             wide = wide || (m_source.nodata[static_cast<size_t>(b)].active &&
@@ -74,7 +74,7 @@ class Writer {
   private:
     GDALDataType type_of(int band) const { return m_source.scene.bands[static_cast<size_t>(band)].type; }
 
-    /// One value for all sources, or one for each ("none" where there is none); empty: no source has any.
+    /// One value for all sources, or one for each ("none" if missing); empty: no source has any.
     std::string nodata_of(const std::vector<int>& bands, bool further) const {
         std::string list;
         bool any = false, same = !further;

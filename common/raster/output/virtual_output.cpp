@@ -83,8 +83,8 @@ void PendingOutput::make_virtual(const RasterSource& like, const std::vector<Vir
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
-        // Its relative names hold at the destination only: a twin that names the same files from where it
-        // lies, outputs that wait for their names among them, shows that it opens.
+        // Its relative names are valid only at the destination. A twin that names the same files from its own
+        // place, including unfinished outputs, shows that it opens.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
             if (options.run && !band.further.empty())
@@ -110,7 +110,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     document.raster = description_xml();
     const std::string destination = file ? file->destination() : options.path;
     const std::string text = file ? scene_document_text(document, destination) : std::string();
-    { // what a reader will find
+    { // the state for readers
         OpenOptions again;
         again.path = destination;
         again.document = std::make_shared<const SceneDocument>(
@@ -124,7 +124,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     }
     try {
         check_document_names(document, destination);
-    } catch (const Error& e) { // whoever reads it must allow that
+    } catch (const Error& e) { // a reader must allow that
         if (options.run) options.run->note(std::string(e.what()) + ". " + e.advice());
     }
     write_all(file->path(), text);

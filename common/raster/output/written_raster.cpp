@@ -30,7 +30,9 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
                 const OGRSpatialReference* srs, const OGRSpatialReference* found_srs) {
     constexpr double tolerance = 0.1;
     double to_pixels[6];
-    if (!GDALInvGeoTransform(const_cast<double*>(wanted), to_pixels)) return true; // nobody can place it
+    if (!GDALInvGeoTransform(const_cast<double*>(wanted), to_pixels))
+        return true; // it has no usable
+                     // position
     std::unique_ptr<OGRCoordinateTransformation> turned;
     constexpr const char* alike[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                      "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", nullptr};
@@ -38,8 +40,8 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
         turned.reset(OGRCreateCoordinateTransformation(found_srs, srs));
         if (!turned) return false;
     }
-    // Between an SRS with a shift of its own and the same one without it PROJ shifts nothing: both are taken
-    // to where the shift leads.
+    // If one SRS has a datum shift and the other is the same SRS without it, PROJ shifts nothing; so both are
+    // transformed to the target of the shift.
     std::unique_ptr<OGRCoordinateTransformation> there, back;
     double shift[7], found_shift[7];
     if (turned && srs->GetTOWGS84(shift) == OGRERR_NONE &&
@@ -61,7 +63,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
                       : turned && !turned->Transform(1, &x, &y))
                 return false;
             GDALApplyGeoTransform(to_pixels, x, y, &back_x, &back_y);
-            // Written so that what is no number is no place either.
+            // The condition is written so that NaN fails it, too.
             if (!(std::fabs(back_x - sample) < tolerance && std::fabs(back_y - line) < tolerance))
                 return false;
         }
@@ -111,7 +113,7 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
                    std::to_string(part->GetRasterYSize()) + " pixels";
     for (int b = 0; b < bands; ++b) {
         const GDALDataType got = band(b)->GetRasterDataType();
-        // Formats with a type of their own may hold more than they were given.
+        // Formats with a fixed type may hold more than they were given.
         if (GDALDataTypeUnion(type, got) != got)
             return "its type is " + std::string(GDALGetDataTypeName(got));
     }
@@ -155,7 +157,7 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
 namespace {
 
 /// Whether a geotransform places the window's pixels where control points do, to two pixels: some formats
-/// make one of the other, and netCDF's numbers pixels where there is none.
+/// convert one to the other, and netCDF's driver numbers pixels without either.
 bool follows(const double (&gt)[6], const SceneMetadata& scene) {
     const double near = 2 * std::max(std::hypot(gt[1], gt[4]), std::hypot(gt[2], gt[5]));
     return std::all_of(scene.gcps.begin(), scene.gcps.end(), [&](const GroundControlPoint& p) {
@@ -192,20 +194,19 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
 
 namespace {
 
-/// Items that say how a file is stored, or that drivers make anew for each file.
+/// Items that describe how a file is stored, or that drivers write for each file.
 bool made_by_drivers(const std::string& key) {
     return key == "AREA_OR_POINT" || starts_with(upper(key), "STATISTICS_") || starts_with(key, "NETCDF_") ||
            key == source_band_item || (key.find('#') != std::string::npos && !starts_with(key, "NC_GLOBAL#"));
 }
 
-/// Items that tell of wavelengths and the like, which are compared by what they mean.
+/// Items for wavelengths and the like, which are compared by their meaning.
 bool is_spectral(const std::string& key) {
     return is_any(key, "wavelength wavelengths wavelength_units wavelength_unit fwhm bbl band_names "
                        "CENTRAL_WAVELENGTH_UM FWHM_UM");
 }
 
-/// The items of `wanted` that are not in `found`, whatever the case of their keys; netCDF's are
-/// "NC_GLOBAL#KEY".
+/// The items of `wanted` that are not in `found`, with keys in any case; netCDF's are "NC_GLOBAL#KEY".
 std::vector<std::string> missing_items(const std::vector<std::string>& wanted,
                                        const std::vector<std::string>& found) {
     std::vector<std::string> out;
@@ -264,7 +265,7 @@ bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
     if (!wanted.colours) return true;
     for (int i = 0; i < wanted.colours->GetColorEntryCount(); ++i) {
         const GDALColorEntry& a = *wanted.colours->GetColorEntry(i);
-        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0; // where there is no class, too
+        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0; // also for values without a class
         if (!found.colours || i >= found.colours->GetColorEntryCount()) {
             if (!black) return false;
             continue;
@@ -286,7 +287,7 @@ bool same_classes(const BandMetadata& wanted, const BandMetadata& found, bool en
     return true;
 }
 
-/// `number`: from 1; "Band 1" is what the first one is called without a name, too.
+/// `number`: from 1; the first band is called "Band 1" even without a name.
 bool same_name(const BandMetadata& wanted, const BandMetadata& found, size_t number, bool envi) {
     const std::string name = plain_band_name(wanted);
     return name.empty() || name == "Band " + std::to_string(number) ||
@@ -388,7 +389,7 @@ CPLXMLNode* emptied(CPLXMLNode* parent, const char* name) {
     return CPLCreateXMLNode(parent, CXT_Element, name);
 }
 
-/// What `b`, of the file, lacks of band `k` of a scene.
+/// Adds the facts about band `k` of a scene that `b`, of the file, lacks.
 void put_band(CPLXMLNode* to, const BandMetadata& a, const BandMetadata& b, const SpectralTexts& spectra,
               size_t k, bool envi) {
     std::vector<std::string> items;
@@ -484,7 +485,7 @@ bool close_written(DatasetHandle dataset, bool pixels) {
         dataset->GetRasterBand(1)->RasterIO(GF_Read, 0, 0, 1, 1, pixel, 1, 1, GDT_CFloat32, 0, 0, nullptr) !=
             CE_None)
         good = false;
-    // Before, files were streams of stdio; GDAL does not look at what closing one returns.
+    // In earlier versions files were streams of stdio; GDAL ignores the result of closing one.
     if (std::fflush(nullptr) != 0) good = false;
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     return GDALClose(GDALDataset::ToHandle(dataset.release())) == CE_None && good;
