@@ -12,7 +12,7 @@
 namespace hsi::arrays {
 namespace {
 
-/// The word that stands for a value on a command line.
+/// The word for a value on a command line.
 std::string word_of(const tool::Argument& argument, const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number_integer()) return value.dump();

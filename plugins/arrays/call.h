@@ -12,8 +12,8 @@ namespace hsi::arrays {
 /// The definition as JSON, without arguments that are about files.
 OrderedJson description_of(const tool::Definition& definition);
 
-/// Gives the options to the call. Names may have _ for -. \throws UsageError for what is no object, unknown
-/// names, and values that cannot be the argument's.
+/// Gives the options to the call. Names may have _ for -. \throws UsageError for a text that is not an
+/// object, unknown names, and values that do not fit the argument.
 void give_options(tool::Call& call, const std::string& options);
 
 } // namespace hsi::arrays

@@ -23,7 +23,7 @@
 namespace hsi::arrays {
 namespace {
 
-/// cuda.h's, without the header: libhsi is built without a CUDA Toolkit, too.
+/// cuda.h's struct, since libhsi is also built without a CUDA Toolkit.
 struct Copy2D {
     size_t from_x = 0, from_y = 0;
     int from_kind = 0;
@@ -106,8 +106,8 @@ void check(int code, const char* what) {
                 (name != nullptr ? name : std::to_string(code)));
 }
 
-/// Never destroyed: the driver may end before it. A forked child, which has nothing of the driver's, begins
-/// anew. Calls of the driver are made under its mutex, so that a fork does not wait for it.
+/// Never destroyed: the driver may end before it. A forked child, without the driver's state, begins with an
+/// empty one. Calls of the driver are made under its mutex, so that a fork does not wait for it.
 template <class T>
 T& kept_for_one_process() {
     static T* one = new T;
@@ -158,7 +158,7 @@ int device_of(const void* data) {
 class Pool {
   public:
     static Pool& instance() { return kept_for_one_process<Pool>(); }
-    /// A block of `bytes` or somewhat more, which it then says; null where there is none.
+    /// A block of `bytes` or somewhat more, which is returned in `bytes`; null if there is no memory.
     void* take(size_t& bytes) {
         const std::lock_guard lock(m_mutex);
         const auto found = m_blocks.lower_bound(bytes);
@@ -188,7 +188,7 @@ class Pool {
 class KeptCopies {
   public:
     static KeptCopies& instance() { return kept_for_one_process<KeptCopies>(); }
-    /// In the context of the device. 0: there is no such room.
+    /// Takes memory in the context of the device. 0: no room.
     unsigned long long take(int device, size_t bytes) {
         const std::lock_guard lock(m_mutex);
         const Driver& driver = Driver::instance();
@@ -250,7 +250,7 @@ void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) 
     check(Driver::instance().copy(&copy), "copy an array");
 }
 
-/// The axes of an array, that of the widest steps first.
+/// The axes of an array, those with the widest steps first.
 std::array<int, 3> axes_by_step(const hsi_array& array) {
     std::array<int, 3> axes{0, 1, 2};
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
@@ -295,7 +295,7 @@ void check_on_device(const std::string& role, const hsi_array& array) {
                          "Is it an array in host memory?");
     if (ordinal != array.device)
         throw UsageError(said() + ", and its data are in that of device " + std::to_string(ordinal));
-    // The default streams are those of whatever device is current.
+    // The default streams belong to the current device.
     const auto number = reinterpret_cast<uintptr_t>(array.stream);
     if (number > 2) {
         void* context = nullptr;
@@ -362,7 +362,7 @@ DeviceCopy::~DeviceCopy() {
         const ContextGuard guard(m_device);
         KeptCopies::instance().give_back(m_device, reinterpret_cast<uintptr_t>(m_view.data), m_bytes);
     } catch (const Error&) {
-        // The device has failed, which was told where it did.
+        // The failure of the device was reported where it occurred.
     }
 }
 

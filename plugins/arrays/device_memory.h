@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arrays in the memory of a CUDA device, by the driver alone: what the CUDA modules do not take where it lies
-// goes to the host and back here.
+// Arrays in the memory of a CUDA device, through the driver alone: arrays that the CUDA modules do not take
+// in place are copied to the host and back here.
 #pragma once
 
 #include "arrays/hsi.h"
@@ -17,9 +17,9 @@
 
 namespace hsi::arrays {
 
-/// Checks that an array's memory is the device's that it names, and waits for its stream: what the caller has
-/// put there before is done. \throws UsageError for a device that is not there, memory of another one or of
-/// the host, and a stream of another device.
+/// Checks that an array's memory is on the named device, and waits for its stream: the caller's earlier work
+/// is then done. \throws UsageError for an absent device, memory of another one or of the host, and a stream
+/// of another device.
 void check_on_device(const std::string& role, const hsi_array& array);
 
 /// Copies values between two arrays of one shape and type, one of them on `device` and the other in host
@@ -28,8 +28,8 @@ void copy_array(int device, const hsi_array& to, const hsi_array& from);
 /// Rows of floats from the device to the host.
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from);
 
-/// Pinned host memory for copies, of which the library keeps up to 1 GB from one call to the next: pages that
-/// are new, or that the driver has to pin, take several times as long as the copy.
+/// Pinned host memory for copies; the library keeps up to 1 GB from one call to the next: new pages, or pages
+/// that the driver has to pin, take several times as long as the copy.
 class PinnedMemory {
   public:
     PinnedMemory() = default;
@@ -79,7 +79,7 @@ class DeviceCopy {
     DeviceCopy(const DeviceCopy&) {}
     DeviceCopy& operator=(const DeviceCopy&) = delete;
     ~DeviceCopy();
-    /// Takes memory for it the first time. \return false when it would be more than half of what is free.
+    /// Takes memory for it the first time. \return false when it would be more than half of the free memory.
     bool take(int device, const stream::CubeShape& shape) const;
     /// Copies the scene the first time, by readers that open() gives, through pinned memory.
     void fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const;
@@ -89,7 +89,7 @@ class DeviceCopy {
     mutable std::once_flag m_taken, m_filled;
     mutable int m_device = -1;
     mutable size_t m_bytes = 0;
-    mutable CubeView<float> m_view; ///< on the device; without data: there is no room
+    mutable CubeView<float> m_view; ///< on the device; without data: no room
 };
 
 } // namespace hsi::arrays

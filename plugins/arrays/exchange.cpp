@@ -24,7 +24,7 @@ void check_count(const char* name, const void* list, size_t count) {
                          std::to_string(count));
 }
 
-/// What the caller's header says.
+/// Checks the version of the caller's header.
 void check_size(const std::string& role, const hsi_array& array) {
     if (array.size != sizeof(hsi_array))
         throw UsageError(role + ": the array's member 'size' is " + std::to_string(array.size) + ", not " +
@@ -32,7 +32,7 @@ void check_size(const std::string& role, const hsi_array& array) {
                          "Initialise it with HSI_ARRAY of this library's hsi.h.");
 }
 
-/// What an hsi_array must have before anything of it is used.
+/// Checks an hsi_array before it is used.
 void check_array(const std::string& role, const hsi_array& array) {
     check_size(role, array);
     if (type_name(array.type) == nullptr)
@@ -43,7 +43,7 @@ void check_array(const std::string& role, const hsi_array& array) {
                          "-1 is host memory, 0 and more are CUDA devices.");
 }
 
-/// What is said of an input beside its values.
+/// Checks the facts about an input, without its values.
 void check_facts(const std::string& role, const hsi_array& array) {
     if (array.has_nodata != 0 && array.has_nodata != 1)
         throw UsageError(role + ": the array's member 'has_nodata' is " + std::to_string(array.has_nodata),
@@ -75,7 +75,7 @@ Extent extent_of_array(const std::string& role, const hsi_array& array) {
     return extent_of(role, array.data, array.shape, array.strides, 3, type_bytes(array.type));
 }
 
-/// Whether two elements of an output, which has an extent, share memory, as far as strides tell it.
+/// Whether two elements of an output, which has an extent, share memory, as far as its strides show.
 bool overlaps_itself(const hsi_array& array) {
     std::vector<std::pair<int64_t, int64_t>> axes; // step, size
     for (int axis = 0; axis < 3; ++axis)

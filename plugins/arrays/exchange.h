@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What goes in and out of one call, by role. Tools name arrays as they name files: an argument's path is its
-// role, "src", "mask", and what stands in the place of common/raster here looks them up in the exchange of
-// the thread that runs the tool.
+// The inputs and outputs of one call, by role. Tools name arrays as they name files: an argument's path is
+// its role, "src", "mask", and this room's replacement of common/raster looks them up in the exchange of the
+// thread that runs the tool.
 #pragma once
 
 #include "arrays/device_memory.h"
@@ -27,16 +27,16 @@ struct Extent {
     uintptr_t begin = 0, end = 0;
     bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
-/// Of elements of `bytes` with these sizes and strides. \throws UsageError, with the role, for strides that
-/// lead further than addresses go.
+/// The extent of elements of `bytes` with these sizes and strides. \throws UsageError, with the role, for
+/// strides beyond the address space.
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes);
 
 class Exchange {
   public:
-    /// Checks what was given, and waits for the streams of arrays on a device. Inputs, outputs and hooks must
-    /// outlive this. \throws UsageError for an array that is none, two of one role, arrays on two devices,
-    /// and an output that overlaps anything.
+    /// Checks the arrays, and waits for the streams of arrays on a device. Inputs, outputs and hooks must
+    /// outlive this. \throws UsageError for an invalid array, two of one role, arrays on two devices, and an
+    /// output that overlaps anything.
     Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs, size_t output_count,
              const hsi_hooks* hooks);
 
@@ -58,9 +58,9 @@ class Exchange {
     const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
     /// The array of a role, as it was given. \throws Error when a text was given for it.
     const hsi_array& array(const std::string& role) const;
-    /// The same where it can be read: in host memory, to which an array of a device is copied.
+    /// The same array in host memory, to which an array of a device is copied.
     const hsi_array& host_array(const std::string& role) const;
-    /// What copies that array when it is needed; null for one in host memory.
+    /// The copy that is made of that array when it is needed; null for an array in host memory.
     std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
     /// The CUDA device of arrays on one, and of the results then; -1: all are in host memory.
     int device() const { return m_device; }
@@ -69,10 +69,10 @@ class Exchange {
     /// The text of a role; null when an array was given.
     const char* text(const std::string& role) const;
 
-    /// What becomes of an output, for hsi_result_json(); said again when it is known better.
+    /// The description of an output, for hsi_result_json(); a later call replaces it.
     void describe(const std::string& role, const OrderedJson& info);
-    /// The array of an output: the caller's, which has to fit, or one that he makes now. \throws UsageError,
-    /// and Error when he has no memory.
+    /// The array of an output: the caller's, which must fit, or one that the caller makes now. \throws
+    /// UsageError, and Error when the caller has no memory.
     hsi_array make(const std::string& role, const stream::CubeShape& shape, int32_t type,
                    const std::optional<raster::NodataValue>& nodata);
     void put_text(const std::string& role, std::string text) { m_texts[role] = std::move(text); }
@@ -96,14 +96,14 @@ class Exchange {
     std::map<std::string, std::string> m_texts;
 };
 
-/// A role as the path of an argument, and back. That of the output proper lies in no folder that there is or
-/// could be: what a tool would put beside its output goes where temporary files go.
+/// A role as the path of an argument, and back. The path of the main output is in a folder that cannot exist:
+/// side files of the output go where temporary files go.
 std::string path_of_role(const std::string& role, bool destination);
 std::string role_of_path(const std::string& path);
-/// A text without what path_of_role() puts before roles.
+/// A text without the prefix that path_of_role() puts before roles.
 std::string with_roles(std::string text);
 
-/// "Float32" of a type of hsi.h; null: it is none.
+/// "Float32" for a type of hsi.h; null for other numbers.
 inline const char* type_name(int32_t type) { return name_of(static_cast<SampleType>(type)); }
 inline int64_t type_bytes(int32_t type) {
     return static_cast<int64_t>(sample_bytes(static_cast<SampleType>(type)));

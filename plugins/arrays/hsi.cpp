@@ -40,7 +40,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Speaks to the hooks, and keeps what was said.
+/// Calls the hooks, and keeps the messages.
 class ArrayFrontEnd final : public tool::FrontEnd {
   public:
     explicit ArrayFrontEnd(const hsi_hooks* hooks) : m_hooks(hooks) {}
@@ -96,7 +96,7 @@ const tool::Definition& definition_of(const char* algorithm) {
                      near.empty() ? "There is " + joined(names, ", ") + "." : near);
 }
 
-/// What is given by role becomes an argument whose value is the role.
+/// Inputs and outputs given by role become arguments with the role as value.
 void give_roles(tool::Call& call, const Exchange& exchange) {
     const auto give = [&](const std::string& role, bool in) {
         const tool::Argument* const argument = call.find(role);

@@ -56,7 +56,7 @@ SampleType output_type(const OutputOptions& options, const OutputSpec& spec) {
     throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
 }
 
-/// For whom takes the array: what it is, and what its bands are.
+/// The description of an array and its bands, for the caller.
 OrderedJson description(const OutputSpec& spec, SampleType type, const std::optional<NodataValue>& nodata,
                         const RasterSource* like) {
     OrderedJson info{{"kind", "array"},
@@ -64,7 +64,7 @@ OrderedJson description(const OutputSpec& spec, SampleType type, const std::opti
                      {"type", name_of(type)}};
     if (nodata && !std::isnan(nodata->as_double())) info["nodata"] = nodata->as_double();
     if (spec.same_bands && like != nullptr) info["source_bands"] = like->bands();
-    // Each of these is a band of the source, with other values.
+    // Each of these corresponds to a band of the source, with other values.
     if (spec.spectral && like != nullptr &&
         std::all_of(spec.bands.begin(), spec.bands.end(), [](const auto& b) { return b.like_band >= 0; }))
         for (const BandSpec& band : spec.bands)
@@ -139,7 +139,7 @@ class ArraySink final : public RasterSink {
     std::unique_ptr<PendingArray> m;
 };
 
-/// Stores a line of one band, whose samples lie `step` bytes apart.
+/// Stores a line of one band, whose samples are `step` bytes apart.
 void store_row(const StoreRule& rule, const CubeView<float>& src, int band, int64_t line, char* to,
                int64_t step, std::vector<double>& scratch) {
     const size_t count = static_cast<size_t>(src.samples), bytes = rule.sample_bytes();
@@ -229,7 +229,7 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
     return std::make_unique<ArraySink>(std::move(impl));
 }
 
-// An array has values of its own.
+// Arrays are never virtual.
 bool is_virtual(const OutputOptions&) { return false; }
 bool is_computed(const OutputOptions&) { return false; }
 const char* virtual_kind(const OutputOptions&) { return "a VRT"; }

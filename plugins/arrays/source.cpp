@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// raster::RasterSource of an array in memory: read where it lies. Rows of floats are taken as they are; other
-// types, and values that stand for none, become floats as those of files do (raster/sample_convert.h).
+// raster::RasterSource of an array in memory, read in place. Rows of floats are taken as they are; other
+// types, and missing values, become floats in the same way as in files (raster/sample_convert.h).
 #include "arrays/exchange.h"
 
 #include "core/counted.h"
@@ -23,7 +23,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// What keep_on() was told, for all sources of one array.
+/// The arguments of keep_on(), for all sources of one array.
 struct Keeping {
     std::atomic<int> device{-1};
     std::atomic<int> threads{1};
@@ -68,7 +68,7 @@ struct ArrayState {
             if (bands[k] - bands[k - 1] != step) return 0;
         return step;
     }
-    /// Whether the values are rows of floats that need nothing but to be taken where they lie.
+    /// Whether the values are rows of floats that can be taken in place.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         return type == SampleType::float32 && parts.empty() &&
@@ -76,7 +76,7 @@ struct ArrayState {
                reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0 && whole(array.strides[0]) &&
                whole(array.strides[1]) && band_step() != 0 && !match.active && array.mask == nullptr;
     }
-    /// That view; of memory which nobody may write.
+    /// That view, of read-only memory.
     CubeView<float> view(const Rect& part) const {
         const auto step = [](int64_t bytes) {
             return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
@@ -176,7 +176,7 @@ class ArrayReader final : public stream::CubeReader {
             }
     }
 
-    /// The bands of a pixel lie side by side: some pixels at a time are turned around.
+    /// The bands of a pixel are next to each other: some pixels at a time are turned around.
     void read_pixels(const Rect& window, const CubeView<float>& dst) {
         const auto bands = static_cast<size_t>(dst.bands);
         const auto step = static_cast<ptrdiff_t>(m_strides[2]);
@@ -222,7 +222,7 @@ class ArrayReader final : public stream::CubeReader {
     std::vector<float*> m_targets;
 };
 
-/// One that reads the array in host memory, or what the caller has of it there.
+/// A reader of the array in host memory, or of its host copy.
 std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const ArrayState>& m) {
     std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader>(m);
     const bool bits = !m->parts.empty() && m->parts[0] >= SamplePart::low_bits;
@@ -234,7 +234,7 @@ std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const Arr
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
-/// The same, of which a device has a copy.
+/// The same for an array with a copy on a device.
 class CopiedReader final : public stream::CubeReader {
   public:
     explicit CopiedReader(std::shared_ptr<const ArrayState> source)
@@ -252,7 +252,7 @@ class CopiedReader final : public stream::CubeReader {
     const std::unique_ptr<stream::CubeReader> m_reader;
 };
 
-/// The bands of the array that the options name, as those of a file.
+/// The bands of the array that the options select, as in a file.
 std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array,
                               std::vector<std::string>& notes) {
     const auto count = static_cast<int>(array.shape[0]);

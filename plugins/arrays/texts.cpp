@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Texts, spectral libraries and layers of points where arrays take the place of files: models and tables as
-// they are, libraries as arrays or JSON, points as JSON. There are no files to look after.
+// Texts, spectral libraries and layers of points for arrays in place of files: models and tables as they are,
+// libraries as arrays or JSON, points as JSON. There are no files.
 #include "arrays/exchange.h"
 
 #include "core/error.h"
@@ -107,7 +107,7 @@ std::vector<double> numbers_in(const Json& list) {
     return values;
 }
 
-/// What write_spectral_library() makes.
+/// The library in write_spectral_library()'s format.
 SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is no spectral library: " + why,

@@ -7,8 +7,8 @@
 // First target: the valid pixel of greatest Euclidean norm. Then, with q_k the orthonormalised targets,
 //   OSP  the pixel of greatest ||P x||^2 = ||x||^2 - sum_k (q_k.x)^2      (the explicit projector is not
 //   needed) GS   the pixel of greatest |p.x|, p = 1 - sum_k (q_k.1) q_k, 1 the vector of ones (the paper's w)
-// Ties go to the smallest line, then the smallest sample. Every decision is that of the scores which basis.h
-// defines in double precision, whatever the tiles, threads and device.
+// Ties go to the smallest line, then the smallest sample. Every decision follows the scores which basis.h
+// defines in double precision, for any tiles, threads and device.
 #pragma once
 
 #include "core/cost.h"
@@ -22,7 +22,7 @@
 
 namespace hsi::atdca {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost search{1.5e-9, 5e-12}; ///< a byte of the scene; targets hardly count
 inline constexpr Cost angle{1e-10, 3e-13};   ///< a value and a target of a map
@@ -53,7 +53,8 @@ struct Target {
     std::vector<float> spectrum; ///< as stored in the scene that was searched, a value a band
 };
 
-/// What the search cost. A full scan looks at every tile once; the plain algorithm makes one for each target.
+/// The cost of the search. A full scan looks at every tile once; the plain algorithm makes one for each
+/// target.
 struct SearchCost {
     bool device = false;     ///< the search ran on a GPU
     bool in_memory = false;  ///< the scene was kept in host or device memory: the file was read once
@@ -89,16 +90,16 @@ struct Detection {
 ///     targets. At the first step where a pixel beats it, the best such pixel is the full scan's choice; it
 ///     and other strong pixels join the pool, and the search returns to 2.
 /// OSP skips regions: ||P x||^2 never grows as targets are added (P' = P - q q', so ||P' x||^2 = ||P x||^2 -
-/// (q.x)^2), hence the greatest score of a region under the targets proved so far bounds it for ever after. A
-/// region whose bound is strictly smaller than the smallest score of the guessed sequence cannot hold a pixel
-/// that beats, or ties with, any step, and need not be read; pixels in the pool are re-scored there and do
-/// not count towards the bound.
+/// (q.x)^2), so the greatest score of a region under the targets proved so far is an upper bound from then
+/// on. A region whose bound is strictly smaller than the smallest score of the guessed sequence cannot hold a
+/// pixel that beats, or ties with, any step, and need not be read; pixels in the pool are re-scored there and
+/// do not count towards the bound.
 ///
 /// Several ranks (parallel/ranks.h) all call this with the same arguments and share the work and the kept
 /// scene; each gets the whole result.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
-/// What detect() would do with the memory, for -dry-run.
+/// The memory plan of detect(), for -dry-run.
 struct MemoryPlan {
     bool in_memory = false;
     TilePlan tiles;
@@ -109,7 +110,7 @@ struct MemoryPlan {
 MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
                           const stream::PassOptions& pass);
 
-/// What classification writes for every pixel x, with targets t_k.
+/// The outputs of classification for every pixel x, with targets t_k.
 struct ClassifyOptions {
     bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the
                      ///< first of equals), 0 where that angle exceeds max_angle
@@ -126,10 +127,11 @@ struct ClassifyOptions {
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
-/// What is left of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1 U', or its
-/// square, which is the score of OSP. One output band; no target: ||x||. Invalid pixels come out as NaN.
-/// Computed in double precision as ||x||^2 - sum_k (q_k.x)^2, q_k the orthonormalised targets, hence exact to
-/// about 1e-8 ||x||. Throws Error naming the target (counted from 1) that depends on those before it.
+/// The residual of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1 U', or its
+/// square, which is the score of OSP. One output band; no target: ||x||. Invalid pixels are NaN in the
+/// output. Computed in double precision as ||x||^2 - sum_k (q_k.x)^2, q_k the orthonormalised targets, hence
+/// exact to about 1e-8 ||x||. Throws Error naming the target (counted from 1) that depends on those before
+/// it.
 std::unique_ptr<stream::Operation> make_residual(int bands, const std::vector<std::vector<float>>& targets,
                                                  bool squared);
 
@@ -147,7 +149,7 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// True when the scene and what the search needs fit into device_memory bytes (0: 80 % of what is free).
+    /// True when the scene and the search fit into device_memory bytes (0: 80 % of the free memory).
     virtual bool fits(uint64_t device_memory, const stream::CubeShape& scene,
                       const Options& options) const = 0;
     /// As atdca::detect(). On a device with the scene there, read once: the same targets in the same order,

@@ -27,24 +27,24 @@ namespace {
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 constexpr int64_t smallest_region = 512; ///< pixels: 224 bands of them fill a second-level cache
 constexpr int64_t largest_region = 1 << 16;
-/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds: candidates are all it
-/// has.
+/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds and depends on
+/// candidates alone.
 constexpr size_t osp_joining = 2, gs_joining = 6;
 constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// How the scene is cut: tiles of the plan, and regions of each tile. Where the scene is kept, several ranks
-/// hold it together: tile t is that of rank t modulo their number.
+/// The division of the scene: tiles of the plan, and regions of each tile. A kept scene is shared by the
+/// ranks: tile t is on rank t modulo their count.
 struct Layout {
     stream::CubeShape shape;
     TilePlan plan;
     int rank = 0, ranks = 1;
     int64_t region_pixels = smallest_region;
     size_t region_cap = 0;             ///< pixels of a region that may be in the pool
-    std::vector<int64_t> first_region; ///< of a tile each, and the total
+    std::vector<int64_t> first_region; ///< per tile, and the total
     std::vector<int64_t>
-        first_pixel; ///< of this rank's tiles in what it keeps (tiles padded to whole groups), and total
+        first_pixel; ///< of this rank's tiles in its kept part (tiles padded to whole groups), and total
     int64_t most_kept = 0; ///< pixels, by any rank
 
     void set_plan(const TilePlan& p) {
@@ -305,7 +305,7 @@ class Reading final : public stream::Operation {
   public:
     Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept)
         : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept) {}
-    /// What a rank keeps is settled before.
+    /// The share that a rank keeps is fixed.
     bool divides() const override { return m_kept == nullptr; }
     uint64_t preferred_bytes() const override { return tile_bytes; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
@@ -325,7 +325,7 @@ class Reading final : public stream::Operation {
     }
     int64_t valid = 0;
     Best best;
-    std::vector<Found> found; ///< by a lane each
+    std::vector<Found> found; ///< per lane
 
   private:
     const Options& m_options;
@@ -334,7 +334,7 @@ class Reading final : public stream::Operation {
     KeptScene* m_kept;
 };
 
-/// What the proof of a sequence works on and comes to.
+/// The working data and the result of the proof of a sequence.
 struct Proof {
     Proof(const Options& o, const Sequence& s, const Layout& l, std::vector<Region>& r)
         : options(o), sequence(s), layout(l), regions(r), steps(s.steps.size()), smallest(s.smallest_score()),
@@ -354,9 +354,9 @@ struct Proof {
     std::vector<Region>& regions;
     const size_t steps;
     const double smallest;
-    std::vector<Best> best;    ///< a step each; region -1: the guess holds
+    std::vector<Best> best;    ///< per step; region -1: the guess holds
     std::vector<float> bounds; ///< [region][step], for regions that were looked at
-    std::vector<Found> found;  ///< by a lane each
+    std::vector<Found> found;  ///< per lane
     std::atomic<int64_t> pixels{0};
 };
 
@@ -370,8 +370,8 @@ class Prover {
           m_active(static_cast<size_t>(proof.layout.region_pixels / group)),
           m_pooled(static_cast<size_t>(proof.layout.region_pixels)) {}
 
-    /// score: ||x||^2 less the squares of the first applied[g] targets; brought up to the proved targets
-    /// where that is needed. Null `applied`: none was applied, and nothing is kept.
+    /// score: ||x||^2 less the squares of the first applied[g] targets; updated to the proved targets where
+    /// needed. Null `applied`: none was applied, and nothing is kept.
     void region(int64_t id, const Rect& core, int64_t first, int64_t count, const float* spectra,
                 const double* norm, double* score, uint16_t* applied) {
         m_region = &m_proof.regions[static_cast<size_t>(id)];
@@ -565,7 +565,7 @@ class Prover {
     std::vector<float> m_up;       ///< [step][pixel]: at least the score, where the group was still active
     std::vector<float> m_greatest; ///< [step][group]
     std::vector<size_t> m_active;  ///< steps that were computed for a group
-    std::vector<char> m_pooled;    ///< a pixel each: it is in the pool
+    std::vector<char> m_pooled;    ///< per pixel: it is in the pool
     std::vector<char> m_holds_pooled;
     std::vector<std::pair<float, uint32_t>> m_strong;
     std::vector<Basis> m_bases;
@@ -647,8 +647,8 @@ class Detector {
     }
 
   private:
-    /// Divides the memory: the kept scene, or this rank's share of it, if it fits beside the rest, the pool,
-    /// the lanes' tiles. All ranks plan alike.
+    /// Divides the memory among the kept scene, or this rank's share of it, if it fits, the pool, and the
+    /// lanes' tiles. All ranks plan alike.
     void plan() {
         const auto shape = m_layout.shape;
         const uint64_t each = CandidatePool::bytes_each(shape.bands),
@@ -682,7 +682,7 @@ class Detector {
             try {
                 tiles = stream::plan_pass(m_source, reading, options);
             } catch (const Error&) {
-                if (keep) continue; // no room for a tile beside the scene
+                if (keep) continue; // no room for a tile in addition to the scene
                 throw;
             }
             m_layout.set_plan(tiles);
@@ -737,13 +737,13 @@ class Detector {
         m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
     }
 
-    /// What this rank's lanes have found joins its pool. A rank that keeps its part of the scene looks at no
-    /// other's regions.
+    /// This rank's lanes' findings join its pool. A rank that keeps its part of the scene does not examine
+    /// regions of others.
     void take_found(std::vector<Found>& found) {
         if (!m_keep) share_pooled(m_ranks, found, m_regions);
         pool_findings(std::move(found), m_pool, *m_team);
     }
-    /// One pixel, which all ranks know of: into the pool of one of them, where it is in none.
+    /// Puts one pixel, which all ranks know, into the pool of one of them, unless it is in one already.
     void take_into_pool(const Best& best) {
         const bool mine = !m_ranks.several() || (m_keep ? m_layout.holds(m_layout.tile_of(best.region))
                                                         : best.region % m_ranks.size() == m_ranks.rank());
@@ -882,7 +882,7 @@ class Detector {
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;
-    std::optional<Team> m_team; ///< for what happens between the passes
+    std::optional<Team> m_team; ///< for the work between the passes
     KeptScene m_kept;
     bool m_keep = false;
     uint64_t m_pool_bytes = 0;

@@ -68,9 +68,9 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
     return valid;
 }
 
-/// Pixels whose products with three vectors and more are added up together: half a group fills the registers
-/// of AVX2, and leaves those of AVX-512, which are twice as long and twice as many, too few sums to hide the
-/// time that an addition takes.
+/// Pixels whose products with at least three vectors are added up together: half a group fills the registers
+/// of AVX2, but gives AVX-512, with registers twice as long and twice as many, too few sums to hide the
+/// latency of an addition.
 constexpr int dots_width = hn::MaxLanes(DoubleTag()) < group / 2 ? group / 2 : group;
 
 /// N vectors times a strip of WIDTH pixels.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The inner loops of the CPU backend; each is compiled for every instruction set and dispatched at run time.
 //
-// Spectra are kept in groups: `group` pixels side by side, band after band, so that a group is one contiguous
-// piece of memory ([band][pixel], bands * group floats) whatever the scene's width, and vectors run along
-// pixels.
+// Spectra are kept in groups: `group` pixels next to each other, band after band, so that a group is one
+// contiguous piece of memory ([band][pixel], bands * group floats) for any width of the scene, and vectors
+// run along pixels.
 #pragma once
 
 #include <cstddef>

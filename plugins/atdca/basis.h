@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The scores that decide, in double precision and in a fixed order of operations: one rounding a step, no
-// fused multiply and add. All backends screen as they like and let these functions decide among what is near.
+// fused multiply and add. Backends may screen in any way, but these functions decide among near candidates.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -48,7 +48,7 @@ class Basis {
     static double squared_norm(const float* x, int bands);
     /// ||x||^2 - sum_k (q_k.x)^2
     double squared_residual(const float* x) const;
-    /// The score of the options' method with the present targets: ||x||^2 when there is none.
+    /// The score of the options' method with the present targets: ||x||^2 without targets.
     double score(const float* x, const Options& options) const;
 
   private:

@@ -13,8 +13,8 @@
 namespace hsi::atdca {
 namespace {
 
-/// Groups that a member of a team takes at once: half a megabyte and more, beside which taking them is
-/// nothing.
+/// Groups that a member of a team takes at once: half a megabyte and more, so that the cost of taking them is
+/// negligible.
 constexpr size_t unit_groups = 64;
 
 int64_t units_of(size_t groups) { return static_cast<int64_t>((groups + unit_groups - 1) / unit_groups); }
@@ -197,8 +197,8 @@ struct CandidatePool::Search {
     Team& team;
     const SimdKernels& simd;
     size_t groups;
-    std::vector<double> score; ///< of a candidate each, with applied[g] targets
-    std::vector<int> applied;  ///< of a group each
+    std::vector<double> score; ///< per candidate, with applied[g] targets
+    std::vector<int> applied;  ///< per group
     std::vector<double> best;  ///< greatest score of a group
     std::vector<double> norm;  ///< greatest ||x||^2 of a group
 };
@@ -213,7 +213,7 @@ Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& 
     const double limit = rank_limit * first_score;
     for (int k = proved.size(); k < options.targets; ++k) {
         if (options.method == Method::gs) {
-            // ||1||^2 is the number of bands; what is left below 1e-8 of its length is rounding.
+            // ||1||^2 is the count of bands; a residual below 1e-8 of its length is rounding.
             if (sequence.basis.p_squared() < 1e-16 * m_bands) {
                 sequence.p_vanishes = true;
                 break;

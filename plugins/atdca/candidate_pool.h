@@ -21,9 +21,8 @@ namespace hsi::atdca {
 struct Step {
     double score = 0;
     Position position;
-    std::vector<float>
-        spectrum;      ///< of that pixel; empty: no pixel of the pool qualifies, score is what would
-    bool ends = false; ///< the search ends here when the step holds (and the pixel is not taken)
+    std::vector<float> spectrum; ///< of that pixel; empty: no pixel of the pool qualifies, score is the limit
+    bool ends = false;           ///< the search ends here when the step holds (and the pixel is not taken)
     bool qualifies() const { return !spectrum.empty(); }
 };
 
@@ -58,7 +57,7 @@ class CandidatePool {
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;
-    /// What several pools would choose at a step, as if they were one; each is given what its own has chosen.
+    /// Finds the common choice of several pools at a step; each passes its own choice.
     using Share = std::function<void(Step& step)>;
     /// The whole search on the pool: steps until `options.targets` or the end, decided by basis.h's scores.
     /// first_score: ||x||^2 of the first target. By all of a team, which decides nothing. share: null for a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What classification multiplies a pixel with, for the processor and the GPU.
+// The vectors that classification multiplies a pixel with, for the processor and the GPU.
 #pragma once
 
 #include "atdca/atdca.h"

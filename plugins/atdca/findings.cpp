@@ -88,7 +88,7 @@ void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team) 
 
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions) {
     if (!ranks.several()) return;
-    size_t lane = 0, next = 0; // what is sent next
+    size_t lane = 0, next = 0; // the next piece to send
     const auto piece = [&](int) {
         while (lane < mine.size() && next == mine[lane].region.size()) {
             ++lane;

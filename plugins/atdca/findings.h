@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a look at regions of the scene finds, and how the ranks of a job put together what each of them has
-// found, so that all of them decide alike.
+// Results of the search in regions of the scene, and the merging of all ranks' results, so that all ranks
+// decide alike.
 #pragma once
 
 #include "atdca/candidate_pool.h"
@@ -36,21 +36,21 @@ struct Found {
 struct Best {
     double score = -std::numeric_limits<double>::infinity();
     Position position{std::numeric_limits<int64_t>::max(), 0};
-    int64_t region = -1; ///< -1: none of the pixels that were looked at
+    int64_t region = -1; ///< -1: none of the examined pixels
     uint32_t pixel = 0;  ///< within the region
     std::vector<float> spectrum;
 };
 
-/// Moves what the lanes have found into the pool, by all of a team.
+/// Moves the lanes' findings into the pool, on all threads of a team.
 void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 
-// All ranks together; with one they do nothing. Every rank has a pool of what itself has found.
+// All ranks call these together; with one rank they do nothing. Every rank has a pool of its own findings.
 
 /// Tells the regions of all ranks which pixels each rank has found for its pool.
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
-/// What the pools of all ranks choose together, from what this rank's has chosen.
+/// Merges this rank's choice with those of all other ranks' pools.
 void share_step(parallel::Group& ranks, Step& step);
-/// Of every entry the best that any rank has. Entries without a region are the same everywhere.
+/// For every entry, the best on any rank. Entries without a region are the same everywhere.
 void share_best(parallel::Group& ranks, std::vector<Best>& best);
 /// Greatest ||x||^2 of regions, each looked at by one rank.
 void share_norms(parallel::Group& ranks, std::vector<Region>& regions);

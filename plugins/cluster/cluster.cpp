@@ -24,7 +24,7 @@
 namespace hsi::cluster {
 namespace {
 
-/// What a visitor holds that finds the nearest centres.
+/// The memory of a visitor that finds the nearest centres.
 uint64_t bytes_beside(int bands, int count) {
     return Look::bytes(bands, count) + Screen::bytes(bands, count);
 }
@@ -37,7 +37,7 @@ uint32_t valid_bits(const uint16_t* labels, int count) {
     return bits;
 }
 
-/// Of the pixels that have a label, from its centre.
+/// Adds the squared distances of the labelled pixels from their centres.
 void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int count,
                  math::ExactSums& inertia) {
     const auto& squares = look.squares(centres, labels);
@@ -45,10 +45,10 @@ void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int
         if (labels[i] != 0) inertia.add(0, &squares[static_cast<size_t>(i)], 1);
 }
 
-/// Gives pixels their labels, and gathers what moves; where it is wanted, the inertia, too.
+/// Gives pixels their labels, and collects the moves; on request, the inertia, too.
 class Assigner final : public Visitor {
   public:
-    /// bounds: of groups as they are kept; null: there are none.
+    /// bounds: of kept groups; null without them
     Assigner(const Centres& centres, Distance distance, bool first, bool with_inertia, Bounds* bounds)
         : moves(static_cast<size_t>(centres.count), stride_of(centres.bands, distance)),
           m_screen(centres, distance), m_stride(stride_of(centres.bands, distance)), m_first(first),
@@ -213,7 +213,7 @@ void Moves::exchange(parallel::Group& ranks) {
 }
 
 uint64_t Moves::bytes(size_t clusters, size_t stride) {
-    // Of floats, of multiples of 2^-40 below 1, and of lengths.
+    // Sums of floats, of multiples of 2^-40 below 1, and of lengths.
     return math::ExactSums::most_bytes(clusters * stride, -149, 128 + 40) + clusters * sizeof(int64_t);
 }
 
@@ -255,7 +255,7 @@ struct Clustering::State {
     Bounds bounds;             ///< of a scene that is kept
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
 
-    /// with_inertia: the processor finds it, too, which takes a part of the time that the labels do.
+    /// with_inertia: the processor also computes it, in a part of the time for the labels.
     Moves assign(const Centres& centres, bool first, bool with_inertia) {
         const auto k = static_cast<size_t>(centres.count);
         Moves all(k, stride());
@@ -289,11 +289,11 @@ struct Clustering::State {
         return std::move(all.list());
     }
     std::vector<Outlier> farthest_on_device(int bands, size_t most);
-    /// For angles, of which the device has cosines alone: what the processor finds of the values there, at
-    /// the labels of now.
+    /// For angles the device has only cosines: the processor's sum over the values there, at the present
+    /// labels.
     double inertia_on_device(const Centres& centres);
-    /// f(pixel, squared distance, |x| where angles count) for all valid pixels, in their order, as the last
-    /// assignment on the device has them. The labels are those of now.
+    /// f(pixel, squared distance, |x| where angles count) for all valid pixels, in their order, from the last
+    /// assignment on the device. The labels are the present ones.
     template <class F>
     void for_each_on_device(bool with_lengths, const F& f);
     /// The means of the clusters, which empty ones take a pixel from. \return how many did
@@ -302,7 +302,7 @@ struct Clustering::State {
 
 namespace {
 
-/// The mean of a cluster's pixels, or what points there; as it was where that is nothing.
+/// The mean of a cluster's pixels, or its direction; unchanged if that is zero.
 void set_centre(double* centre, const math::ExactSums& sums, size_t first, int bands, int64_t pixels,
                 Distance distance) {
     std::vector<double> mean(static_cast<size_t>(bands));

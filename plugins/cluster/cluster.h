@@ -8,8 +8,8 @@
 //   euclidean  nearest: least sum of (x - c)^2, in the order of the bands; centre: the mean
 //   angle      of the unit spectra u = x/|x|, in multiples of 2^-40; nearest: greatest u'c; centre: the mean
 //              over its length
-// Of equal centres the first. All in double precision; sums over pixels are exact (math/exact_sum.h), so
-// neither tiles nor threads nor ranks change a bit.
+// Among equal centres the first one is taken. All in double precision; sums over pixels are exact
+// (math/exact_sum.h), so neither tiles nor threads nor ranks change a bit.
 #pragma once
 
 #include "core/cost.h"
@@ -25,10 +25,10 @@
 
 namespace hsi::cluster {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost distance{3e-11, 1e-13}; ///< a value, a centre and an iteration
-inline constexpr Cost sums{8e-9, 2e-11};      ///< a value: all of them once, and what moves later
+inline constexpr Cost sums{8e-9, 2e-11};      ///< a value: all of them once, and those that move later
 } // namespace cost
 
 enum class Distance { euclidean, angle };
@@ -53,7 +53,8 @@ struct Centres {
 
 struct Result {
     Centres centres;             ///< those that the labels are nearest to; of unit length for angles
-    std::vector<double> length;  ///< mean |x| of each cluster's pixels (of all where it has none), for angles
+    std::vector<double> length;  ///< mean |x| of each cluster's pixels (of all for an empty cluster), for
+                                 ///< angles
     std::vector<int64_t> pixels; ///< of each cluster
     double inertia = 0;          ///< sum of the squared distances to the centres (angle: of unit spectra)
     int iterations = 0;          ///< assignments, the last idle one too
@@ -70,8 +71,8 @@ class DeviceScene;
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Room for a scene and what its clustering needs, for so many clusters at most; null on the CPU, and
-    /// where `memory` bytes of the device (0: 80 % of what is free) do not hold it.
+    /// Room for a scene and its clustering, with at most so many clusters; null on the CPU, and if `memory`
+    /// bytes of the device (0: 80 % of the free memory) are not enough.
     virtual std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options,
                                                     int clusters, uint64_t memory) = 0;
     /// Seconds that kernels took since the backend was made; 0 on the CPU.
@@ -115,7 +116,7 @@ class Clustering {
     std::unique_ptr<State> m;
 };
 
-/// What labels() gives, computed of any scene of as many bands.
+/// The result of labels(), for any scene with as many bands.
 std::unique_ptr<stream::Operation> make_assignment(const Centres& centres, Distance distance);
 
 /// The passes of a clustering of this scene, by their names: for plans.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A scene that lies on a device from the first pass to the last assignment; assignments there find the
+// A scene that stays on a device from the first pass to the last assignment; assignments there find the
 // processor's labels and sums.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace hsi::cluster {
 class DeviceScene {
   public:
     virtual ~DeviceScene() = default;
-    /// Of tiles that put() takes.
+    /// For tiles that put() takes.
     virtual std::shared_ptr<HostAllocator> allocator() const = 0;
     /// The values of a tile, whose window is its core. From several threads at once.
     virtual void put(const Rect& core, const CubeView<float>& values) = 0;
@@ -27,11 +27,11 @@ class DeviceScene {
     virtual void get(const std::vector<int64_t>& pixels, float* to) = 0;
     /// Once all is put: the label of every pixel, 0 for those that are not valid.
     virtual void begin(const std::vector<uint16_t>& labels) = 0;
-    /// Every valid pixel to its nearest centre. What moves; first: all come, and none goes. Neither inertia
-    /// nor sums of lengths.
+    /// Every valid pixel to its nearest centre. Returns the moves; first: all pixels come, and none goes. It
+    /// computes neither inertia nor sums of lengths.
     virtual void assign(const Centres& centres, bool first, Moves& moves) = 0;
-    /// Of the last assignment: a pixel's squared distance from its centre (angle: the cosine), for `count`
-    /// pixels from `first` on; what is not valid has any number.
+    /// From the last assignment: a pixel's squared distance from its centre (angle: the cosine), for `count`
+    /// pixels from `first` on; undefined for invalid pixels.
     virtual void best(int64_t first, int64_t count, double* to) = 0;
     /// |x| of these pixels, for angles.
     virtual void lengths(int64_t first, int64_t count, double* to) = 0;

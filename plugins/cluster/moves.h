@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an assignment of pixels to centres changes, and which it may leave out.
+// The changes by an assignment of pixels to centres, and the pixels that it may skip.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -17,12 +17,12 @@ class Group;
 
 namespace hsi::cluster {
 
-/// Numbers that are summed of a cluster: a band each, and for angles the length.
+/// Count of the sums of a cluster: one per band, and for angles the length.
 inline size_t stride_of(int bands, Distance distance) {
     return static_cast<size_t>(bands) + (distance == Distance::angle ? 1 : 0);
 }
 
-/// What moves between clusters in one assignment.
+/// The moves between clusters in one assignment.
 struct Moves {
     Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
     math::ExactSums sums; ///< that come, less those that go
@@ -35,10 +35,10 @@ struct Moves {
     static uint64_t bytes(size_t clusters, size_t stride);
 };
 
-/// What spares groups of pixels that are kept a look (G. Hamerly: Making k-means even faster, SDM 2010).
+/// Bounds that allow to skip kept groups of pixels (G. Hamerly: Making k-means even faster, SDM 2010).
 struct Bounds {
-    std::vector<float> gap;    ///< a group each: Look::gap(), less what centres have moved since; 0 before
-    std::vector<double> moved; ///< a centre each, before this assignment
+    std::vector<float> gap;    ///< per group: Look::gap(), less the movement of centres since; 0 before
+    std::vector<double> moved; ///< per centre, before this assignment
     double most = 0;           ///< of these
     static uint64_t bytes(int64_t groups) { return static_cast<uint64_t>(groups) * sizeof(float); }
 

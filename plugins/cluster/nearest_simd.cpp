@@ -25,7 +25,7 @@ HWY_INLINE V with_term(V y, V c, V sum) {
     return hn::MulAdd(apart, apart, sum);
 }
 
-/// K centres from `first` on beside two vectors of pixels: K x 2 sums stay in registers.
+/// K centres from `first` on with two vectors of pixels: K x 2 sums stay in registers.
 template <bool Angle, int K>
 HWY_INLINE void look(const double* HWY_RESTRICT y, int bands, const double* HWY_RESTRICT centres, int first,
                      V& best_low, V& best_high, V& at_low, V& at_high) {
@@ -81,7 +81,7 @@ void look_at_all(const double* HWY_RESTRICT y, int bands, const double* HWY_REST
 
 using SingleTag = hn::CappedTag<float, group>;
 using Single = hn::Vec<SingleTag>;
-/// Vectors of pixels that are multiplied at a time, and centres beside them: their sums stay in registers.
+/// Vectors of pixels that are multiplied at a time with so many centres: their sums stay in registers.
 constexpr int single_lanes = static_cast<int>(hn::MaxLanes(SingleTag()));
 constexpr int beside = single_lanes < group ? 2 : 1, most_at_once = 10 / beside;
 

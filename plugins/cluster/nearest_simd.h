@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pixels beside centres: the inner loop of k-means, compiled for every instruction set and dispatched at run
-// time. Every pixel has sums of its own, taken over the bands in their order; in double precision, but for
-// screen().
+// The inner loop of k-means: distances of pixels from centres, compiled for every instruction set and
+// dispatched at run time. Every pixel has separate sums, taken over the bands in their order; in double
+// precision, except in screen().
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace hsi::cluster {
 inline constexpr int group = 16;
 
 struct SimdKernels {
-    /// y: [bands][group]; centres: [count][bands]. Of every pixel the centre of least sum of (y - c)^2, and
-    /// that sum; of equal ones the first.
+    /// y: [bands][group]; centres: [count][bands]. For every pixel, the centre with the least sum of (y -
+    /// c)^2, and that sum; among equal ones the first.
     void (*nearest)(const double* y, int bands, const double* centres, int count, double* least,
                     int32_t* index);
     /// The same of the greatest sum of y c.

@@ -49,8 +49,8 @@ class Sample {
     std::vector<float> m_spectra;
 };
 
-/// Marks valid pixels with label 1, takes the sample, and keeps the scene when `kept` or `device` is there.
-/// Where it is kept, the sample has no spectra.
+/// Marks valid pixels with label 1, takes the sample, and keeps the scene if `kept` or `device` is there. If
+/// the scene is kept, the sample has no spectra.
 class SampleScan final : public stream::Operation {
   public:
     SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, DeviceScene* device,

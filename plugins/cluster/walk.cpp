@@ -43,7 +43,7 @@ class WalkOperation final : public stream::Operation {
                   const std::function<std::unique_ptr<Visitor>()>& make,
                   const std::function<void(Visitor&)>& merge)
         : m_samples(samples), m_labels(labels), m_bytes(visitor_bytes), m_make(make), m_merge(merge) {}
-    bool divides() const override { return true; } // what is gathered is put together after the walk
+    bool divides() const override { return true; } // results are merged after the walk
     bool reads_in_place() const override { return true; }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return m_bytes; }
@@ -172,7 +172,7 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
         margin[i] = screen.margin(squares[i]);
         least[i] = static_cast<float>(static_cast<double>(best[i]) - margin[i]);
     }
-    // Centres that are not surely behind the best one; what is no number is not, either.
+    // Centres that are not certainly farther than the best one; NaN is not certain either.
     std::array<int32_t, group> near{};
     for (int k = 0; k < count; ++k) {
         const float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
@@ -202,8 +202,8 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
     find_exactly(screen.centres(), m_among, open);
 }
 
-/// By how much the second nearest centre is farther than the nearest one, at least, less what tells them
-/// apart in double precision.
+/// A lower bound of the difference in distance between the second nearest centre and the nearest, less the
+/// error in double precision.
 double Look::gap_of(double squared, double best, double second, double margin) const {
     constexpr double rounding = 1e-6, length_of_one = 1e-4; // |x| and |c| are 1 to rounding, of 2^-40 each
     double apart = 2 * (best - second - margin), square = squared - 2 * second + 3 * margin; // of distances
@@ -214,7 +214,7 @@ double Look::gap_of(double squared, double best, double second, double margin) c
     }
     const double both = 2 * std::sqrt(std::max(square, 0.0)); // no less than the sum of both distances
     const double gap = apart / both - rounding * both - (m_distance == Distance::angle ? length_of_one : 0.0);
-    return gap > 0 ? gap : 0; // nor where it is no number
+    return gap > 0 ? gap : 0; // nor for NaN
 }
 
 void Look::find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels) {
@@ -292,7 +292,7 @@ void Look::expand() {
             m_length[i] += to[i] * to[i];
     for (double& v : m_length)
         v = std::sqrt(v);
-    // A number below 2^51 becomes a whole one beside this one, which has no digits behind the point.
+    // Adding `whole` to a number below 2^51 rounds it to a whole number.
     constexpr double unit = 0x1p40, whole = 0x1.8p52;
     to = m_values.data();
     for (int b = 0; b < m_bands; ++b, to += group)

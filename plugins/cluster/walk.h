@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All valid pixels, sixteen at a time, from memory or from the source; the same for whoever looks at them.
+// All valid pixels, sixteen at a time, from memory or from the source, with the same interface.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -28,7 +28,7 @@ class Kept {
     }
     bool any() const { return m_values.size() > 0; }
     int64_t groups() const { return (m_pixels + group - 1) / group; }
-    /// Of a group: group values a band.
+    /// The values of a group: `group` values per band.
     float* values(int64_t g) const { return m_values.data() + g * m_bands * group; }
     /// `count` pixels of a row, whose bands are band_stride apart. Thread-safe for different pixels.
     void put(int64_t pixel, const float* from, ptrdiff_t band_stride, int64_t count) const;
@@ -41,11 +41,11 @@ class Kept {
     HostBuffer<float> m_values;
 };
 
-/// Centres as pixels are held beside them: in single precision first. With n bands, u = 2^-24 and C the
-/// greatest |c|, x'c - |c|^2/2 (angle: x'c), which is greatest for the nearest one, errs by u ((n + 3) |x| C
-/// + C^2) at most, and by numbers below the least normal one. A centre that
-/// is behind the best one by more than twice all that, and by what distances in double precision err, is not
-/// the nearest in these.
+/// Centres in the layout for a comparison with pixels, which is first made in single precision. With n bands,
+/// u = 2^-24 and C the greatest |c|, x'c - |c|^2/2 (angle: x'c), which is greatest for the nearest centre,
+/// has an error of at most u ((n + 3) |x| C + C^2), and further errors below the least normal number. A
+/// centre that is worse than the best one by more than twice these errors, and by the errors of distances in
+/// double precision, is not the nearest in double precision.
 class Screen {
   public:
     /// `centres` must outlive it.
@@ -71,15 +71,15 @@ class Look {
     Look(int bands, Distance distance, int centres);
     /// Up to group pixels, bands band_stride apart, which stay there while they are looked at.
     void take(const float* first, ptrdiff_t band_stride, int count);
-    /// Of those pixels whose bits are set: in double precision, of equal ones the first; what single
-    /// precision does not tell is computed so.
+    /// For the pixels with set bits: finds the nearest centre in double precision, among equal ones the
+    /// first, where single precision does not decide.
     void find_nearest(const Screen& screen, uint32_t pixels);
     int index(int i) const { return m_index[static_cast<size_t>(i)]; }
-    /// Of those pixels: as long as centres move by less than that, the nearest one's and any other's
-    /// together, the nearest ones stay. 0: nothing is known.
+    /// For those pixels: the nearest centre stays the same as long as its own movement and any other centre's
+    /// together are less than that. 0: not known.
     double gap() const { return m_gap; }
 
-    /// [band][group]: what distances are made of.
+    /// [band][group]: the values for distances.
     const double* values() {
         expand();
         return m_values.data();
@@ -87,7 +87,7 @@ class Look {
     /// One pixel's values, and behind them |x| where angles count.
     void get(int i, double* to);
     /// Squared distances of the pixels from the centres that find_nearest() found; for angles 2 - 2u'c, which
-    /// ranks pixels and no more: what is left of it near a centre is rounding.
+    /// only ranks pixels: near a centre the rest of it is rounding.
     const std::array<double, group>& distances(const Centres& centres);
     /// Sums of (x - c)^2, for angles of (u - c)^2, to the centres that labels name, from 1 on; 0: any number.
     const std::array<double, group>& squares(const Centres& centres, const uint16_t* labels);
@@ -100,7 +100,7 @@ class Look {
     void expand();
     double gap_of(double squared, double best, double second, double margin) const;
     void find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels);
-    /// Of centre k, or of all: the best one, and its number.
+    /// Measures centre k, or all: the best one, and its index.
     void measure(const Centres& centres, int first, int count, double* best, int32_t* index) const;
     /// distances[i] of those with number(i) >= 0: one(k, to) for each k among them, once.
     template <class Number, class One>
@@ -134,14 +134,14 @@ struct Scene {
     const stream::CubeSource& source;
     const MakePass& make_pass;
     Kept kept;
-    std::vector<uint16_t> labels; ///< of every pixel; of several ranks each knows those of its own tiles
-    uint64_t held = 0;            ///< bytes beside a pass
+    std::vector<uint16_t> labels; ///< of every pixel; with several ranks, each has those of its own tiles
+    uint64_t held = 0;            ///< bytes in addition to a pass
     std::vector<stream::PassReport> passes;
 };
 
-/// One walk over all valid pixels. make(): a visitor for each lane, which takes so many bytes; merge(): what
-/// it has gathered, by one thread at a time. A rank sees the pixels of its own tiles, each time the same
-/// ones.
+/// One walk over all valid pixels. make(): a visitor for each lane, which takes so many bytes; merge():
+/// combines its results, on one thread at a time. A rank sees the pixels of its own tiles, the same ones in
+/// each walk.
 void walk(Scene& scene, const std::string& name, uint64_t visitor_bytes,
           const std::function<std::unique_ptr<Visitor>()>& make, const std::function<void(Visitor&)>& merge);
 

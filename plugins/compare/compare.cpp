@@ -47,7 +47,7 @@ struct Gathered {
     PixelCounts counts;
     std::vector<math::ExactSum> sums; ///< a spectral metric each
     std::vector<Summary> best;        ///< maxima only
-    std::vector<math::ExactSum> ssim; ///< a band each
+    std::vector<math::ExactSum> ssim; ///< by band
     std::vector<uint8_t> infinite;    ///< a spectral metric each
 
     void resize(size_t metrics, size_t bands) {
@@ -234,8 +234,8 @@ class Lane final : public stream::Worker {
         for (int64_t y = window.y; y < window.bottom(); ++y) {
             const bool own_line = y >= core.y && y < core.bottom();
             if (!own_line && !m_ssim) continue;
-            // Own runs begin at the core's first sample, a multiple of run_pixels; the halo beside it is only
-            // judged.
+            // Runs begin at the core's first sample, a multiple of run_pixels; in the halo only validity is
+            // checked.
             const auto judge = [&](int64_t from, int64_t to) {
                 for (int64_t x = from; x < to; x += static_cast<int64_t>(run_pixels))
                     run(in, window, y, x, std::min(to - x, static_cast<int64_t>(run_pixels)));

@@ -9,11 +9,11 @@
 // dynamic range of s in that band) and sr, the simplification ratio: flat zones of t over flat zones of s, a
 // flat zone being a 4-connected component, of either phase, after Otsu's threshold.
 //
-// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource), or of
-// stream::value_parts as many where single precision does not hold the values: `parts` says which, 1 or that.
-// A pixel takes part when it is valid in both: all values finite and, with two bands or more, not all zero.
-// Sums are in double precision over fixed runs of pixels, added without rounding: neither tiles nor threads
-// nor the processor change a bit.
+// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource), or each value as
+// several bands (stream::value_parts) if single precision does not hold the values: `parts` is their count,
+// or 1. A pixel takes part when it is valid in both: all values finite and, with two bands or more, not all
+// zero. Sums are in double precision over fixed runs of pixels, added without rounding: neither tiles nor
+// threads nor the processor change a bit.
 #pragma once
 
 #include "stream/operation.h"
@@ -63,11 +63,11 @@ std::unique_ptr<Scan<Ranges>> make_range_scan(int bands, int parts = 1);
 struct Compared {
     PixelCounts counts;
     std::vector<Summary> summaries; ///< one a spectral metric, in the order asked for
-    std::vector<double> ssim;       ///< its mean over the compared pixels, a band each; empty without ssim
+    std::vector<double> ssim;       ///< its mean over the compared pixels, by band; empty without ssim
 };
 /// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none. metrics: without sr. map: output 0
-/// holds a band a metric in the same order, NaN where a pixel is not compared; ssim is averaged over the
-/// bands there. ranges: needed with ssim, else ignored.
+/// holds one band per metric in the same order, NaN for pixels that are not compared; ssim is averaged over
+/// the bands there. ranges: needed with ssim, else ignored.
 std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
                                                 const Ranges& ranges, int parts = 1);
 

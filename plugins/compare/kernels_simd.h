@@ -9,7 +9,7 @@
 namespace hsi::compare {
 
 /// A run: at most this many pixels of one line, anchored at multiples of it from the scene's first sample.
-/// Sums are taken over whole runs, so a run is also what tile widths are multiples of.
+/// Sums are taken over whole runs, so tile widths are multiples of a run.
 inline constexpr size_t run_pixels = 128;
 
 struct alignas(64) RunSums {
@@ -25,11 +25,12 @@ struct alignas(64) RunSums {
 };
 
 /// s, t: first band of the run; stride: elements from a band to the next, or from one part of a band to the
-/// next where every value comes in stream::value_parts. Fills all but the last three members. Differences of
-/// parts are taken part by part, so that those of 64-bit integers lose nothing either.
+/// next where every value comes in stream::value_parts. Fills all but the last three members. Differences are
+/// taken part by part, so that 64-bit integers lose nothing either.
 void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                 RunSums& out);
-/// The last three, from what first_sums() left (of no meaning where a pixel is invalid or a norm is zero).
+/// Computes the last three, from the results of first_sums() (undefined if a pixel is invalid or a norm is
+/// zero).
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out);
 
@@ -41,7 +42,7 @@ inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out);
 
 /// ssim of n pixels of one band from their filtered planes: weight, s, t, s^2, t^2, s t, values relative to
-/// `middle`. Of no meaning where the weight is 0.
+/// `middle`. Undefined where the weight is 0.
 void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out);
 
 } // namespace hsi::compare

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A comparison as a whole: which passes it takes, in which order, and what comes of them.
+// A comparison as a whole: its passes, their order, and their results.
 #pragma once
 
 #include "compare/compare.h"
@@ -16,7 +16,7 @@ namespace hsi::compare {
 struct Findings : Compared {
     std::vector<Metric> spectral; ///< those asked for, in that order
     bool has_ssim = false, has_sr = false;
-    std::vector<double> sr; ///< a band each
+    std::vector<double> sr; ///< by band
     Zones zones;            ///< with sr
 };
 

@@ -58,7 +58,7 @@ class RangeLane final : public stream::Worker {
     ValidPixels m_valid;
 
   public:
-    std::vector<std::array<double, 2>> range; ///< those of the first cube, then of the second
+    std::vector<std::array<double, 2>> range; ///< of the first cube, then of the second
 };
 
 class RangeScan final : public Scan<Ranges> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which pixels of a tile without halo are valid in both cubes, and the bins of their values.
+// Finds the pixels of a tile without halo that are valid in both cubes, and the bins of their values.
 #pragma once
 
 #include "compare/compare.h"

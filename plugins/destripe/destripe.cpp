@@ -107,7 +107,7 @@ namespace {
 class Levels {
   public:
     explicit Levels(Method method) : m_method(method) {}
-    /// Of a column alone: mean, median; `deviation` of moment.
+    /// The value of a single column: mean, median; for moment also `deviation`.
     double of_column(const float* values, const char* valid, int64_t lines, double& deviation) {
         m_values.resize(static_cast<size_t>(lines));
         size_t kept = 0;
@@ -152,7 +152,7 @@ class Levels {
 
 bool steps(Method method) { return method == Method::difference || method == Method::ratio; }
 
-/// Which pixels of a window are valid, column by column.
+/// Marks the valid pixels of a window, column by column.
 std::vector<char> valid_by_column(const CubeView<float>& in, PixelRow& row) {
     std::vector<char> valid(static_cast<size_t>(in.lines * in.samples));
     for (int64_t line = 0; line < in.lines; ++line) {
@@ -363,7 +363,7 @@ class CpuCorrection final : public Correction {
   public:
     CpuCorrection(int bands, Columns columns) : m_bands(bands), m_columns(std::move(columns)) {}
     std::vector<int> output_bands() const override { return {m_bands}; }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {

@@ -34,7 +34,7 @@ struct Columns {
 /// The scan that finds the levels. Tiles have all lines.
 class LevelScan : public stream::Operation {
   public:
-    /// After the pass over `scene`, of which single columns are read again where others before them are not
+    /// Call it after the pass over `scene`; single columns are read again if columns before them are not
     /// usable. `window`: odd.
     virtual Columns columns(const stream::CubeSource& scene, int window) const = 0;
     /// Bands without a single valid pixel make all pixels invalid.

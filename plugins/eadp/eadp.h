@@ -32,7 +32,7 @@
 
 namespace hsi::eadp {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost value{5e-8, 3e-10};  ///< a value
 inline constexpr Cost sweep{4e-10, 2e-12}; ///< a value and a sweep over it
@@ -54,7 +54,7 @@ struct Options {
     Scheme scheme = Scheme::fed;
     double tolerance = 1e-4; ///< of the exact scheme, relative to the component's range
     Precision precision = Precision::single_precision;
-    bool zero_is_invalid = false; ///< a pixel that is zero in all components has no value (raw bands)
+    bool zero_is_invalid = false; ///< a pixel that is zero in all components is missing (raw bands)
 
     int copies() const { return static_cast<int>(times.size()); }
 };
@@ -82,7 +82,7 @@ std::vector<double> exact_coefficients(double time, double tolerance);
 /// One recurrence and the copies that it yields.
 struct Stage {
     int degree = 0;                                ///< sweeps
-    std::vector<std::vector<double>> coefficients; ///< a copy each, at most degree + 1 of them
+    std::vector<std::vector<double>> coefficients; ///< one list per copy, at most degree + 1 of them
 };
 /// Independent: one stage of all copies. Cascade and incremental: a stage a copy, each starting from the last
 /// one's copy.
@@ -103,7 +103,7 @@ int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 inline constexpr int histogram_bins = 300;
 using Histogram = std::array<int64_t, histogram_bins>;
 
-/// What a whole component says about itself.
+/// Facts about a whole component.
 struct Range {
     float lowest = 0, highest = 0; ///< of the valid pixels
     double steepest = 0;           ///< hmax, the largest gradient magnitude
@@ -113,7 +113,7 @@ struct Range {
 };
 
 /// k = hmax (b+1)/300 for the first bin b at which the running count reaches the percentile of the non-zero
-/// gradients, decided in integers; 0 when there is none.
+/// gradients, decided in integers; 0 without such gradients.
 double contrast_of(const Range& range, const Histogram& histogram, double percentile);
 
 /// Scans of the components' gradients; each has a result once its pass is over.
@@ -126,7 +126,7 @@ class HistogramScan : public stream::Operation {
     virtual const std::vector<Histogram>& result() const = 0;
 };
 
-/// What diffusion needs to know of a component.
+/// The facts about a component that diffusion needs.
 struct Contrast {
     double k = 0; ///< 0: no gradient anywhere, g = 1
     float level = 0;
@@ -135,7 +135,8 @@ struct Contrast {
 // --- the backends
 // -----------------------------------------------------------------------------------------------------
 
-/// How the tiles of a diffusion are made, best first: a backend has some of these ways, a run can take some.
+/// The ways to make the tiles of a diffusion, best first: a backend has some of these ways, and a run can use
+/// some.
 enum class Way {
     /// Strips of whole lines, one of each rank of a job in their order, which all work on theirs at once:
     /// every few sweeps neighbours give each other the lines at their border, so that no line is computed by
@@ -145,22 +146,22 @@ enum class Way {
     strips,        ///< the same, each with its halo
     written,       ///< the whole scene as one tile, whose bands are written as they are made
     /// The whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the memory where
-    /// they were made; the operation of make_kept_output() then gives the profile tile by tile, from as many
-    /// workers as there are: its input are the components. Its copies are those of the last scan.
+    /// they were made; the operation of make_kept_output() then returns the profile tile by tile, on any
+    /// count of workers: its input are the components. Its copies come from the last scan.
     kept,
     one_tile, ///< the whole scene as one tile
-    tiles     ///< tiles with their halo, a thread each
+    tiles     ///< tiles with their halo, one thread each
 };
 
 /// Whether bands are written as they are made, by a WrittenDiffusion.
 inline bool is_written(Way way) { return way == Way::written_strips || way == Way::written; }
 
-/// What a diffusion is made from. The output holds for every component, one after another: the component
-/// itself when `with_component`, then the copies of the stages.
+/// The inputs of a diffusion. The output holds for every component, one after another: the component itself
+/// if `with_component`, then the copies of the stages.
 struct Diffusion {
     Options options;
     std::vector<Stage> stages;
-    std::vector<Contrast> contrasts; ///< a component each
+    std::vector<Contrast> contrasts; ///< by component
     bool with_component = true;
     int team = 1;            ///< threads that work on a tile
     int64_t strip_lines = 0; ///< of the shortest strip
@@ -170,26 +171,26 @@ struct Diffusion {
 /// holds a few planes instead of the profile.
 class WrittenDiffusion : public stream::Operation {
   public:
-    /// Of the writer that it needs; part of scratch_bytes().
+    /// The planes of the writer; part of scratch_bytes().
     virtual int planes() const = 0;
     /// Before the pass: where the profile goes.
     virtual void write_to(stream::BandWriter& writer) = 0;
 };
 
-/// The passes over component planes, in this order for one set of planes: a backend with memory of its own
-/// may keep there what the range scan has seen when keep_planes() said that every pass sees the whole scene
-/// in one tile. The planes are the source's bands, NaN where there is no value.
+/// The passes over component planes, in this order for one set of planes: a backend with its own memory may
+/// keep the data of the range scan there, if keep_planes() said that every pass sees the whole scene in one
+/// tile. The planes are the source's bands, NaN for missing values.
 class Backend {
   public:
     virtual ~Backend() = default;
     virtual std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) = 0;
     virtual std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
                                                                const std::vector<Range>& ranges) = 0;
-    /// Null where the backend has no such way, and where strips have too few lines to be joined. Of the ways
-    /// that are written it is a WrittenDiffusion. Way::tiles is never null.
+    /// Null if the backend does not have this way, and if strips have too few lines to be joined. For the
+    /// ways that are written, it is a WrittenDiffusion. Way::tiles is never null.
     virtual std::unique_ptr<stream::Operation> make_diffusion(const Diffusion& diffusion, Way way) = 0;
     virtual std::unique_ptr<stream::Operation> make_kept_output(const Options& options) = 0;
-    /// Host bytes of the copies that Way::kept keeps; they are part of its scratch_bytes(), too.
+    /// Host bytes of the copies that Way::kept keeps; scratch_bytes() includes them.
     virtual uint64_t kept_bytes(const stream::CubeShape& /*copies*/) const { return 0; }
     virtual std::string describe() const = 0;
     /// Device bytes to plan tiles with; 0 on the CPU.

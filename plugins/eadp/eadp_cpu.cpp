@@ -288,7 +288,7 @@ class Recurrence {
                   const Rect& region, const std::vector<Target<T>>& targets, HostBuffer<T>& ring) {
         const int64_t left = part.x - fused_sweeps; // ring column 0
         const auto level_row = [&](int level, int64_t y) -> T* {
-            // Rows of the planes for Y_k and Y_{k-1}, of the ring for what comes after them; index: window
+            // Rows of the planes for Y_k and Y_{k-1}, and of the ring for the later ones; index: window
             // sample.
             if (level == 0) return m_b.row(y);
             if (level == -1) return m_a.row(y);
@@ -339,7 +339,7 @@ class Recurrence {
     const SweepKernels<T>& m_simd;
     Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and the same after the next group
     Plane<T> m_east, m_south;
-    std::vector<HostBuffer<T>> m_rings; ///< a member each: [level][row mod ring_rows(level)]
+    std::vector<HostBuffer<T>> m_rings; ///< per member: [level][row mod ring_rows(level)]
 };
 
 template <class T>
@@ -476,7 +476,7 @@ class DiffusionWorker final : public stream::Worker {
                                                 now);
                 else
                     std::fill_n(now, w, 1.0);
-                // No flux into invalid pixels: their g is the negative of what any valid one has at least,
+                // There is no flux into invalid pixels: their g is the negative of the least g of valid ones,
                 // see weight().
                 for (int64_t x = 0; x < w; ++x)
                     now[x] = mask[x] != 0 ? now[x] : -2.0;
@@ -570,7 +570,7 @@ class DiffusionWorker final : public stream::Worker {
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
     std::vector<Gradient> m_gradients;
-    std::vector<std::vector<double>> m_g; ///< a member each: two rows
+    std::vector<std::vector<double>> m_g; ///< per member: two rows
     std::vector<HostBuffer<T>> m_sums;
 };
 

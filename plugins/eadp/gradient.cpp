@@ -16,7 +16,7 @@ int64_t mirrored(int64_t i, int64_t n) {
     return i < n ? i : 2 * n - 1 - i;
 }
 
-/// What the kernels' smooth_row() and smooth_column() make of a value that is everywhere, to the bit.
+/// The result of the kernels' smooth_row() and smooth_column() for a constant value, to the bit.
 double filtered_constant(const std::vector<double>& weights, double value) {
     double sum = weights[0] * value;
     for (size_t t = 1; t < weights.size(); ++t)

@@ -15,8 +15,8 @@ namespace hsi::eadp {
 /// 1 where the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
 
-/// A profile's tiles when the copies are there already: of every component itself, NaN where a pixel has no
-/// value, then its copies.
+/// A profile's tiles when the copies exist already: every component itself, NaN for missing pixels, then its
+/// copies.
 class KeptOutputWorker : public stream::Worker {
   public:
     /// copies: of one component.
@@ -77,8 +77,8 @@ class Gradient {
     std::vector<double> m_smooth, m_valid;          ///< [row mod 3][8 + sample]
     std::vector<double> m_sum, m_sum_weights, m_squared;
     std::vector<const double*> m_rows;
-    /// Of the rows of m_denominator. Where all pixels of a line have a value it is m_line_weight throughout,
-    /// and is only filled when a line near it has holes.
+    /// The rows of m_denominator. If all pixels of a line have a value, a row equals m_line_weight, and is
+    /// only filled when a line near it has holes.
     enum class Weights : char { filtered, constant, filled };
     std::vector<Weights> m_kind;
     double m_line_weight, m_whole_weight; ///< denominators of whole lines: of one, and of all around

@@ -96,7 +96,7 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion
     diffusion.strip_lines = plan.plan.tile(0).core.h;
     const auto made = backend.make_diffusion(diffusion, plan.way);
     auto& operation = dynamic_cast<WrittenDiffusion&>(*made);
-    // Of the one tile there is no other progress.
+    // A single tile has no other progress.
     stream::BandWriter writer(bands, plan.plan.tile(joined ? ranks.rank() : 0).core, sink.shape().bands,
                               operation.planes(), plan.team > 1, pass.cancel,
                               std::exchange(pass.progress, {}));
@@ -119,7 +119,7 @@ std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Opt
                                      ProfileFacts& facts) {
     const auto shape = source.shape();
     const int components = shape.bands;
-    // What the diffusion takes from where a scan has left it has all pixels.
+    // The diffusion has all pixels if it continues from the state of a scan.
     const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene() && !run.mask;
     backend.keep_planes(whole);
     const std::optional<stream::MaskedSource> masked =
@@ -267,7 +267,7 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
 
 namespace {
 
-/// What a shape alone says: for planning passes over planes that do not exist yet.
+/// A source with only a shape: for planning passes over planes that do not exist yet.
 class PlannedSource final : public stream::CubeSource {
   public:
     explicit PlannedSource(const stream::CubeShape& shape) : m_shape(shape) {}

@@ -15,9 +15,9 @@ namespace hsi::eadp {
 
 /// How the passes may run. Shares of one profile add up to 1.
 struct ProfileRun {
-    /// Bytes for tile buffers, beside what the source itself holds in memory.
+    /// Bytes for tile buffers, without the memory of the source itself.
     uint64_t memory = uint64_t{1} << 30;
-    /// Its lanes are the threads that work on a tile together, or on a tile each; its memory is set here.
+    /// Its lanes are the threads that work on a tile together, or on one tile each; its memory is set here.
     std::function<stream::PassOptions(const std::string& name, double share)> pass;
     std::function<void(const stream::PassReport&)> finished = [](const stream::PassReport&) {};
     std::function<void(const std::string&)> warn = [](const std::string&) {};
@@ -28,7 +28,7 @@ struct ProfileRun {
     bool sink_takes_bands = false;
 };
 
-/// What a component turned out to be; in the cascade, of every copy that another one starts from.
+/// Facts about a component after the run; in the cascade, about every copy that another one starts from.
 struct ComponentFacts {
     int component = 0, copy = 0; ///< copy 0: the component itself
     Range range;
@@ -44,9 +44,9 @@ inline int profile_bands(const Options& options, int components) {
     return components * (options.copies() + 1);
 }
 
-/// The plan of the diffusion pass (of the longest one in the cascade): one tile for the whole scene, worked
-/// on by all threads, when that fits in memory; else tiles with their halo, a thread each. Several ranks take
-/// a strip of the scene each, which all threads of the rank work on.
+/// The plan of the diffusion pass (of the longest one in the cascade): one tile for the whole scene, with all
+/// threads on it, if that fits in memory; else tiles with their halo, one thread each. Several ranks take a
+/// strip of the scene each, with all threads of the rank on it.
 struct DiffusionPlan {
     TilePlan plan;
     Way way = Way::tiles;

@@ -114,7 +114,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
         cosines.push_back(math::cos(std::numbers::pi * static_cast<double>(m) / (2.0 * nodes)));
     std::vector<double> a;
     for (int k = 0; k < nodes; ++k) {
-        // Neumaier's sum: what each addition rounds off is added at the end.
+        // Neumaier's sum: the rounding errors of the additions are added at the end.
         double sum = 0, rest = 0;
         for (int i = 0; i < nodes; ++i) {
             const double term =
@@ -155,7 +155,7 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
         const double lower = next + 2.0 * k / z * current;
         next = current;
         current = lower;
-        if (current > 1e200) { // rescale; what is far below vanishes anyway
+        if (current > 1e200) { // rescale; numbers far below vanish anyway
             for (int i = k; i <= start; ++i)
                 b[static_cast<size_t>(i)] *= 1e-250;
             current *= 1e-250;
@@ -168,7 +168,7 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
     for (size_t k = 0; k < b.size(); ++k)
         b[k] *= (k == 0 ? 1 : 2) / total;
     double tail = 0;
-    // What is cut off is missing once and, to preserve the mean, added once to a_0.
+    // The cut tail is missing once and, to preserve the mean, added once to a_0.
     while (b.size() > 2 && 2 * (tail + b.back()) <= tolerance) {
         tail += b.back();
         b.pop_back();

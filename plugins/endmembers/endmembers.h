@@ -9,8 +9,8 @@
 // vertex after vertex, until none can be replaced. The replacement's volume is |b_j(y)| times the present
 // one, b_j the j-th barycentric coordinate.
 //
-// Nested sets, of which each holds those of fewer endmembers: for N-FINDR the simplex growing algorithm,
-// C.-I. Chang, C.-C. Wu, W. Liu, Y.-C. Ouyang: A new growing method for simplex-based endmember extraction
+// Nested sets, in which each set contains the smaller ones: for N-FINDR the simplex growing algorithm, C.-I.
+// Chang, C.-C. Wu, W. Liu, Y.-C. Ouyang: A new growing method for simplex-based endmember extraction
 // algorithm, IEEE TGRS 44(10), 2006: the two outermost pixels of the first component, then to k of them the
 // pixel that makes the greatest simplex in the first k components; none is replaced. Decided here: it begins
 // with the pixel farthest from the mean, and the components are those over their standard deviations, which
@@ -18,10 +18,10 @@
 //
 // VCA: J. M. P. Nascimento, J. M. Bioucas-Dias: Vertex component analysis: a fast algorithm to unmix
 // hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1, with its choice between projection on the affine
-// hull and projective projection by the estimated signal-to-noise ratio. The random vectors are those of
+// hull and projective projection by the estimated signal-to-noise ratio. The random vectors come from
 // normal_numbers().
 //
-// Values within 1e-10 (relative) of the greatest are equal; of equal ones the pixel of the smallest line
+// Values within 1e-10 (relative) of the greatest are equal; among equal ones the pixel of the smallest line
 // wins, then of the smallest sample. All decisions are made in double precision, so the result is the same
 // for every tiling, number of threads and amount of memory.
 #pragma once
@@ -57,7 +57,7 @@ struct Endmember {
 struct Extraction {
     std::vector<Endmember>
         members; ///< nfindr: by vertex; vca, nested: in the order in which they were chosen
-    std::vector<std::string> warnings; ///< what the user should know
+    std::vector<std::string> warnings; ///< warnings for the user
     std::vector<stream::PassReport> passes;
     bool in_memory = false;           ///< y was kept; else each look at the pixels reads the scene again
     int looks = 0;                    ///< at all pixels' y
@@ -78,7 +78,7 @@ Extraction extract(const stream::CubeSource& source, const stream::SceneStatisti
 /// The pass that makes y, for -dry-run: of options.count components.
 std::unique_ptr<stream::Operation> plan_operation(const stream::CubeShape& shape, const Options& options);
 
-/// Throws as extract() does of a number that the scene has no room for. valid_pixels < 0: not known yet.
+/// Throws as extract() does for a count that the scene has no room for. valid_pixels < 0: not known yet.
 void check_count(const Options& options, int bands, int64_t valid_pixels);
 
 /// Numbers of a normal distribution. splitmix64 (G. L. Steele, D. Lea, C. H. Flood: Fast splittable

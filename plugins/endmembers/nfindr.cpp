@@ -34,7 +34,7 @@ class Simplex {
                       true, 1.0);
         return forms;
     }
-    /// Of vertex k over the flat through the others; b_k falls from 1 to 0 on the way.
+    /// The height of vertex k over the flat through the others; b_k falls from 1 to 0 along it.
     double height(size_t k, const std::vector<double>& deviations) const {
         double sum = 0;
         for (size_t r = 1; r < m_size; ++r) {
@@ -117,7 +117,7 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
     std::vector<std::vector<double>> vertices; // (1, y) of all components
     for (size_t k = 0; k < t; ++k) {
         // The determinant of k vertices and (1, y), y of k components, is a form of y: the product with what
-        // is orthogonal to the vertices. Of none it is the first component.
+        // is orthogonal to the vertices. Without vertices it is the first component.
         const size_t used = std::max<size_t>(k, 1);
         std::vector<double> form{0.0, 1.0};
         if (k > 0) {

@@ -16,7 +16,7 @@ namespace {
 
 static_assert(block_pixels == pca::BlockTransform::pixels);
 
-/// Pixels that a thread takes at a time from what is kept.
+/// Pixels that a thread takes at a time from the kept ones.
 constexpr int64_t unit_pixels = 128 * block_pixels;
 
 /// y of a few pixels of a tile, rows of block_pixels.
@@ -43,7 +43,7 @@ class FrameBlock {
     pca::BlockTransform m_transform;
 };
 
-/// What is looked for: the greatest of every form, or the greatest distance from all of them.
+/// The goal: the greatest of every form, or the greatest distance from all of them.
 struct Question {
     const Forms& forms;
     bool distance = false;
@@ -92,7 +92,7 @@ class Looker {
     std::vector<double> m_values;
 };
 
-/// A pass over the scene that makes y and hands blocks of it to whoever wants them.
+/// A pass over the scene that computes y and hands blocks of it to takers.
 class FrameOperation : public stream::Operation {
   public:
     FrameOperation(const Frame& frame, int64_t samples) : m_frame(frame), m_samples(samples) {}
@@ -105,7 +105,8 @@ class FrameOperation : public stream::Operation {
     }
 
   protected:
-    /// Of one thread; take() gets y (rows block_pixels apart) of `count` pixels from index `first` on.
+    /// Belongs to one thread; take() gets y (rows block_pixels apart) of `count` pixels from index `first`
+    /// on.
     class Taker {
       public:
         virtual ~Taker() = default;
@@ -389,7 +390,7 @@ std::vector<double> Search::y_at(const Peak& place) {
 }
 
 std::vector<double> OrthonormalBasis::residual(std::vector<double> v) const {
-    for (int twice = 0; twice < 2; ++twice) // once leaves what rounding left
+    for (int twice = 0; twice < 2; ++twice) // once leaves rounding errors
         for (const auto& q : m_vectors) {
             double product = 0;
             for (size_t i = 0; i < v.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search behind both methods: every valid pixel has a vector y, and what is looked for is the pixel where
-// an affine form of y, or its distance from a subspace, is greatest.
+// The search behind both methods: every valid pixel has a vector y, and the search finds the pixel where an
+// affine form of y, or its distance from a subspace, is greatest.
 #pragma once
 
 #include "endmembers/endmembers.h"
@@ -34,7 +34,7 @@ class Leader {
   public:
     void offer(double value, int64_t index);
     void merge(const Leader& other);
-    /// For another process, and what comes from there.
+    /// For another process, and from there.
     const std::vector<std::pair<int64_t, double>>& rising() const { return m_rising; }
     bool found() const { return !m_rising.empty(); }
     int64_t index() const { return m_rising.front().first; }

@@ -66,7 +66,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
         frame.transform = onto(eigen, t - 1, moments.mean);
     }
     Search search(source, std::move(frame), make_pass, found);
-    // The last entry of y, the same for all pixels, is c without projection, and there is none with it.
+    // The last entry of y is the same for all pixels: c without projection; with projection there is no such
+    // entry.
     const double longest = std::sqrt(search.farthest(0.0, {}).value);
     const double last = found.projective ? 0.0 : longest;
     const double greatest = std::sqrt(longest * longest + last * last);

@@ -163,7 +163,7 @@ class CpuFeatures final : public Features {
         }
         return most * strip * sizeof(double) + all * (sizeof(double) + sizeof(size_t));
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<FeatureWorker>(m_ranges, m_output);

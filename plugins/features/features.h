@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Continuum removal of a scene, and what describes an absorption feature in a range of wavelengths: depth,
-// position, width, area and asymmetry of what the continuum-removed spectrum r leaves under 1.
+// Continuum removal of a scene, and the description of an absorption feature in a range of wavelengths:
+// depth, position, width, area and asymmetry of the area between 1 and the continuum-removed spectrum r.
 //
 //   m         the first band with r within 1e-10 of the least;  D = 1 - r_m, the depth
 //   position  the vertex of the parabola through the bands m-1, m, m+1, between the midpoints on both sides
@@ -8,8 +8,8 @@
 //   area      of 1 - r over the whole range, by trapezoids
 //   asymmetry ((right - position) - (position - left)) / width: above 0 the long-wave side is wider
 //
-// Where D is under 1e-6 there is no feature: its depth is 0 and it has an area alone. The depth is that of a
-// band: nothing is extrapolated. All is decided in double precision, pixel by pixel: no tile, thread or
+// If D is under 1e-6 there is no feature: its depth is 0, and only its area is given. The depth is a band's
+// depth: nothing is extrapolated. All is decided in double precision, pixel by pixel: no tile, thread or
 // processor changes a bit.
 #pragma once
 
@@ -23,20 +23,20 @@
 
 namespace hsi::features {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost continuum{8e-9, 2e-11}; ///< a value of a range: its hull and ratio
 inline constexpr Cost fit{1.3e-10, 1e-12};    ///< a value of a feature's range
 } // namespace cost
 
-/// A range, in which the spectrum has a continuum of its own.
+/// A range, in which the spectrum has a separate continuum.
 struct Range {
     std::vector<size_t> bands; ///< of the cube, by rising wavelength; 3 at least
     std::vector<double> x;     ///< their wavelengths (nm), each above the one before
 };
 
 struct Feature {
-    double depth, position, width, area, asymmetry; ///< NaN: there is none; nm but for depth and asymmetry
+    double depth, position, width, area, asymmetry; ///< NaN: missing; nm except for depth and asymmetry
 };
 inline constexpr int measures = 5; ///< bands of a range, in this order
 
@@ -44,7 +44,7 @@ inline constexpr int measures = 5; ///< bands of a range, in this order
 /// midpoints; x[1] where it does not open upwards.
 double vertex(const double* x, double before, double least, double behind);
 
-/// Of a continuum-removed spectrum, whose first and last value are 1; x as Range::x.
+/// The feature of a continuum-removed spectrum, whose first and last value are 1; x as Range::x.
 Feature feature_of(const std::vector<double>& x, const double* r);
 
 enum class Output {
@@ -63,10 +63,10 @@ class Features : public stream::CountingOperation {
     int64_t m_open = 0;
 };
 
-/// One output. A pixel is invalid, NaN throughout, when one of the `inputs` is not finite or all are zero;
-/// where an end of a range is not above 0, that range is NaN, and with `removed` the pixel. \throws Error
-/// when a range has fewer than 3 bands or one that is none of the inputs, and with `removed` when an input is
-/// in no range or in two.
+/// Makes one output. A pixel is invalid, NaN throughout, when one of the `inputs` is not finite or all are
+/// zero; if an end of a range is not above 0, that range is NaN, and with `removed` the pixel. \throws Error
+/// when a range has fewer than 3 bands or a band that is not an input, and with `removed` when an input is in
+/// no range or in two.
 std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output);
 
 /// \throws Error as make_features().

@@ -36,7 +36,7 @@ class Statistics {
                     8 * padded(bands));
     }
 
-    /// Of `count` pixels in blocks. T: what is in them.
+    /// Values of `count` pixels in blocks. T: their type.
     template <class T>
     void take(const T* blocks, int bands, int64_t count) {
         m_bands = bands;
@@ -113,7 +113,7 @@ class Statistics {
         return std::isfinite(q);
     }
     double level() const { return std::inner_product(w.begin(), w.begin() + m_bands, mean.begin(), 0.0); }
-    /// The mean and the covariance of z = x - d t from sums over the pixels; what solve() takes next.
+    /// The mean and the covariance of z = x - d t from sums over the pixels; the next input of solve().
     void subtract(const double* products, const double* d, const double* d2) {
         const auto n = static_cast<double>(m_count);
         const double all = total(d), mean_d = all / n;
@@ -245,7 +245,7 @@ class FilterWorker final : public FilterLane {
                 m_bands.push_back(b);
         }
     }
-    /// Their values into blocks; those of pixels that fill up a block are 0 (lognormal: 1).
+    /// Puts their values into blocks; padding pixels of a block are 0 (lognormal: 1).
     void fill_blocks(const float* packed) {
         const size_t bands = m_bands.size();
         const float filling = m_task.is_log() ? 1 : 0;
@@ -321,7 +321,7 @@ class FilterWorker final : public FilterLane {
             a = (a - level) / s.q;
     }
 
-    /// mag1c. False when a matrix of an iteration has no inverse.
+    /// mag1c. Returns false when a matrix of an iteration has no inverse.
     bool iterate(double shrinkage) {
         const auto& o = m_task.options;
         const int bands = static_cast<int>(m_bands.size());
@@ -415,7 +415,7 @@ class FilterWorker final : public FilterLane {
         return sum;
     }
 
-    /// What the group's pixels in the core have.
+    /// Writes the outputs of the group's pixels in the core.
     void hand_out(const Tile& tile, int64_t x, int64_t width, bool filtered, const CubeView<float>& out) {
         const int64_t from = std::max(x, tile.core.x), to = std::min(x + width, tile.core.right());
         for (int b = 0; b < out.bands; ++b)
@@ -450,7 +450,7 @@ class FilterWorker final : public FilterLane {
     std::vector<double> m_logs;
     std::vector<double> m_a, m_r, m_inverse; ///< one a pixel, in the order of the blocks
     std::vector<double> m_products;          ///< bands x sums
-    std::vector<int64_t> m_order, m_others;  ///< pixels of the group; -1: none, fills up a block
+    std::vector<int64_t> m_order, m_others;  ///< pixels of the group; -1: padding of a block
     std::vector<int> m_bands;                ///< that vary
     int64_t m_pixels = 0, m_count = 0, m_first_other = 0, m_all_blocks = 0;
     PixelRow m_row;

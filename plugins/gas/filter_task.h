@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What filters on the processor and on GPUs have in common.
+// Shared code of filters on the processor and on GPUs.
 #pragma once
 
 #include "gas/gas.h"
@@ -14,7 +14,7 @@ inline constexpr double least_amount = 1e-9;   ///< of that unit, added where th
 inline constexpr double least_pivot = 1e-12;   ///< squared, of its diagonal element
 inline constexpr double least_radiance = 1e-5; ///< under the root of the noise
 
-/// What all workers share.
+/// The shared state of all workers.
 struct FilterTask : stream::ColumnStrips {
     FilterOptions options;
     const stream::PixelMask* mask = nullptr;
@@ -29,7 +29,7 @@ struct FilterTask : stream::ColumnStrips {
 FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
                      const FilterOptions& options, const stream::PixelMask* mask);
 
-/// A worker, and what it has found.
+/// A worker with its findings.
 class FilterLane : public stream::Worker {
   public:
     std::vector<stream::ColumnRecords<GroupRecord>::Found> found;

@@ -73,15 +73,14 @@ struct GroupRecord {
     double shrinkage = 0;
 };
 
-/// An output with a band for each of FilterOptions::outputs; NaN where there is no value. Tiles have all
-/// lines.
+/// An output with a band for each of FilterOptions::outputs; NaN for missing values. Tiles have all lines.
 class Filter : public stream::Operation {
   public:
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
     int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels without a value
     int64_t dark() const { return m_dark; }                   ///< valid pixels whose albedo is not above 0
-    /// Of all groups; complete after the pass.
+    /// The records of all groups; complete after the pass.
     virtual const std::vector<GroupRecord>& groups() const = 0;
 
   protected:
@@ -93,7 +92,7 @@ class Filter : public stream::Operation {
 std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
                                     const FilterOptions& options, const stream::PixelMask* mask);
 
-/// Filters on the CPU; hsi_cuda_gas.so has those of devices.
+/// Filters on the CPU; those for devices are in hsi_cuda_gas.so.
 class Backend {
   public:
     virtual ~Backend() = default;

@@ -12,7 +12,7 @@ namespace hsi::gas {
 inline constexpr int64_t block_pixels = 64;
 inline constexpr int sums = 16;
 
-/// One iteration of mag1c over all pixels, and what the next covariance needs. d = r a.
+/// One iteration of mag1c over all pixels, and the data for the next covariance. d = r a.
 struct Sweep {
     const float* x = nullptr; ///< blocks x bands x block_pixels
     int64_t blocks = 0;

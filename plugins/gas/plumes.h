@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plumes of an enhancement map: connected pixels of at least `extent`, one of them of at least `threshold`,
-// found line by line. What is kept: the runs of the components that are still open, and of the plumes.
+// found line by line. Kept are the runs of the components that are still open, and of the plumes.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ struct Plume {
 class PlumeFinder {
   public:
     PlumeFinder(int64_t samples, const PlumeOptions& options);
-    /// The next line. shape: what the components are made of (NaN: no pixel of a plume); enhancement and
-    /// uncertainty (may be null) of each pixel; area of each of its pixels, m2.
+    /// Takes the next line. shape: the values that form components (NaN: no pixel of a plume); enhancement
+    /// and uncertainty (may be null) of each pixel; area of each of its pixels, m2.
     void take(const double* shape, const float* enhancement, const float* uncertainty, double area);
     /// By falling mass, then in raster order of their first pixels. To be called once.
     std::vector<Plume> finish();
@@ -82,7 +82,7 @@ class LineSmoother {
     /// Normal weights of this deviation (pixels), cut at floor(4 deviation + 0.5).
     LineSmoother(int64_t samples, int64_t lines, double deviation);
     int64_t reach() const { return m_reach; }
-    /// x: NaN where a pixel has no value or does not count.
+    /// x: NaN for a pixel that is missing or does not count.
     void take(const float* x);
     /// The smoothed next line, NaN where x is: the weighted mean of the values within reach. False until the
     /// lines it needs were taken.

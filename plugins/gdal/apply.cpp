@@ -22,7 +22,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// What a nodata value stands for in sources of `type`.
+/// The values that equal a nodata value in sources of `type`.
 raster::NodataMatch match_of(const std::optional<double>& nodata, GDALDataType type) {
     if (!nodata) return {};
     raster::NodataValue value;
@@ -79,7 +79,7 @@ int threads_for(const Function& function, int64_t pixels) {
         std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
 }
 
-/// Who computes a request: the function, or what it is promoted to.
+/// The function that computes a request: the given one, or its promotion.
 std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& function, int64_t pixels) {
     if (function->device && device_wish().forked)
         throw Error("this process was forked from one that uses the GPU",
@@ -112,7 +112,7 @@ void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels,
         [&] { next.store(pixels); });
 }
 
-/// The function's values of a slice, in place in the lane; NaN where there is none.
+/// The function's values of a slice, in place in the lane; NaN for missing ones.
 float* finish(const Function& f, Lane& lane) {
     const int64_t count = lane.count;
     float* const values = lane.result(f.output, std::max(0, f.band));
@@ -133,8 +133,8 @@ float* finish(const Function& f, Lane& lane) {
     return values;
 }
 
-/// How a file of the tools would hold the values (raster::StoreRule): those that meet nodata move to their
-/// neighbour. Classes stay what they are.
+/// The rule by which a file of the tools would store the values (raster::StoreRule): values equal to nodata
+/// move to their neighbour. Classes stay unchanged.
 raster::StoreRule rule_of(const Function& f) {
     std::optional<raster::NodataValue> nothing;
     if (!f.classes && !std::isnan(f.no_value)) {

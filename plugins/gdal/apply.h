@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A function over the pixels that GDAL hands over, slice by slice: beside GDAL's own buffers it needs no more
-// memory than a slice for each thread, however large the request is.
+// A function over the pixels that GDAL hands over, slice by slice: in addition to GDAL's own buffers it needs
+// only the memory of a slice for each thread, for any size of the request.
 #pragma once
 
 #include "gdal/function.h"
@@ -24,8 +24,8 @@ struct PixelBuffers {
 /// Throws Error.
 void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& buffers);
 
-/// All bands of a pixel side by side, in and out, single precision. in_nodata: a value a band, NaN where
-/// there is none; out_nodata: likewise, what pixels without a value get.
+/// All bands of a pixel next to each other, in and out, single precision. in_nodata: one value per band, NaN
+/// without one; out_nodata: likewise, the value of pixels without a result.
 void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of a pixel function or a processing step, as GDAL hands them over: texts, none of them
-// checked.
+// The arguments of a pixel function or a processing step, as GDAL hands them over: texts without any check.
 #pragma once
 
 #include <cpl_string.h>
@@ -36,11 +35,11 @@ class Arguments {
     std::vector<std::string> pieces(const char* name) const;
     /// A file name, resolved; remembered in files().
     std::string path(const char* name) const;
-    /// One more file that decides what is understood.
+    /// Adds a file that the result depends on.
     void reads(std::string file) const { m_files.push_back(std::move(file)); }
     const std::vector<std::string>& files() const { return m_files; }
 
-    /// Throws Error when there is an argument that nobody has asked for so far.
+    /// Throws Error when an argument has not been used so far.
     void refuse_others() const;
     [[noreturn]] void refuse(const std::string& what, const std::string& advice = {}) const;
 

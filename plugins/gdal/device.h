@@ -18,11 +18,11 @@ enum class Place {
 /// Throws Error for a device that cannot be had, as far as is known without starting it.
 Place svm_place(const svm::Model& model);
 
-/// The classification on a GPU. Throws Error when there is none.
+/// The classification on a GPU. Throws Error without a GPU.
 std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
                                                    const svm::ClassifyOptions& options);
 
-/// What the start of a GPU costs, in operations of the CPU backend on one thread.
+/// The cost of the start of a GPU, in operations of the CPU backend on one thread.
 inline constexpr double device_start_cost = 1.5e10;
 
 } // namespace hsi::plugin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The configuration option GDAL_HSI_DEVICE: what it asks for, and the GPUs that it names. For gdal_HSI.so and
-// for the driver, which are libraries of their own.
+// The configuration option GDAL_HSI_DEVICE: the requested device, and the GPUs that it names. It is for
+// gdal_HSI.so and for the driver, which are separate libraries.
 #pragma once
 
 #include "core/counted.h"
@@ -13,7 +13,7 @@
 
 namespace hsi::plugin {
 
-/// Throws Error where it is none of auto, cpu, cuda, cuda:I.
+/// Throws Error for values other than auto, cpu, cuda, cuda:I.
 inline DeviceChoice device_choice(const std::string& asked) {
     try {
         return parse_device(asked);
@@ -22,7 +22,7 @@ inline DeviceChoice device_choice(const std::string& asked) {
     }
 }
 
-/// Those that `choice` names; the first where it names none. Throws Error where one is not there.
+/// The devices of `choice`; the first one if it names none. Throws Error if one is absent.
 inline std::vector<CudaDevice> devices_asked_for(const DeviceChoice& choice) {
     const auto& all = cuda_devices();
     if (all.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A pixel function with its arguments understood: an operation of the suite, and what belongs around it.
+// A pixel function with parsed arguments: an operation of the suite, and the parts around it.
 #pragma once
 
 #include "gdal/arguments.h"
@@ -21,16 +21,16 @@ namespace hsi::plugin {
 
 struct Function;
 
-/// The same operation elsewhere, worth its start when enough is asked for. Nobody knows how much will be
-/// asked for; so the work goes on without it until that has cost what the start costs: both together never
-/// take more than twice the time of the better choice.
+/// The same operation on a device, worth its start when requests are large enough. Their total is not known
+/// in advance; so the CPU computes until its cost equals the cost of the start: both together never take more
+/// than twice the time of the better choice.
 class Promotion {
   public:
     using Make = std::function<std::shared_ptr<stream::Operation>()>;
-    /// make: may take long, may throw Error (there is none, then); called once.
+    /// make: may take long, may throw Error (the CPU's function then stays); called once.
     Promotion(double start_cost, Make make) : m_start_cost(start_cost), m_make(std::move(make)) {}
-    /// What computes a request of `cost` operations instead of f, the function that it belongs to; null: f
-    /// itself. Any number of threads; while one starts the other operation, all others go on with f.
+    /// The function that computes a request of `cost` operations in place of f; null: f itself. Any count of
+    /// threads may call it; while one starts the other operation, all others go on with f.
     std::shared_ptr<const Function> after(const Function& f, double cost) const;
 
   private:
@@ -43,7 +43,7 @@ class Promotion {
     mutable std::shared_ptr<const Function> m_made; ///< written before `ended`, then only read
 };
 
-/// What an operation computes from sources, and which of its results is the function's.
+/// The operation that a function computes from sources, and which of its results is the function's.
 struct Function {
     std::shared_ptr<stream::Operation> operation;
     int bands = 0;          ///< sources that it reads
@@ -55,7 +55,7 @@ struct Function {
     double pixel_cost = 0;  ///< operations a pixel, roughly: whether several threads pay
     bool device = false;    ///< it computes on a GPU: few large slices
     std::shared_ptr<const Promotion> promotion; ///< null: this one computes everything
-    size_t bytes = 0;                           ///< of what it keeps (models), roughly
+    size_t bytes = 0;                           ///< of kept data (models), roughly
 
     // The frame, the same for all functions.
     int masks = 0;                             ///< further sources: 0 there means "no value"
@@ -83,8 +83,8 @@ struct Step {
 };
 const std::vector<Step>& steps();
 
-/// Completes what every function takes (nodata, masks, dst_nodata, dst_type) and refuses unknown arguments.
-/// sources: of GDAL, masks included.
+/// Adds the common arguments of functions (nodata, masks, dst_nodata, dst_type) and refuses unknown
+/// arguments. sources: of GDAL, with masks.
 Function understand(const Definition& definition, const Arguments& arguments, int sources);
 
 } // namespace hsi::plugin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the arguments of each function mean.
+// The meaning of the arguments of each function.
 #include "gdal/function.h"
 
 #include "atdca/atdca.h"
@@ -32,8 +32,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Spectra written in the VRT (the argument `name`) or in a library (`library`, of which `select` names
-/// some).
+/// Spectra written in the VRT (the argument `name`) or in a library (`library`; `select` names some of them).
 std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* name, int bands) {
     const std::string argument = std::string("'") + name + "'";
     if (a.has(name) == a.has("library"))
@@ -377,7 +376,7 @@ Function parse_sam(const Arguments& a, int bands) {
     return detection_of(a, detect::make_detector(method, targets));
 }
 
-/// As many numbers as there are; `what` counts them.
+/// Reads exactly `count` numbers; `what` is their noun.
 std::vector<double> so_many(const Arguments& a, const char* name, size_t count) {
     auto values = a.numbers(name);
     if (values.size() != count)
@@ -386,7 +385,7 @@ std::vector<double> so_many(const Arguments& a, const char* name, size_t count) 
     return values;
 }
 
-/// What gdal_hsi_detect has found of the background: nothing of it is computed here.
+/// The background statistics come from gdal_hsi_detect and are not computed here.
 Function parse_match(const Arguments& a, int bands) {
     check_spectrum(a, bands);
     detect::Detector d;
@@ -687,7 +686,7 @@ const std::vector<Step>& steps() {
 }
 
 std::shared_ptr<const Function> Promotion::after(const Function& f, double cost) const {
-    // What was made belongs to the process that made it.
+    // The promotion belongs to the process that made it.
     if (device_wish().forked) return nullptr;
     if (m_state == State::ended) return m_made;
     double done = m_done;

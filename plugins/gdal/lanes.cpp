@@ -36,9 +36,8 @@ int64_t now() {
     return nanoseconds(time);
 }
 
-/// What tells a file from one that has replaced it, or from itself after it was written to. A time of
-/// modification alone may be given to any file (cp -p, tar, rsync); that of the last change to its inode may
-/// not.
+/// Distinguishes a file from one that has replaced it, and from itself after a change. Programs can set the
+/// time of modification (cp -p, tar, rsync), but not the time of the last change to the inode.
 struct Stamp {
     std::string path;
     std::array<int64_t, 6> facts{};
@@ -55,8 +54,8 @@ struct Stamp {
                  info.st_size,
                  modified,
                  changed};
-        // File systems count time in steps of some milliseconds, GDAL's own in seconds: what changed within
-        // one may change again unseen.
+        // File systems count time in steps of some milliseconds, GDAL's own in seconds: a file changed within
+        // one step may change again unseen.
         constexpr int64_t step = 50'000'000, long_step = 1'000'000'000;
         settled = changed != 0 ? changed + step < before : modified + long_step < before;
     }
@@ -180,7 +179,7 @@ void Lane::process() {
 
 int64_t slice_pixels(const Function& function) {
     const int64_t bytes = function.device ? int64_t{32} << 20 : int64_t{1} << 20;
-    constexpr int64_t unit = 512; // what the operations work on together
+    constexpr int64_t unit = 512; // pixels that the operations process together
     return std::clamp(bytes / (4 * function.bands) / unit * unit, unit,
                       int64_t{1} << (function.device ? 16 : 14));
 }
@@ -290,7 +289,7 @@ void give_lane(std::unique_ptr<Lane> used) {
         s.idle_bytes -= s.idle.front()->bytes();
         auto lane = std::move(s.idle.front());
         s.idle.pop_front();
-        // What belongs to the parent's GPU cannot be given back here.
+        // Memory of the parent's GPU cannot be freed here.
         if (lane->function->device && forked)
             static_cast<void>(lane.release());
         else

@@ -34,8 +34,8 @@ struct Lane {
 /// a transfer.
 int64_t slice_pixels(const Function& function);
 
-/// What `make` returned for the same key, as long as the files that it read are unchanged; else calls it.
-/// key: the function's name, number of sources, and the like; list: its arguments.
+/// The earlier result of `make` for the same key, if the files that it read are unchanged; else calls it.
+/// key: the function's name, count of sources, and the like; list: its arguments.
 std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
                                        const std::function<Function(const Arguments&)>& make);
 

@@ -16,7 +16,7 @@ namespace hsi::plugin {
 namespace {
 
 /// "/usr/lib/gdalplugins/hsi_commands.3.13.so" for GDAL 3.13.2 and a plugin in that folder. The name begins
-/// neither with gdal_ nor with ogr_: GDAL loads such files by itself, whatever their version.
+/// neither with gdal_ nor with ogr_: GDAL loads such files by itself, of any version.
 std::string module_path(const std::string& name) {
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&GDALRegister_HSI), &here) == 0 || here.dli_fname == nullptr)
@@ -29,12 +29,12 @@ std::string module_path(const std::string& name) {
 
 using EntryPoint = void (*)();
 
-/// The module's function; null where there is no such module for this GDAL.
+/// The module's function; null without such a module for this GDAL.
 EntryPoint function_of(const std::string& module_name, const char* symbol_name) {
     const std::string path = module_path(module_name);
     if (path.empty() || access(path.c_str(), R_OK) != 0) return nullptr;
-    // All of its symbols now: what this GDAL lacks shall be found here, not in the middle of a run. What it
-    // tells GDAL of itself stays as long as the process lives, and so the module does.
+    // Resolves all of its symbols now: symbols that this GDAL lacks must be found here, not in the middle of
+    // a run. The functions registered with GDAL stay as long as the process, and so does the module.
     std::string why;
     void* const module = open_module(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, why);
     void* const symbol = module != nullptr ? dlsym(module, symbol_name) : nullptr;
@@ -46,8 +46,8 @@ EntryPoint function_of(const std::string& module_name, const char* symbol_name) 
 } // namespace
 
 void load_modules() {
-    // GDAL registers plugins again with every GDALAllRegister(), and forgets drivers in between where a
-    // program has told it to.
+    // GDAL registers plugins again with every GDALAllRegister(), and drops drivers in between if a program
+    // has told it to.
     static const EntryPoint register_driver = function_of("hsi_driver", register_driver_symbol);
     if (register_driver != nullptr) register_driver();
     static const bool declared = [] {

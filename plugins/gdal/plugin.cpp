@@ -42,7 +42,7 @@ CPLErr compute(const Definition& definition, const PixelBuffers& buffers, int so
     });
 }
 
-/// GDAL calls without saying which function it means: each has an entry of its own.
+/// GDAL calls without stating which function it means, so each has a separate entry.
 template <size_t I>
 CPLErr entry(void** sources, int source_count, void* data, int width, int height, GDALDataType source_type,
              GDALDataType type, int pixel_space, int line_space, CSLConstList list) {

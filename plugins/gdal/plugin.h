@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What GDAL finds in gdal_HSI.so.
+// The functions that GDAL looks up in gdal_HSI.so.
 #pragma once
 
 extern "C" {

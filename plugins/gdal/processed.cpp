@@ -27,7 +27,7 @@ using Process = CPLErr (*)(const char*, void*, void*, CSLConstList, int, int, co
 using Register = CPLErr (*)(const char*, void*, const char*, GDALDataType, const GDALDataType*, size_t,
                             const int*, size_t, Init, Free, Process, CSLConstList);
 
-/// What a step keeps from init to free.
+/// The state of a step from init to free.
 struct Working {
     std::shared_ptr<const Function> function;
 };

@@ -12,7 +12,7 @@ namespace hsi::plugin {
 /// no such steps.
 void register_steps(void* gdal);
 
-/// Runs the body; whatever it throws becomes a CPLError that names the function.
+/// Runs the body; any exception becomes a CPLError that names the function.
 CPLErr guarded(const char* function, const std::function<void()>& body);
 
 } // namespace hsi::plugin

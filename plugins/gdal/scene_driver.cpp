@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GDAL's driver HSI: scenes that compute (.hsi) in any program that uses GDAL. What a file of its pixels
-// would say is a VRT in the document; the pixels of all bands of a block are computed together, by several
-// threads.
+// GDAL's driver HSI: virtual scenes (.hsi) in any program that uses GDAL. The metadata of such a scene are a
+// VRT in the document; the pixels of all bands of a block are computed together, by several threads.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
@@ -70,8 +69,8 @@ int thread_count() {
     return std::clamp(EQUAL(asked, "ALL_CPUS") ? usable_processors() : std::atoi(asked), 1, most);
 }
 
-/// The links compute on a GPU where the configuration option names one: a program that looks at a scene
-/// starts none by itself.
+/// The links compute on a GPU if the configuration option names one: a program that opens a scene does not
+/// start one by default.
 void compute_where_asked(const raster::RasterSource& source) {
     const std::string wish = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
     const DeviceChoice choice = device_choice(wish);
@@ -147,7 +146,7 @@ class SceneDataset final : public GDALDataset {
         for (int b = 1; b <= bands; ++b)
             SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, block_side));
         copy_items(*m_description, *this);
-        // All bands of a pixel are computed together: who copies them takes them together, too.
+        // All bands of a pixel are computed together, so copies should take them together, too.
         SetMetadataItem("INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
         SetDescription(path.c_str());
     }
@@ -160,7 +159,7 @@ class SceneDataset final : public GDALDataset {
             for (const std::string& file : raster::files_read_with(GetDescription()))
                 if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
         });
-        CPLErrorReset(); // of files that were tried, and are no rasters
+        CPLErrorReset(); // from files that were tried and are not rasters
         return list.StealList();
     }
     int GetGCPCount() override { return m_description->GetGCPCount(); }
@@ -185,8 +184,8 @@ class SceneDataset final : public GDALDataset {
                 to.SetMetadata(const_cast<char**>(items), name.c_str());
     }
 
-    /// Blocks of a window on a screen that hardly go beyond it: what several of them lack is computed
-    /// together.
+    /// Blocks of a screen's window that hardly extend beyond it: the missing parts of several blocks are
+    /// computed together.
     static constexpr int block_side = 128;
 
     bool by_pixel() const { return m_by_pixel; }
@@ -246,7 +245,8 @@ class SceneDataset final : public GDALDataset {
         });
     }
 
-    /// Of every n-th line the n-th samples, as GDAL takes the nearest: lines in between are not computed.
+    /// Reads the n-th samples of every n-th line, as GDAL takes the nearest: lines in between are not
+    /// computed.
     void read_decimated(const Rect& window, int w, int h, const std::vector<int>& bands, const Buffer& to) {
         parallel::for_each(h, reader_count(), nullptr, [&](int64_t line, int member) {
             const auto from = [](int64_t i, int64_t of, int count) {
@@ -351,7 +351,7 @@ class SceneDataset final : public GDALDataset {
         });
     }
 
-    /// Each part in a buffer of its own.
+    /// Computes each part in a separate buffer.
     void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
         in_parts(window, [&](const Rect& r, int member) {
             HostBuffer<float>& values = m_buffers[static_cast<size_t>(member)];
@@ -370,7 +370,7 @@ class SceneDataset final : public GDALDataset {
         m_last_window = window;
     }
 
-    /// The pixels of these blocks, of which `blocks` counts.
+    /// The pixels of these blocks; `blocks` counts in blocks.
     Rect pixels_of(const Rect& blocks) {
         int w = 0, h = 0;
         GetRasterBand(1)->GetBlockSize(&w, &h);
@@ -386,7 +386,7 @@ class SceneDataset final : public GDALDataset {
         const GSpacing step = GDALGetDataTypeSizeBytes(raster::gdal_type(m_rule.type()));
         return {data, raster::gdal_type(m_rule.type()), step, w * step, 0};
     }
-    /// A band of a block into GDAL's cache, if it is not there. \return false where there is no room.
+    /// Puts a band of a block into GDAL's cache, unless it is there. \return false without room.
     bool keep_block(int64_t x, int64_t y, int number, const CubeView<float>& values) {
         GDALRasterBand& band = *GetRasterBand(number);
         const int column = static_cast<int>(x), row = static_cast<int>(y);
@@ -437,7 +437,7 @@ class SceneDataset final : public GDALDataset {
     std::shared_ptr<const raster::RasterSource> m_source;
     std::vector<std::unique_ptr<stream::CubeReader>>
         m_readers;                            ///< GDAL uses a dataset from one thread at a time
-    std::vector<HostBuffer<float>> m_buffers; ///< a reader each
+    std::vector<HostBuffer<float>> m_buffers; ///< per reader
     raster::StoreRule m_rule;
     bool m_by_pixel = true; ///< no link has a neighbourhood
     Rect m_last_window;

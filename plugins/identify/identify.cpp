@@ -34,7 +34,7 @@ void take_values(const Plan& plan, const CubeView<float>& in, int64_t line, int6
     }
 }
 
-/// What a pixel is in a group.
+/// The result of a pixel in a group.
 struct Winner {
     size_t rule = 0; ///< of Plan::rules
     double fit = 0, depth = 0, fd = 0, centre = none;
@@ -63,7 +63,7 @@ class Arbiter {
         }
         return m_winners;
     }
-    /// Of the vector's accepted rule k; fit is below 0 where this pixel does not meet it.
+    /// The fit by the vector's accepted rule k; it is below 0 if this pixel does not meet the rule.
     Winner accepted(size_t k, size_t lane) const {
         const double* const at = m.sums.data() + 3 * k * m_lanes + lane;
         return {m.accepted[k], at[0], at[m_lanes], at[2 * m_lanes], none, at[0] > 0};
@@ -88,8 +88,8 @@ class Arbiter {
     }
     double value(const Winner& one) const { return value_of(m_plan.best, one.fit, one.depth, one.fd); }
 
-    /// Where the position lies in the range of one rule of the family and group, and the pixel meets that
-    /// rule, it wins instead.
+    /// If the position is in the range of one rule of the family and group, and the pixel meets that rule,
+    /// that rule wins instead.
     void rearbitrate(size_t g, size_t lane, Winner& winner) const {
         const size_t family = m_plan.rules[winner.rule].family;
         size_t around = 0, which = 0;
@@ -260,7 +260,7 @@ class CpuIdentification final : public Identification {
                8 * static_cast<uint64_t>(limits.window_samples) +
                math::ExactSums::most_bytes(m_sums.size(), lowest, highest);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<IdentifyWorker>(*m_plan, m_outputs, m_areas);

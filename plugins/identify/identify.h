@@ -40,11 +40,11 @@ struct Bands {
     double unit = 1;                   ///< v at reflectance 1
 };
 struct Reference {
-    std::string name;             ///< of a spectrum; whatever the case
-    std::vector<double> spectrum; ///< a value a band; NaN: none
+    std::string name;             ///< of a spectrum; in any case
+    std::vector<double> spectrum; ///< by band; NaN: missing
 };
 
-/// Which part of a rule file is used.
+/// The part of a rule file that is used.
 struct Choice {
     std::vector<size_t> groups; ///< whose map is wanted; empty: all
     std::vector<size_t> rules;  ///< empty: all
@@ -73,7 +73,7 @@ struct Fit {
     size_t slot = 0; ///< F, D, fd
 };
 
-/// Numbers of a pixel that limits are on: 1, then fit, depth and fd of the rule that is judged, then those of
+/// Numbers of a pixel that limits apply to: 1, then fit, depth and fd of the present rule, then those of
 /// spans and fits.
 namespace slots {
 inline constexpr size_t one = 0, rule = 1, of_rule = 3, of_span = 4, of_fit = 3, first = rule + of_rule;
@@ -117,7 +117,7 @@ struct Plan {
     Bands bands;
     std::vector<Reference> references;
     Best best = Best::fit;
-    std::vector<int> used; ///< bands of the scene that features lie at, rising; spans count among these
+    std::vector<int> used; ///< bands of the scene that features use, rising; spans count among these
     std::vector<Span> spans;
     std::vector<Fit> fits;
     size_t slots = slots::first; ///< all that there are
@@ -131,8 +131,8 @@ struct Plan {
     std::vector<size_t> shown() const;
 };
 
-/// `references`: all of spectra_of(). Both they and `bands` are then those of `used` alone. \throws Error
-/// where a spectrum is missing, and where no rule can be used.
+/// `references`: all of spectra_of(). Both they and `bands` then have only the bands of `used`. \throws Error
+/// if a spectrum is missing, and if no rule can be used.
 Plan plan_rules(RuleFile file, const Choice& choice, Bands bands, std::vector<Reference> references);
 
 /// The spectra that the rules of a choice need, each once.
@@ -148,37 +148,37 @@ struct Outputs {
     bool accepted = false; ///< materials where the rule is accepted, not only where it won a group
 };
 
-/// What a label of a group sums up to.
+/// The sums of a label of a group.
 struct Tally {
     int64_t pixels = 0;
     double area = 0, fit = 0, depth = 0, fd = 0;
 };
 
-/// What the pass has counted; complete after it.
+/// The counts of the pass; complete after it.
 class Identification : public stream::Operation {
   public:
     bool divides() const override { return true; }
     virtual int64_t valid() const = 0;
     virtual int64_t invalid() const = 0;
-    /// Of shown group g; label 0: nothing is named, else the rule's place in the file.
+    /// For shown group g; label 0: unnamed pixels, else the rule's place in the file.
     virtual Tally tally(size_t g, size_t label) const = 0;
 };
 
 /// Outputs: a label map for each shown group (the place of the rule in the file, from 1 on; 0: none, or an
-/// invalid pixel), or all as bands of one, then those asked for, 0 where nothing is named and NaN in invalid
-/// pixels; a centre is NaN where there is none. The cube has the bands `plan.used` in their order. A pixel is
-/// invalid when one of them is, or all are zero. areas: of a pixel of each line of the scene (m^2); one
-/// number for all lines; empty: unknown.
+/// invalid pixel), or all as bands of one, then the requested others, 0 in unnamed and NaN in invalid pixels;
+/// a missing centre is NaN. The cube has the bands `plan.used` in their order. A pixel is invalid when one of
+/// them is, or all are zero. areas: of a pixel of each line of the scene (m^2); one number for all lines;
+/// empty: unknown.
 std::unique_ptr<Identification> make_identification(std::shared_ptr<const Plan> plan, const Outputs& outputs,
                                                     std::vector<double> areas = {});
 
-/// What a rule says of a pixel.
+/// The result of a rule for a pixel.
 struct Verdict {
     size_t rule = 0; ///< of Plan::rules
     bool accepted = false;
     double fit = 0, depth = 0, fd = 0;
-    std::string failed; ///< the first condition that is not met; empty: none
-    double value = 0;   ///< of that condition; NaN: it has none
+    std::string failed; ///< the first condition that fails; empty: none
+    double value = 0;   ///< of that condition; NaN without one
 };
 /// values: stored, a value a band of plan.used.
 std::vector<Verdict> explain(const Plan& plan, const std::vector<float>& values);

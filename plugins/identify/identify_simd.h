@@ -14,7 +14,7 @@ namespace hsi::identify {
 
 inline constexpr size_t most_lanes = 8;
 
-/// What is known of a vector of pixels: `lanes` numbers each, one after another.
+/// The facts about a vector of pixels: `lanes` numbers each, one after another.
 struct Vector {
     explicit Vector(const Plan& plan);
     static uint64_t bytes(const Plan& plan);
@@ -29,14 +29,14 @@ struct Vector {
     std::vector<uint8_t> ends_made, ratios_made, fits_made; ///< of spans, spans, fits
     std::vector<size_t> accepted;                           ///< of Plan::rules: by one lane at least
     std::vector<double>
-        sums; ///< of each of these rules, as many rows: fit, depth, fd; fit is -1 where it is not
+        sums; ///< for each of these rules, three rows: fit, depth, fd; fit is -1 if the rule fails
 };
 
 struct SimdKernels {
     size_t lanes;
-    /// Judges all rules; what rejected pixels alone would need is not made.
+    /// Evaluates all rules; values that only rejected pixels would need are not computed.
     void (*judge)(const Plan& plan, Vector& pixels);
-    /// Makes all slots but those of the rule, and no judgement.
+    /// Computes all slots except the rule's, and no result.
     void (*measure)(const Plan& plan, Vector& pixels);
     const char* target;
 };

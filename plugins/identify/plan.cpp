@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From rules to what is computed at the bands of a scene.
+// From rules to a plan for the bands of a scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/name_index.h"
@@ -114,7 +114,7 @@ class Planner {
   private:
     static constexpr size_t none = std::numeric_limits<size_t>::max();
 
-    /// Of the plan: what a rule that is skipped has added goes again.
+    /// Sizes of the plan: the additions of a skipped rule are removed again.
     struct Size {
         size_t spans, fits, slots;
     };
@@ -147,7 +147,7 @@ class Planner {
         return made.features.empty() ? "the scene covers none of its features" : "";
     }
 
-    /// Why the rule has no weights; empty: it has.
+    /// Why the rule has no weights; empty if it has.
     std::string set_weights(const Rule& rule, RuleInUse& made) {
         double all = 0, left = 0;
         const bool given = rule.features.front().weight.has_value();
@@ -211,7 +211,7 @@ class Planner {
                 check.greatest *= unit;
                 check.factor = 1 / unit;
             }
-            // What another feature's continuum says is there once its fit is.
+            // The continuum of another feature is known once its fit is computed.
             if (other != none) part.with.push_back(other);
             (on_fit || other != none ? part.checks : part.continuum).push_back(std::move(check));
         }
@@ -237,7 +237,8 @@ class Planner {
         }
     }
 
-    /// The fit of a spectrum in windows; none where the scene or the spectrum does not cover it, and `why`.
+    /// The fit of a spectrum in windows; `none` if the scene or the spectrum does not cover it, with the
+    /// reason in `why`.
     size_t fit_of(const std::string& name, const Windows& windows, std::string& why) {
         const auto reference = m_references.find(name);
         if (!reference) throw Error("the spectrum '" + name + "' is missing");
@@ -279,7 +280,7 @@ class Planner {
         return like;
     }
 
-    /// Where the bands lie instead, which tells wrong units.
+    /// The range of the bands, which reveals wrong units.
     std::string nothing_there() const {
         double from = std::numeric_limits<double>::infinity(), to = 0;
         for (const double nm : m_plan.bands.wavelengths)
@@ -313,7 +314,7 @@ class Planner {
         return {};
     }
 
-    /// L of the reference; why there is none.
+    /// Computes L of the reference; returns the reason if it fails.
     static std::string shape_of(const std::vector<double>& spectrum, const Span& span, Fit& fit) {
         const size_t n = span.x.size();
         std::vector<double> y;
@@ -353,8 +354,8 @@ class Planner {
 
     Plan& m_plan;
     NameIndex m_families, m_references; ///< the first rule of a family; references
-    /// Spans by bands, left and right, fits by span and shape; where shrink() has taken them, of another one
-    /// or of none.
+    /// Spans by bands, left and right, fits by span and shape; an entry may be outdated after shrink() has
+    /// removed some.
     std::map<std::tuple<std::vector<size_t>, size_t, size_t>, size_t> m_same_span;
     std::map<std::pair<size_t, std::vector<double>>, size_t> m_same_fit;
     std::vector<size_t> m_fits;      ///< of the rule's features; none: left out

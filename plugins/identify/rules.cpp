@@ -139,7 +139,7 @@ class Object {
                  "d.");
         return {v[0], v[1], v[2], v[3]};
     }
-    /// [least, greatest], null for none; nothing where the key is missing.
+    /// [least, greatest], null for an open end; empty without the key.
     std::array<std::optional<double>, 2> limits(const char* key) {
         std::array<std::optional<double>, 2> ends;
         const Json* const value = find(key);
@@ -445,7 +445,7 @@ void add_groups(RuleFile& rules) {
     if (rules.groups.empty()) rules.groups.push_back({"all", {}, {}});
 }
 
-/// What is computed of a rule file takes time with each of these.
+/// The work for a rule file grows with each of these.
 void check_counts(const std::string& path, const RuleFile& rules) {
     constexpr size_t most_rules = 65535, // classes of a map
         most_groups = 256, most_features = 100000;
@@ -468,7 +468,7 @@ std::vector<std::string> conditions_of(const Group& group) {
     return all;
 }
 
-/// Which groups and rules there are, by their names and by each other.
+/// The existing groups and rules, by their names and by references.
 struct Members {
     NameIndex rules;
     std::vector<std::vector<size_t>> groups; ///< of each rule
@@ -482,7 +482,7 @@ struct Members {
     }
 };
 
-/// The groups that wait for group g: by their conditions, or those of groups that they wait for.
+/// The groups that wait for group g: by their conditions, or through groups that they wait for.
 std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size_t g) {
     const size_t count = file.groups.size();
     std::vector<std::vector<bool>> waits(count, std::vector<bool>(count)); // [of this one][for that one]

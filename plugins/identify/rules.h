@@ -14,7 +14,7 @@
 
 namespace hsi::identify {
 
-/// What a limit is on. Of rules: fit, depth and fd alone.
+/// The quantity that a limit applies to. For rules: only fit, depth and fd.
 enum class Quantity { fit, depth, fd, left, mean, right, ratio, slope };
 inline constexpr const char* quantity_names[] = {"fit",  "depth", "fd",    "left",
                                                  "mean", "right", "ratio", "slope"};
@@ -23,22 +23,22 @@ inline constexpr const char* quantity_names[] = {"fit",  "depth", "fd",    "left
 struct Limit {
     std::string key; ///< "depth", "depth/1"
     Quantity quantity = Quantity::fit;
-    size_t over = 0; ///< the rule's feature with whose quantity it is compared, from 1 on; 0: none
+    size_t over = 0; ///< the feature of the rule whose quantity it is compared with, from 1 on; 0: none
     std::optional<double> least, greatest;
 };
 
-/// The continuum is a line from the mean of [0, 1] to that of [2, 3], rising (nm).
+/// The continuum is a line from the mean of [0, 1] to the mean of [2, 3], rising (nm).
 using Windows = std::array<double, 4>;
 
 enum class Role {
-    must,       ///< without it in the scene there is no rule
+    must,       ///< the rule needs it in the scene
     diagnostic, ///< as must, but left out where the scene does not cover it
     optional,   ///< left out likewise; counts 0 where a pixel does not have it
 };
 
 struct Feature {
     Windows windows{};
-    std::optional<double> weight; ///< 0 or more; all features of a rule have one, or none
+    std::optional<double> weight; ///< 0 or more; either all features of a rule have one, or none
     Role role = Role::must;
     std::vector<Limit> limits;
 };
@@ -76,7 +76,7 @@ struct RuleFile {
 };
 
 /// `path` is for messages. A file has up to 65535 rules and 256 groups, and its rules have up to 100000
-/// features and NOTs in all. \throws Error naming the line, the part of the file and what is wrong with it.
+/// features and NOTs in all. \throws Error naming the line, the part of the file and the fault.
 RuleFile read_rules(const std::string& text, const std::string& path);
 
 /// Colours by the names of rules: {"name": [r, g, b]}. \throws Error likewise.

@@ -73,7 +73,7 @@ class Parser {
         throw UsageError("cannot read '" + shown() + "' at column " + std::to_string(m_at + 1) + ": " + what,
                          advice);
     }
-    /// The text, of a long one what is about the mistake.
+    /// The text; of a long one, the part around the mistake.
     std::string shown() const {
         if (m_text.size() <= longest_shown) return m_text;
         const size_t begin =
@@ -92,7 +92,7 @@ class Parser {
     char look(size_t ahead = 0) const { return m_at + ahead < m_text.size() ? m_text[m_at + ahead] : '\0'; }
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
     static bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-    /// What is here, for messages.
+    /// The present word, for messages.
     std::string word() const {
         size_t end = m_at;
         while (end < m_text.size() && (is_letter(m_text[end]) || is_digit(m_text[end])))
@@ -264,7 +264,7 @@ class Parser {
         size_t count = 0;
         do {
             level(0);
-            // Of several values the function takes two at a time.
+            // If a call has several values, the function takes two at a time.
             if (++count > 1 && call->act != Act::choose) push(call->act, 2);
         } while (count < call->most && take(","));
         if (count < call->least) fail("'" + name + "' takes " + std::to_string(call->least) + " values");

@@ -14,7 +14,7 @@
 
 namespace hsi::indices {
 
-/// What an expression reads of a pixel.
+/// A value of a pixel that an expression reads.
 struct Operand {
     enum class Of {
         wavelength, ///< the value at `from`
@@ -53,7 +53,7 @@ class Expression {
     size_t depth() const { return m_depth; }
     /// values: a row of `block` for every operand. The result is the first row of `stack`.
     void evaluate(const double* values, double* stack) const;
-    /// The text with each operand replaced by what `name` says of its index.
+    /// The text with each operand replaced by `name` of its index.
     std::string with_operands(const std::function<std::string(size_t)>& name) const;
 
   private:

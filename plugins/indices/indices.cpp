@@ -105,7 +105,7 @@ double measure(Of of, const double* x, const double* v, size_t n) {
     }
 }
 
-/// Of ranges whose value is a weighted sum.
+/// For ranges with a value that is a weighted sum.
 std::vector<double> weights_of(Of of, const std::vector<double>& x) {
     const size_t n = x.size();
     const double count = static_cast<double>(n), mean = std::accumulate(x.begin(), x.end(), 0.0) / count;
@@ -206,7 +206,7 @@ class Program {
     std::vector<Source> m_sources;
 };
 
-/// What evaluation works in, for all programs.
+/// Work space of the evaluation, for all programs.
 struct Scratch {
     explicit Scratch(const std::vector<Program>& programs) {
         size_t operands = 0, depth = 0;
@@ -224,7 +224,7 @@ float stored(double v) {
     return std::fabs(v) <= std::numeric_limits<float>::max() ? static_cast<float>(v) : no_value;
 }
 
-/// Bands whose values are looked at, with what makes them reflectance.
+/// Bands whose values are checked, with their scale to reflectance.
 struct Watched {
     size_t band;
     double scale, offset;
@@ -287,7 +287,7 @@ class CpuIndices final : public Indices {
         const Scratch one(m_programs);
         return (one.values.size() + one.stack.size() + 2 * block) * sizeof(double);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {

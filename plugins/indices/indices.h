@@ -23,7 +23,8 @@
 
 namespace hsi::indices {
 
-/// What it costs, for `-device auto` (core/cost.h): workers compute it, beside a device, too, of 16 cores.
+/// Its costs, for `-device auto` (core/cost.h): workers compute it, even if a device is present, with 16
+/// cores.
 namespace cost {
 inline constexpr Cost value{5e-10, 3e-11};  ///< a band that is looked at, or that an operand takes part of
 inline constexpr Cost step{4e-10, 2.5e-11}; ///< an operand or operation of an expression
@@ -47,11 +48,11 @@ struct Choosing {
 struct Bands {
     std::vector<double> wavelengths;   ///< nm, one a band; NaN or not above 0: unknown
     std::vector<double> widths;        ///< FWHM in nm, NaN where unknown
-    std::vector<int> numbers;          ///< by which expressions know the bands; empty: 1, 2 ..
+    std::vector<int> numbers;          ///< the band numbers in expressions; empty: 1, 2 ..
     std::vector<double> scale, offset; ///< value = stored * scale + offset; empty: 1 and 0
 };
 
-/// What an operand is at the bands of a source.
+/// An operand at the bands of a source.
 struct Term {
     std::vector<size_t> sources; ///< places of its bands; empty: there are not enough
     std::vector<double> weights; ///< of a wavelength or band; their sum is 1 to rounding
@@ -65,7 +66,7 @@ size_t least_bands(Operand::Of of);
 class Indices : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Values of valid pixels at watched bands that are no reflectance: outside of -0.5 to 1.5.
+    /// Count of valid pixels' values at watched bands that are not reflectance: outside of -0.5 to 1.5.
     int64_t outside() const { return m_outside; }
 
   protected:
@@ -79,7 +80,7 @@ class Indices : public stream::CountingOperation {
 std::unique_ptr<Indices> make_indices(int inputs, const std::vector<std::string>& expressions, Bands bands,
                                       std::vector<size_t> watched = {});
 
-/// Of a pixel, by the operation that make_indices() makes of the same.
+/// The cost of a pixel in the operation that make_indices() makes from the same arguments.
 Cost cost_of(int inputs, const std::vector<std::string>& expressions, const Bands& bands);
 
 /// The same of spectra in memory, a value a band: a list of results for every spectrum.

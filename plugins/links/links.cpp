@@ -25,7 +25,7 @@ namespace {
 using stream::CubeShape;
 using stream::Link;
 
-/// What a number may be; NaN and infinities never.
+/// The range of a number; NaN and infinities are never allowed.
 struct Span {
     double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
 };
@@ -33,8 +33,8 @@ constexpr Span single_precision{std::numeric_limits<float>::lowest(), std::numer
 constexpr double most_bands = 65536; ///< GDAL's own ceiling
 
 /// Settings of a document, which a stranger may have written. An operation declares each of its settings by
-/// reading it, with its exact size and range; what was not declared is refused. Nothing else of an operation
-/// checks a document.
+/// reading it, with its exact size and range; undeclared ones are refused. An operation checks a document
+/// only in this way.
 class Settings {
   public:
     Settings(const Link& link, const CubeShape& shape)
@@ -61,7 +61,7 @@ class Settings {
         if (whole(key, 1, 1000000) != static_cast<int64_t>(entries))
             fail(std::string("'") + key + "' is not " + std::to_string(entries));
     }
-    /// One of pairs of a name and what it stands for.
+    /// Finds one of the pairs of a name and its meaning.
     template <class Choices>
     auto choice(const char* key, const Choices& choices) const {
         const Json& name = at(key);
@@ -135,7 +135,7 @@ class Settings {
     std::vector<T> places(const char* key, size_t least, bool rising) const {
         return places<T>(at(key), key, least, rising);
     }
-    /// Each of a list of objects, which have two members of these names.
+    /// Visits each of a list of objects, which have two members of these names.
     template <class Visit>
     void pairs(const char* key, double most, const char* first, const char* second,
                const Visit& visit) const {
@@ -353,7 +353,7 @@ Make read_nearest(const Settings& s) {
     };
 }
 
-/// Sums of the scene's bands; weights of any sign lie in the span.
+/// Sums of the scene's bands; the span limits weights of any sign.
 std::vector<math::ResampledBand> read_sums(const Settings& s, const char* key, const Span& span) {
     std::vector<math::ResampledBand> bands;
     s.pairs(key, most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
@@ -437,7 +437,7 @@ constexpr std::pair<const char*, identify::Best> best_names[] = {
     {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
 constexpr double no_reference = -1e30; ///< JSON has no NaN
 
-/// The places of the names that a setting lists among those of a rule file, whose letters' case counts.
+/// The indices of the names that a setting lists, among the names of a rule file; letter case counts.
 template <class List>
 std::vector<size_t> places_of(const Settings& s, const char* key, const List& list) {
     std::map<std::string, size_t> names;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The operations that can be links of a chain (stream/computed_source.h), as links and back: the results of
-// tools that work tile by tile once their models stand. Numbers come back to the last bit, so a link computes
-// what the tool would have written.
+// The operations that can be links of a chain (stream/computed_source.h), to links and back: for tools that
+// work tile by tile once their models are complete. Numbers are restored to the last bit, so a link computes
+// the tool's result.
 #pragma once
 
 #include "atdca/atdca.h"

@@ -5,7 +5,7 @@
 // of image quality with implications for noise removal, IEEE TGRS 26(1), 1988: eigenvectors of noise against
 // whole covariance, the noise from differences of neighbours. The components' noise is scaled to 1, as in the
 // noise-adjusted transform of J. B. Lee, A. S. Woodyatt, M. Berman, IEEE TGRS 28(3), 1990. With C the
-// covariance of all valid pixels and Cn that of the noise,
+// covariance of all valid pixels and Cn the covariance of the noise,
 //   Cn = 1/(2 M) sum d d',  d = x(line, sample + 1) - x(line, sample) over the M pairs that are both valid,
 //   C v = l Cn v,  v'Cn v = 1,  l falling;   y_k = v_k'(x - mean);   x^ = mean + sum_k Cn v_k y_k.
 // l is (signal + noise) / noise. Decided here, where the papers are silent: pairs along lines only, so that
@@ -24,12 +24,12 @@
 
 namespace hsi::mnf {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost noise_and_signal{6e-11, 2.9e-13}; ///< a pixel and pair of bands
 } // namespace cost
 
-/// What a fit finds, and all that another scene needs to be projected in the same way: n bands and as many
+/// The result of a fit, with everything that projects another scene in the same way: n bands and as many
 /// components. `mean` is always there.
 struct Model : model::ModelBands {
     std::string source; ///< the scene it was made from
@@ -65,8 +65,8 @@ struct Fit {
 Fit fit(const stream::SceneStatistics& moments, int threads = 1);
 
 /// The snr that the first component of `bands` bands of white noise has when its noise comes from so many
-/// `pairs` of neighbours: s / (1 - s), s = sqrt(a (2 - a)), a = bands / pairs; infinite where there are no
-/// more pairs than bands. 1 at 7.5 pairs a band, 0.1 at 240.
+/// `pairs` of neighbours: s / (1 - s), s = sqrt(a (2 - a)), a = bands / pairs; infinite unless there are more
+/// pairs than bands. 1 at 7.5 pairs a band, 0.1 at 240.
 ///
 /// Along a line of white noise the ratio of Cn to C is 1 - cos(t) at the frequency t, all t alike: an arcsine
 /// law. In p directions out of n it is compressed (D. Voiculescu's free compression by p / n), and the

@@ -99,8 +99,8 @@ Noise by_differences(const stream::SceneStatistics& statistics) {
 
 namespace {
 
-/// What a block says of a band: variance of the residual and three squared coefficients, or deviation and
-/// mean. NaN: nothing.
+/// A block's estimate for a band: variance of the residual and three squared coefficients, or standard
+/// deviation and mean. NaN: missing.
 using Said = std::array<float, 4>;
 
 struct Grid {
@@ -113,7 +113,7 @@ struct Grid {
     int64_t size, across, down, step = 1, taken = 0;
 };
 
-/// Centred values of a block, a row a band, and what regressions make of them.
+/// Centred values of a block, one row per band, and their regressions.
 class Block {
   public:
     Block(size_t bands, int64_t size, BlockMethod method)
@@ -456,7 +456,7 @@ class CpuScan final : public NoiseScan {
             if (!std::isnan(m_said[k][0])) values.push_back(static_cast<double>(m_said[k][what]));
         return values;
     }
-    /// Of 150 equal bins of the deviations above 0, the fullest.
+    /// The fullest of 150 equal bins of the deviations above 0.
     void take_fullest(size_t band, BlockNoise& result) const {
         constexpr size_t bins = 150;
         const auto deviations = said(band, 0), means = said(band, 1);

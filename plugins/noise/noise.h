@@ -22,7 +22,7 @@
 
 namespace hsi::noise {
 
-/// Standard deviations, one a band; NaN: there is no value.
+/// Standard deviations, by band; NaN: missing.
 struct Noise {
     std::vector<double> noise, residual;
     bool regularised = false; ///< 1e-10 was added to the diagonal of the correlation matrix
@@ -39,7 +39,7 @@ struct Neighbours {
     int first = -1, second = -1; ///< -1: the segment has fewer than 3 bands
 };
 
-/// What is made of square blocks of pixels that are all valid.
+/// The estimate from square blocks of valid pixels.
 enum class BlockMethod {
     none,
     residual,  ///< a band on its two neighbours
@@ -52,7 +52,8 @@ struct BlockNoise : Noise {
 };
 
 struct Stripes {
-    std::vector<double> stripe; ///< standard deviation of what columns differ by from their neighbours
+    std::vector<double> stripe; ///< standard deviation of the differences between columns and their
+                                ///< neighbours
     std::vector<double> share;  ///< of columns that differ by over 5 standard errors
 };
 
@@ -76,17 +77,17 @@ std::unique_ptr<NoiseScan> make_scan(const stream::CubeShape& scene, BlockMethod
 
 /// How the centre of an absorption moves from column to column, which spectrometers' smile does.
 struct Smile {
-    std::vector<double> shift_nm; ///< mean(p) - p_j, positive where centres lie at longer waves; NaN: none
+    std::vector<double> shift_nm; ///< mean(p) - p_j, positive if centres are at longer waves; NaN: unknown
     std::vector<double> depth;    ///< the greatest 1 - r of a column
     double smile_nm = 0;          ///< peak to peak of the parabola of least squares over the columns
-    double rms_nm = 0;            ///< of what the shifts differ by from it
+    double rms_nm = 0;            ///< of the differences between the shifts and it
 };
 /// r_j: the mean spectrum of column j over the line through the range's ends; p_j: the centroid of 1 - r_j
 /// with the weights of trapezoids. `wavelengths`: ascending, at least 3; means: [band][column].
 /// \throws Error when fewer than 3 columns have a centroid.
 Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>& means);
 
-/// The middle value, or the mean of both; NaN of none.
+/// The middle value, or the mean of both; NaN without values.
 double median(std::vector<double> values);
 
 } // namespace hsi::noise

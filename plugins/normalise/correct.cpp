@@ -12,13 +12,13 @@
 namespace hsi::normalise {
 namespace {
 
-/// A BRDF model at the centre of a bin, and what it differs by at the centre of the next.
+/// A BRDF model at the centre of a bin, and the difference to the next bin's.
 struct Node {
     double volume = 0, geometric = 0, isotropic = 0, nadir = 0;
     double to_volume = 0, to_geometric = 0, to_isotropic = 0, to_nadir = 0;
 };
 
-/// What all workers share.
+/// Data shared by all workers.
 struct CorrectionTask {
     SceneTask scene;
     Method method;
@@ -83,10 +83,11 @@ class CorrectionWorker final : public stream::Worker {
     PixelCounts counts;
 
   private:
-    /// A pixel in range, with what all its bands share. `a` and `cos_i` are 1 where terrain is not corrected.
+    /// A pixel in range, with the data that all its bands share. `a` and `cos_i` are 1 if terrain is not
+    /// corrected.
     struct InRange {
         size_t at;
-        int interval; ///< between which centres of bins NDVI lies, beyond the outer ones the last two
+        int interval; ///< the centres of bins around NDVI; beyond the outer ones, the last two
         bool turns;   ///< its BRDF is corrected
         double between, a, cos_i, volume, geometric, factor[2];
     };

@@ -27,7 +27,7 @@ struct Total {
     }
 };
 
-/// Coefficients of all bands. False where kernels do not tell.
+/// Coefficients of all bands. Returns false if kernels do not determine them.
 bool solve(const Total& t, size_t bands, Bin& bin) {
     const auto n = static_cast<double>(t.pixels);
     const auto& s = t.sums;

@@ -24,7 +24,7 @@ constexpr int64_t most_pixels = int64_t{1} << 56;
 // Writing
 // ----------------------------------------------------------------------------------------------------------
 
-/// `list`, a line each.
+/// `list`, one line each.
 std::string lines_text(const std::vector<std::string>& list) {
     std::string text = "[";
     for (size_t i = 0; i < list.size(); ++i)

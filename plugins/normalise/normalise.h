@@ -49,7 +49,7 @@ const char* name_of(Brdf v);
 const char* name_of(Volume v);
 const char* name_of(Geometric v);
 
-/// What all scenes of a model have in common.
+/// The common settings of all scenes of a model.
 struct Method {
     Topography topography = Topography::scs_c;
     Brdf brdf = Brdf::flex;
@@ -70,7 +70,7 @@ struct Binning {
     int bins = 18;
     std::vector<int> edges; ///< hundredths, rising, 2 or more; empty: by the distribution
     int64_t min_pixels = 100;
-    std::optional<double> solar_zenith; ///< degrees; none: the mean over all fitted pixels
+    std::optional<double> solar_zenith; ///< degrees; empty: the mean over all fitted pixels
 };
 
 /// (volume, geometric), of cosines, sines and the relative azimuth. Angles in radians.
@@ -90,8 +90,8 @@ struct Terrain {
 struct CellSums {
     static constexpr size_t shared = 6, per_band = 4;
     static size_t width(size_t bands) { return shared + per_band * bands; }
-    std::vector<int64_t> count;            ///< a cell each, from ndvi_min + 1 on
-    std::vector<std::vector<double>> sums; ///< likewise; empty where a cell has no pixel
+    std::vector<int64_t> count;            ///< per cell, from ndvi_min + 1 on
+    std::vector<std::vector<double>> sums; ///< likewise; empty for a cell without pixels
     int64_t pixels() const;
 };
 
@@ -99,7 +99,7 @@ struct Bin {
     int from = 0, to = 0; ///< hundredths of NDVI: cells from + 1 to `to`
     int64_t pixels = 0;
     bool used = false;
-    std::vector<double> volume, geometric, isotropic, rmse; ///< a band each; empty unless used
+    std::vector<double> volume, geometric, isotropic, rmse; ///< by band; empty unless used
     std::optional<double> middle;                           ///< of HyTools, whose edges are any numbers
     double centre() const { return middle.value_or(0.005 * (from + to)); }
 };
@@ -124,14 +124,14 @@ inline constexpr double least_deviation = 0.01;
 /// Empty with fewer than least_terrain_pixels, or a deviation of cos i under least_deviation.
 Terrain fit_terrain(const TerrainSums& sums);
 
-/// What a pass needs of a scene: `bands` first bands of the cube, the planes of angles behind them.
+/// The inputs of a pass over a scene: `bands` first bands of the cube, then the planes of angles.
 struct SceneTask {
     stream::CubeShape shape; ///< without planes of angles
     int planes = 0;
     AngleInputs angles;
     std::vector<double> scale, offset; ///< stored * scale + offset is r; one a band, or empty
     int near_infrared = 0, red = 0;    ///< bands of NDVI (0-based)
-    std::vector<char> below_720;       ///< bands that lie below 720 nm; for minnaert
+    std::vector<char> below_720;       ///< bands below 720 nm; for minnaert
 };
 
 /// No angle in radians is above it.
@@ -164,7 +164,7 @@ std::unique_ptr<FitScan> make_brdf_scan(const SceneTask& task, const Method& met
 // Correction
 // ----------------------------------------------------------------------------------------------------------
 
-/// One output with the bands of the scene, stored values; NaN where a pixel is invalid or has no angles.
+/// One output with the bands of the scene, stored values; NaN for pixels that are invalid or have no angles.
 class Correction : public stream::Operation {
   public:
     const PixelCounts& counts() const { return m_counts; }
@@ -177,13 +177,13 @@ struct Limit {
     enum Of { ndvi, slope, cos_i, solar_zenith } of;
     double least, most;
 };
-/// What only HyTools' files have: C of any scene, and limits of their own. Each limit must hold.
+/// Parts that only HyTools' files have: C of any scene, and separate limits. Each limit must hold.
 struct OfHyTools {
     Terrain terrain;
     std::vector<Limit> topography, brdf;
 };
 
-/// `hytools`: its limits hold instead of those of `method`; may be null.
+/// `hytools`: its limits replace those of `method`; may be null.
 std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
                                             const Terrain& terrain, const std::vector<Bin>& bins,
                                             double solar_zenith, const OfHyTools* hytools = nullptr);
@@ -208,7 +208,7 @@ struct Model : model::ModelBands {
     double solar_zenith = 0; ///< common, degrees
     std::vector<Bin> bins;
     std::vector<SceneRecord> scenes;  ///< in the order of their names
-    std::optional<OfHyTools> hytools; ///< the model is one of HyTools'; it has no scenes
+    std::optional<OfHyTools> hytools; ///< the model comes from HyTools; it has no scenes
 
     const SceneRecord* find(const std::string& name) const;
     /// \throws Error when a scene of this name is there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a pass knows of the pixels of a line before it looks at their bands.
+// The facts about the pixels of a line before their bands are read.
 #pragma once
 
 #include "core/cube_view.h"
@@ -43,7 +43,7 @@ enum PixelState : uint8_t {
 class Pixels {
   public:
     Pixels(const SceneTask& task, const Method& method) : m_task(task), m_method(method) {}
-    /// Line `y` of a window; `want_kernels`: kernels are computed, too.
+    /// Reads line `y` of a window; `want_kernels`: kernels are computed, too.
     void look(const CubeView<float>& in, int64_t y, bool want_kernels);
     /// Bytes for so many samples.
     static uint64_t bytes(int64_t samples) { return static_cast<uint64_t>(samples) * 96; }
@@ -60,7 +60,7 @@ class Pixels {
     std::vector<float> volume, geometric; ///< kernels
 
   private:
-    struct Cosines { ///< of the last angle, which is mostly that of the next pixel
+    struct Cosines { ///< of the last angle, since the next pixel usually has the same
         double of = 1e9, cosine = 1, sine = 0;
         void take(double degrees);
     };

@@ -20,7 +20,7 @@ constexpr size_t degrees = 91;
 
 enum class Sums { terrain, brdf };
 
-/// What all workers share.
+/// Data shared by all workers.
 struct FitTask {
     SceneTask scene;
     Method method;

@@ -20,7 +20,7 @@ double deviation(const Model& model, int component) {
     return std::sqrt(std::max(0.0, model.eigenvalues[static_cast<size_t>(component)]));
 }
 
-/// Without the negative values that rounding makes of none.
+/// Sums eigenvalues without negative ones, which are rounding errors of zero.
 double whole_variance(const std::vector<double>& eigenvalues) {
     double total = 0;
     for (const double v : eigenvalues)

@@ -19,7 +19,7 @@
 
 namespace hsi::pca {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost covariance{2.3e-11, 8e-14}; ///< a pixel and pair of bands
 inline constexpr Cost projection{1e-10, 3e-13};   ///< a value and a component
@@ -32,9 +32,8 @@ struct FitOptions {
     int threads = 1;     ///< no bit depends on them
 };
 
-/// What a fit finds, and all that another scene needs to be projected in the same way.
-/// `mean` is always there: of the valid pixels, a band each. minimum and maximum are those of pixels on a
-/// grid.
+/// The result of a fit, with everything that projects another scene in the same way. `mean` is always there,
+/// over the valid pixels, by band. minimum and maximum cover pixels on a grid.
 struct Model : model::ModelBands {
     std::string source; ///< the scene it was made from
     model::Origin origin;
@@ -72,10 +71,9 @@ Model from_json(const std::string& text, const std::string& name);
 /// An affine map of spectra, y = matrix x + offset, pixel by pixel, in double precision.
 struct Transform {
     int inputs = 0, outputs = 0;
-    std::vector<double> matrix; ///< outputs x inputs
-    std::vector<double> offset; ///< outputs
-    bool zero_is_invalid =
-        true; ///< a spectrum that is zero throughout has no value (a scene's; not components')
+    std::vector<double> matrix;  ///< outputs x inputs
+    std::vector<double> offset;  ///< outputs
+    bool zero_is_invalid = true; ///< a spectrum of zeros is missing (in scenes; not in components)
 };
 
 /// Scene to components (the first `components`); input band matched[b] of `inputs` is the model's band b.
@@ -83,8 +81,8 @@ Transform projection(const Model& model, int components, const std::vector<int>&
 /// Components (the first `components`) back to the model's bands.
 Transform reconstruction(const Model& model, int components);
 
-/// The same for a few pixels, in double precision: what other algorithms decide on. `transform` must outlive
-/// it.
+/// The same for a few pixels, in double precision, for decisions of other algorithms. `transform` must
+/// outlive it.
 class BlockTransform {
   public:
     static constexpr int64_t pixels = 128;
@@ -107,21 +105,21 @@ std::unique_ptr<stream::Operation> make_transform(Transform transform);
 /// Where the CPU backend's SIMD code was dispatched to.
 const char* simd_target();
 
-/// The passes of what projects spectra (PCA, MNF), on the CPU or on devices (hsi_cuda_pca.so).
+/// The passes of tools that project spectra (PCA, MNF), on the CPU or on devices (hsi_cuda_pca.so).
 class Backend {
   public:
     virtual ~Backend() = default;
     /// Whether make_scan() makes this one. double_covariance is the same everywhere to the last bit; the
     /// others differ between the CPU and devices in theirs.
     virtual bool has_scan(stream::Statistics what) const = 0;
-    /// Of a scene of this shape, its means, its covariance or its differences. A device keeps the scene that
-    /// the scan reads when it takes no more than half of `device_memory`.
+    /// For a scene of this shape: its means, its covariance or its differences. A device keeps the scene that
+    /// the scan reads if it takes no more than half of `device_memory`.
     virtual std::unique_ptr<stream::StatisticsScan>
     make_scan(const stream::CubeShape& scene, stream::Statistics what, uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
-    /// Of a scene that lies on the device: the least and the greatest value of the valid pixels among every
-    /// step-th one, from `first` on, of every step-th line, a band each. \return how many pixels these are;
-    /// -1 where this is no device.
+    /// For a scene on the device: the least and the greatest value of the valid pixels among every step-th
+    /// one, from `first` on, of every step-th line, by band. \return the count of these pixels; -1 if this is
+    /// not a device.
     virtual int64_t find_extremes(const CubeView<float>& /*scene*/, int64_t /*first*/, int64_t /*step*/,
                                   float* /*low*/, float* /*high*/) {
         return -1;

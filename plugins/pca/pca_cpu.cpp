@@ -106,7 +106,7 @@ class TransformOperation final : public stream::Operation {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return BlockTransform::bytes(m_transform);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<TransformWorker>(m_transform);

@@ -29,7 +29,7 @@ std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> a
     std::vector<Fight> nodes(tree.size());
     std::vector<int32_t> maxima;
     const auto first_of = [&](size_t n) { return first[static_cast<size_t>(nodes[n].survivor)]; };
-    for (size_t n = tree.size(); n-- > 0;) { // children stand behind their parents
+    for (size_t n = tree.size(); n-- > 0;) { // children come after their parents
         Fight& own = nodes[n];
         if (own.best == none) {
             own.survivor = static_cast<int32_t>(n);

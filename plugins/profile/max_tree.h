@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tree of the connected components of a plane's upper level sets, and what attribute filters do with it.
+// The tree of the connected components of a plane's upper level sets, and the attribute filters on it.
 #pragma once
 
 #include "profile/profile.h"
@@ -28,8 +28,8 @@ struct Levels {
 /// low) 65535 + 0.5).
 Levels quantise(const std::vector<float>& plane, int64_t lines, int64_t samples, bool whole);
 
-/// A node is a connected part of the pixels at or above its level, less what belongs to the same part at the
-/// next higher level. Every connected part of the valid pixels has a root. Parents stand before their
+/// A node is a connected part of the pixels at or above its level, without the pixels of the same part at the
+/// next higher level. Every connected part of the valid pixels has a root. Parents come before their
 /// children.
 struct MaxTree {
     std::vector<int32_t> node;   ///< of every pixel; -1: invalid
@@ -44,24 +44,24 @@ struct MaxTree {
 /// 2007.
 MaxTree make_max_tree(const Levels& levels, bool eight);
 
-/// Of every node, over the pixels of it and of all above it:
+/// The attributes of every node, over its pixels and all above it:
 ///   area      number of pixels
 ///   std       standard deviation of the levels, from exact integers
 ///   inertia   sum |p - centroid|^2 / area^2
 ///   diagonal  of the bounding box, sqrt(w^2 + h^2)
 ///   height    greatest level less that of the parent
 ///   volume    sum of (level - level of the parent)
-/// A root stands in for its parent.
+/// A root is its own parent.
 std::vector<double> attribute_of(const MaxTree& tree, const Levels& levels, Attribute attribute);
 
-/// The subtractive rule: a node that is not kept falls onto its parent, and what stands on it falls as far.
-/// A root is kept. The levels that nodes come to.
+/// The subtractive rule: a node that is not kept falls onto its parent, and all nodes above it fall as far. A
+/// root is kept. Returns the new levels of the nodes.
 std::vector<int32_t> thin(const MaxTree& tree, const std::vector<double>& attribute, double threshold);
 
-/// For every node the best rank among the maxima in it: 0 that of the greatest extinction value. Where
-/// branches meet, the one of greatest attribute goes on (ties: whose maximum has the smaller first pixel);
-/// the others' maxima go out with the attribute of their branch, a root's with the root's. An attribute that
-/// may fall towards the root is taken as its greatest value over the descendants.
+/// For every node the best rank among the maxima in it: 0 for the greatest extinction value. When branches
+/// meet, the one with the greatest attribute goes on (ties: the maximum with the smaller first pixel); the
+/// others' maxima end with the attribute of their branch, a root's with the root's. An attribute that may
+/// fall towards the root is taken as its greatest value over the descendants.
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute);
 
 /// The levels that nodes come to when the `count` best maxima stay.
@@ -72,7 +72,7 @@ std::vector<int32_t> keep_maxima(const MaxTree& tree, const std::vector<int32_t>
 /// Erosion by the disk a^2 + b^2 <= radius^2; pixels outside or without a value (+infinity) are skipped.
 std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius);
 
-/// Reconstruction by dilation of `marker` under `mask`, in place: both -infinity where there is no value. L.
+/// Reconstruction by dilation of `marker` under `mask`, in place: both -infinity for missing values. L.
 /// Vincent, "Morphological grayscale reconstruction in image analysis", IEEE TIP 2(2), 1993.
 void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int64_t lines, int64_t samples,
                  bool eight);

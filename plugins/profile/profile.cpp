@@ -45,8 +45,7 @@ void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, b
     }
 }
 
-/// Whole numbers that single precision does not tell from their neighbours are none that a profile is exact
-/// for.
+/// A profile is not exact for whole numbers that single precision cannot distinguish from their neighbours.
 void check_whole(const std::vector<float>& plane, int component) {
     constexpr float first = 16777216; // 2^24, and 2^24 + 1 rounded
     if (std::none_of(plane.begin(), plane.end(),

@@ -37,7 +37,7 @@ const char* name_of(Attribute attribute); ///< "area"
 std::vector<Attribute> attributes_of(Kind kind);
 bool of_extinction(Kind kind); ///< eep, emep: thresholds count extrema that are kept
 
-/// What is removed by one attribute: a band a threshold and side.
+/// The removals by one attribute: one band per threshold and side.
 struct AttributeSet {
     Attribute attribute = Attribute::area;
     /// Pixels (radius, area, diagonal), per cent of the mean level (std), no unit (inertia); of extinction
@@ -78,10 +78,10 @@ struct ProfileRun {
 /// Takes a band of the profile, whole, which is its to change; from several threads at once.
 using TakeBand = std::function<void(int band, std::vector<float>& values)>;
 
-/// The profile of all planes of `components` (NaN: invalid), options.bands() bands of each. A side is one
-/// thread's of one rank, so that neither changes anything. The ranks of a job call it together; each gives
-/// `take` what it has made, and returns when all have ended. \throws Cancelled, and Error from the store and
-/// from `take`.
+/// The profile of all planes of `components` (NaN: invalid), options.bands() bands of each. Each side is
+/// computed by one thread of one rank, so that neither changes anything. The ranks of a job call it together;
+/// each passes its bands to `take`, and returns when all have ended. \throws Cancelled, and Error from the
+/// store and from `take`.
 void make_profile(stream::PlaneStore& components, bool whole, const Options& options, const TakeBand& take,
                   const ProfileRun& run);
 

@@ -97,7 +97,8 @@ void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int
             after.visit(y, x, [&](size_t q) { wakes = wakes || rises(p, q); });
             if (wakes) queue.push_back(static_cast<int32_t>(p));
         }
-    // What the two scans did not reach: last in, first out, for what it comes to knows no order.
+    // The pixels that the two scans did not reach: last in, first out, since the result does not depend on
+    // the order.
     for (size_t step = 1; !queue.empty(); ++step) {
         if (step % steps_at_once == 0) check_cancelled();
         const int32_t at = queue.back();

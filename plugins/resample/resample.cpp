@@ -71,8 +71,7 @@ class ResampleWorker final : public stream::Worker {
         m_simd.add_products(m_rows.data(), band.sources.data(), band.weights.data(), band.weights.size(),
                             count, to);
     }
-    /// Sums of magnitudes over `padded` pixels, of which the first `count` are some. True when one is
-    /// invalid.
+    /// Sums of magnitudes over `padded` pixels; only the first `count` are real. True when one is invalid.
     bool judge(int64_t padded, int64_t count) {
         m_simd.add_magnitudes(m_rows.data(), m_rows.size(), padded, m_magnitude.data());
         int64_t good = 0;
@@ -106,7 +105,7 @@ class CpuResampling final : public Resampling {
         return static_cast<uint64_t>(m_inputs) * (sizeof(float*) + vector_pixels * sizeof(float)) +
                block_pixels * sizeof(double);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ResampleWorker>(m_inputs, m_bands);

@@ -16,7 +16,7 @@
 
 namespace hsi::resample {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost weight{1e-10, 3e-13}; ///< a pixel and a band of the scene that a new band takes part of
 } // namespace cost
@@ -24,15 +24,15 @@ inline constexpr Cost weight{1e-10, 3e-13}; ///< a pixel and a band of the scene
 /// Counts of the pass; complete after it.
 using Resampling = stream::CountingOperation;
 
-/// One output with a band for each of `bands`, whose sources are bands of the cube, of `inputs` (at least one
-/// of each). A pixel is invalid, NaN in all bands, when one of its inputs, with a weight or not, is not
-/// finite or all are zero. \throws Error when a source is none of the inputs.
+/// Makes one output with a band for each of `bands`, from at least one of the cube's `inputs` bands each. A
+/// pixel is invalid, NaN in all bands, when one of its inputs, with a weight or not, is not finite or all are
+/// zero. \throws Error when a source is not an input.
 std::unique_ptr<Resampling> make_resampling(int inputs, std::vector<math::ResampledBand> bands);
 
 /// \throws Error as make_resampling().
 void check_weights(int inputs, const std::vector<math::ResampledBand>& bands);
 
-/// Resampling on devices (hsi_cuda_resample.so): of links, whose pixels lie there.
+/// Resampling on devices (hsi_cuda_resample.so), for links whose pixels are there.
 class Backend {
   public:
     virtual ~Backend() = default;

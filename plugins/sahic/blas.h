@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-// What follows the arguments are the lengths of the texts: compilers of Fortran count on them.
+// After the arguments come the lengths of the texts: Fortran compilers expect them.
 extern "C" {
 void daxpy_(const int* n, const double* alpha, const double* x, const int* incx, double* y, const int* incy);
 void dgemv_(const char* op, const int* m, const int* n, const double* alpha, const double* a, const int* lda,

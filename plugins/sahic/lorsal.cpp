@@ -25,15 +25,15 @@ namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
 
-/// What only OpenBLAS has; nullptr in a process with another BLAS. Looked up when it is needed, because the
-/// library that a program finds need not be the one that it was linked with: on Debian an alternative of the
-/// system decides.
+/// A function that only OpenBLAS has; nullptr in a process with another BLAS. Looked up when it is needed,
+/// because the library that a program finds need not be the one that it was linked with: on Debian an
+/// alternative of the system decides.
 template <class Function>
 Function blas_function(const char* name) {
     return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Sets an environment variable where there is none, for as long as this lives.
+/// Sets an environment variable that is not set, for as long as this lives.
 class DefaultVariable {
   public:
     DefaultVariable(const char* name, const char* value)
@@ -52,15 +52,15 @@ class DefaultVariable {
 };
 
 /// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
-/// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
-/// It picks them when it is loaded, before anything here runs, so it is asked to do so again; where it was
-/// built for one processor it has no choice, and lacks these functions, as any other BLAS does. In another
+/// AVX2 (Haswell's, which Zen has, too). The AVX2 kernels are used wherever they run: one training set, one
+/// model. OpenBLAS selects kernels when it is loaded, before any code here runs, so it is asked to select
+/// again. A build for one processor has no choice and lacks these functions, like any other BLAS. In another
 /// program's process its BLAS stays as it is: others may be computing with it at this moment, and reading the
 /// environment.
 ///
-/// Version 0.3.34 cuts products into larger pieces on processors of AMD's with AVX-512, whatever the kernels:
-/// those for AVX2 have no room for them on their stack and end in a segmentation fault (OpenBLAS issue 6026).
-/// It knows these processors by a cache of 1024 KB, so it is told of another size.
+/// Version 0.3.34 cuts products into larger pieces on AMD processors with AVX-512, for any kernels: the AVX2
+/// kernels have no room for them on their stack and end in a segmentation fault (OpenBLAS issue 6026). It
+/// recognises these processors by a cache of 1024 KB, so another size is set.
 void choose_blas_kernels() {
 #if defined(__x86_64__)
     if (!process_is_ours()) return;
@@ -91,8 +91,8 @@ const InForkedChild g_blas_child([] {
     g_blas_users = 0;
 });
 
-/// Another BLAS than OpenBLAS has the threads that its own environment variables give it: netlib's has none,
-/// BLIS one unless told otherwise.
+/// A BLAS other than OpenBLAS has the threads of its own environment variables: netlib's has none, BLIS has
+/// one by default.
 int blas_threads() {
     const auto get = blas_function<int (*)()>("openblas_get_num_threads");
     return get ? get() : 1;

@@ -37,7 +37,7 @@ struct LorsalResult {
     double objective = 0;        ///< at the sparse weights that the model holds
     int64_t active_features = 0; ///< anchors (and the constant) that some class uses
     double gap = 0; ///< optimum: objective - a lower bound of the minimum, proven by the dual problem
-    /// Objective after every 10th iteration of the paper's path; of each working set on the way to the
+    /// The objective after every 10th iteration of the paper's path, or of each working set up to the
     /// optimum.
     std::vector<double> history;
 };
@@ -47,11 +47,11 @@ inline uint64_t training_bytes(uint64_t features) {
     return 8 * features * features * 5; // kernel, R turned into its eigenvectors, and LAPACK's workspace
 }
 
-/// Both solvers are the CPU's. Throws Error: one class only, samples that are all alike, out of memory;
-/// Cancelled. The same set and options give the same model, whatever the threads.
+/// Both solvers run on the CPU. Throws Error: one class only, samples that are all alike, out of memory;
+/// Cancelled. The same set and options give the same model, with any threads.
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options);
 
-/// What both backends share.
+/// Shared by both backends.
 namespace detail {
 /// Index of the class of each sample. Throws Error when there are fewer than two classes.
 std::vector<int> class_indices(const TrainingSet& set);

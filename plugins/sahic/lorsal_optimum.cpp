@@ -374,7 +374,7 @@ class Solver {
     }
 
     /// Sheds idle regressors and takes in those that violate |gradient| <= lambda, the worst first, at most
-    /// as many as a class has. False when there are none.
+    /// as many as a class has. Returns false if there are no such regressors.
     bool renew(const std::vector<double>& g) {
         bool grown = false;
         std::vector<double> kept;
@@ -405,7 +405,7 @@ class Solver {
         return grown;
     }
 
-    /// An interior point has no zeros: those weights that the certificate does not miss are set to zero.
+    /// An interior point has no zeros: weights that the certificate does not need are set to zero.
     void sparsify(Optimum& best) {
         const double most = largest(best.weights);
         for (const double share : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10}) {
@@ -416,7 +416,7 @@ class Solver {
             const double f = m_p.residual(m_r.data()) + m_o.lambda_c * norm1(w);
             std::vector<double> g(w.size());
             m_p.gradient(m_team, m_r.data(), g.data());
-            // What proves the bound may be any point: the better of the two.
+            // Any point may prove the bound: the better of the two.
             const double lower = std::max(best.objective - best.gap, bound(largest(g)));
             if (f - lower <= std::max(m_o.gap * f, best.gap)) {
                 best.weights = std::move(w);
@@ -431,8 +431,8 @@ class Solver {
     const Problem& m_p;
     const LorsalOptions& m_o;
     Team& m_team;
-    std::vector<Index> m_rows; ///< a class each: features in its working set, 0 the constant
-    std::vector<std::vector<double>> m_features; ///< a class each: [feature][sample]
+    std::vector<Index> m_rows;                   ///< per class: features in its working set, 0 the constant
+    std::vector<std::vector<double>> m_features; ///< per class: [feature][sample]
     std::vector<std::vector<double>> m_scaled;   ///< a member of the team each
     std::vector<size_t> m_offset;                ///< of each class in m_w
     std::vector<double> m_w, m_z, m_r, m_hessian, m_factor;

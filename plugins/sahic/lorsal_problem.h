@@ -21,7 +21,7 @@ namespace hsi::sahic::training {
 class SingleThreadedBlas {
   public:
     /// For so many threads that will call it. Throws Error when the process has no addresses left for their
-    /// buffers (ulimit -v): OpenBLAS would ask for them for ever.
+    /// buffers (ulimit -v), since OpenBLAS would request them for ever.
     explicit SingleThreadedBlas(int threads);
     SingleThreadedBlas(const SingleThreadedBlas&) = delete;
     SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
@@ -66,7 +66,7 @@ inline void check_cancel(const LorsalOptions& o) {
     if (o.cancel && o.cancel->requested()) throw Cancelled();
 }
 
-/// What the optimum's solver returns beside the weights [class - 1][1 + sample].
+/// The results of the optimum's solver in addition to the weights [class - 1][1 + sample].
 struct Optimum {
     std::vector<double> weights;
     double objective = 0, gap = 0; ///< gap: objective - a lower bound that the dual proves

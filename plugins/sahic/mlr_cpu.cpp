@@ -21,7 +21,7 @@ struct MlrPanels {
     int outputs() const { return sums.outputs(); } ///< classes - 1
 
     math::RbfPanels sums;         ///< of the scaled anchors
-    std::vector<double> constant; ///< an output each
+    std::vector<double> constant; ///< per output
 };
 
 MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class_count() - 1, model.gamma()) {
@@ -34,7 +34,7 @@ MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class
         constant.push_back(model.weights[o * (count + 1)]);
 }
 
-/// What one thread needs beside the panels.
+/// The memory of one thread in addition to the panels.
 struct Scratch {
     std::vector<double> x, x2, logits, p;
     Scratch(const MlrPanels& panels, int width)

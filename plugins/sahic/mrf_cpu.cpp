@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ADMM on the CPU. One step goes through the state once: a block of lines has what it needs of V4 in a few
-// rows at a time, made from the spectrum that the step before has left (mrf_spectrum.h), and leaves its own
-// spectrum in the same place. Between steps there is a recursion over blocks.
+// ADMM on the CPU. One step goes through the state once: a block of lines makes its part of V4 in a few rows
+// at a time, from the spectrum of the step before (mrf_spectrum.h), and puts its own spectrum in the same
+// place. Between steps there is a recursion over blocks.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "math/elementary.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t reach = SpectrumPlan::reach, width = SpectrumPlan::width;
 constexpr int64_t block_lines = 16; ///< of a unit of work
-constexpr int64_t ring = 8;         ///< rows of V4: what two batches of lines make
+constexpr int64_t ring = 8;         ///< rows of V4: the output of two batches of lines
 constexpr int64_t chunk = 512;      ///< values of a unit of the recursion over blocks
 constexpr int64_t margin = 16;      ///< floats before the first sample of temporary rows
 
@@ -36,7 +36,7 @@ int64_t beyond(int64_t i, int64_t size, bool periodic) {
     return at < size ? at : period - 1 - at;
 }
 
-/// What one thread has of its own, for lines of any length up to the limit's.
+/// Buffers of one thread, for lines up to the limit's length.
 struct StepRows {
     using Rows = std::array<float*, 2>; ///< of the classes of a spectrum's plane
     float *sum = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
@@ -181,7 +181,8 @@ class CpuSolver final : public MrfSolver {
         m_team->run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
-    /// What is read of scratch and not written before: lanes of no line, and what follows a line's ends.
+    /// Clears parts of scratch that are read but not written before: lanes without a line, and the values
+    /// after a line's ends.
     void clear(const StepRows& s) const {
         std::fill_n(s.zero, m_plan.extended(), 0.0f);
         std::fill_n(s.extra, m_plan.batch(), 0.0f);
@@ -235,7 +236,7 @@ class CpuSolver final : public MrfSolver {
         return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
     }
 
-    /// Of line y, as the step before has left it.
+    /// The spectrum of line y from the step before.
     EdgeRow edge_row(int k, int64_t y, const float* v4, const float* v4_below) const {
         EdgeRow r;
         const int64_t at = y * m_stride;
@@ -315,7 +316,7 @@ class CpuSolver final : public MrfSolver {
         edges(r);
     }
 
-    /// V4 of the line below y; where there is none, the line itself: a difference of zero.
+    /// V4 of the line below y; without one, the line itself: a difference of zero.
     const float* v4_below(int64_t y, const StepRows& s, size_t part) const {
         const int64_t i = y % block_lines;
         if (i + 1 == block_lines || y + 1 == m_lines)
@@ -390,7 +391,7 @@ class CpuSolver final : public MrfSolver {
             }
     }
 
-    /// The spectrum of a batch's lines; that of lines and classes that are none is zero.
+    /// The spectrum of a batch's lines; missing lines and classes get zero.
     void transform(int64_t f, int64_t block, int64_t i, const StepRows& s) {
         const int64_t lines = m_lines - block * block_lines - i * m_plan.lines();
         const float* from[2][width];
@@ -451,7 +452,7 @@ class CpuSolver final : public MrfSolver {
             }
     }
 
-    /// What comes into every block from above and from below, for a chunk of a plane's frequencies.
+    /// Carries the sums into every block from above and from below, for a chunk of a plane's frequencies.
     void carry(int64_t f, int64_t unit) const {
         SpectrumCarry c;
         c.blocks = m_blocks;
@@ -552,7 +553,7 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// What is known of a line.
+    /// The state of a line.
     struct Row {
         bool whole = true;  ///< no pixel of it and of the one below it is invalid
         bool fixed = false; ///< there is a training pixel
@@ -576,7 +577,7 @@ class CpuSolver final : public MrfSolver {
     HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]
     std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< as in SpectrumCarry
     std::array<int64_t, reach> m_before{}, m_behind{}; ///< which samples continue a line on either side
-    HostBuffer<Row> m_rows;                            ///< of a line each
+    HostBuffer<Row> m_rows;                            ///< per line
     std::vector<HostBuffer<float>> m_scratch_memory;
     std::vector<StepRows> m_scratch;
 };
@@ -608,7 +609,8 @@ uint64_t mrf_bytes(const MrfLimits& limits) { return CpuSolver::bytes(limits); }
 
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-        // Entries above the threshold share what is over 1; those that fall under it leave, until none does.
+        // Entries above the threshold share the excess over 1; entries that fall under it leave, until none
+        // does.
         float threshold = -3e38f;
         for (int round = 0, active = classes + 1; round <= classes; ++round) {
             double sum = 0;

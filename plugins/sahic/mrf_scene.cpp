@@ -77,7 +77,7 @@ void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of
 void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
     float* to = q;
     for (size_t k = 0; k < planes; ++k)
-        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // never ahead of what it reads
+        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // never ahead of the reading
             std::memmove(to,
                          q + static_cast<int64_t>(k) * window.area() + (y - window.y) * window.w + core.x -
                              window.x,
@@ -163,7 +163,7 @@ class Writer {
     const std::vector<ModelClass>& m_classes;
     Team m_team;
     std::vector<float> m_map, m_best, m_p;
-    std::vector<std::vector<int64_t>> m_by_class; ///< of a member each
+    std::vector<std::vector<int64_t>> m_by_class; ///< per member
 };
 
 } // namespace
@@ -172,7 +172,7 @@ MrfPlan plan_mrf(const MrfRequest& field) {
     const auto& shape = field.shape;
     const int classes = field.classes;
     const auto k = static_cast<uint64_t>(classes);
-    // A window needs p and the weights, the training pixels, and q beside the solver.
+    // A window needs p and the weights, the training pixels, and q, in addition to the solver.
     const auto window_bytes = [&](int64_t w, int64_t h) {
         const auto pixels = static_cast<uint64_t>(w) * static_cast<uint64_t>(h);
         return pixels * (4 * (2 * k + 1) + 2) + field.host_bytes({classes, h, w});
@@ -231,7 +231,7 @@ MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPl
     MrfSetup by;
     by.allocator = by.of_q = backend.allocator();
     if (ranks.several() && plan.whole && backend.joins()) {
-        // The solver's buffers begin at pages of their own, and so does q.
+        // The solver's buffers begin at new pages, and so does q.
         constexpr uint64_t most_buffers = 64;
         const uint64_t q =
             static_cast<uint64_t>(request.shape.pixels()) * 4 * static_cast<uint64_t>(plan.limits.classes);
@@ -274,8 +274,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
     report.lanes = 1;
     report.buffer_bytes = plan.host_bytes;
     const auto begin = Clock::now();
-    // Each rank solves every so many tiles, or those that can the one there is, and the root writes all, in
-    // their order: what is added up per tile, too.
+    // Each rank solves every n-th tile, or the ranks that can solve the only one, and the root writes all in
+    // their order, so sums per tile keep their order, too.
     parallel::Ranks& ranks = parallel::ranks();
     std::vector<int> owners;
     for (int64_t t = 0; t < plan.tiles.size(); ++t)

@@ -15,7 +15,7 @@
 
 namespace hsi::sahic {
 
-/// What the way through the field depends on.
+/// The inputs of the plan of the Markov random field.
 struct MrfRequest {
     stream::CubeShape shape; ///< of the scene; its bands do not matter
     int classes = 0;
@@ -24,7 +24,7 @@ struct MrfRequest {
     uint64_t memory = 0;   ///< host bytes for everything
     uint64_t device_memory = 0;
     int64_t tile_samples = 0, tile_lines = 0; ///< forced size of the tiles; 0: choose
-    /// What a solver for windows of this size takes.
+    /// The memory of a solver for windows of this size.
     std::function<uint64_t(const MrfLimits&)> host_bytes, device_bytes;
 };
 
@@ -60,9 +60,9 @@ struct MrfResult {
     std::vector<int64_t> pixels_by_class; ///< in the order of the classes
 };
 
-/// Who solves.
+/// The solver and its devices.
 struct MrfSetup {
-    std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank that has no part in it
+    std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank without a part in it
     std::shared_ptr<HostAllocator> allocator; ///< of buffers that are not q
     std::shared_ptr<HostAllocator> of_q;
     HostBuffer<float> q; ///< of the plan's limits, where it is made already; else smooth_scene() makes it
@@ -73,8 +73,8 @@ struct MrfSetup {
 /// these can have memory in common and the backend can use it, else by the root alone; tiles by any rank.
 MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPlan& plan);
 
-/// Smooths the probabilities (a plane a class, then the weight: what SpectralPass gives) and writes the
-/// outputs tile by tile. `pass` gives progress and cancellation. \throws Cancelled.
+/// Smooths the probabilities (one plane per class, then the weight: the output of SpectralPass) and writes
+/// the outputs tile by tile. `pass` gives progress and cancellation. \throws Cancelled.
 MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const MrfSetup& by,
                        const stream::PlaneStore& planes, const FixedPixels& fixed,
                        const std::vector<ModelClass>& classes, const MrfOutputs& outputs,

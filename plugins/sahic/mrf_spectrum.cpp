@@ -180,8 +180,8 @@ void backward(const SpectrumPlan& plan, float* batch) {
         any_radix_step<true>(plan.steps[i], batch + plan.part(), batch);
 }
 
-/// Calls f(d, i, at, to) for each register of a line's spectrum: the frequency, where it lies in a batch's
-/// line, and in a row.
+/// Calls f(d, i, at, to) for each register of a line's spectrum: the frequency, its place in a batch's line,
+/// and its place in a row.
 template <int line_lanes, class F>
 HWY_INLINE void each(const SpectrumPlan& plan, const F& f) {
     const hn::CappedTag<float, line_lanes> d;
@@ -260,7 +260,7 @@ void ends(const SpectrumPlan& plan, const SpectrumBlock& block) {
 }
 
 /// Calls f(place, power) for each register of each block's row, `rows` from the first block to the last or
-/// back; power: where z^lines of the block lies.
+/// back; power: the place of z^lines of the block.
 template <class F>
 HWY_INLINE void sweep(const SpectrumCarry& r, bool up, int64_t from, int64_t count, const F& f) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(Wide()));
@@ -289,7 +289,8 @@ void carry(const SpectrumCarry& r, int64_t from, int64_t count) {
             hn::StoreU(hn::MulAdd(hn::LoadU(d, z), hn::LoadU(d, a + i), hn::LoadU(d, r.below + at)), d,
                        a + i);
         });
-        // What lies above the first line: the scene mirrored, A of its first line; or wrapped, C of its last.
+        // The values above the first line: the scene mirrored, A of its first line; or wrapped, C of its
+        // last.
         for (int64_t i = 0; i < here; i += lanes) {
             const auto inverse = hn::LoadU(d, r.inverse + from + i), all = hn::LoadU(d, r.all + from + i);
             const auto down = hn::LoadU(d, c + i), up = hn::LoadU(d, a + i);
@@ -339,7 +340,7 @@ int64_t good_size(int64_t least) {
     return 4 * best;
 }
 
-/// Where frequency k of n stands after the steps.
+/// The place of frequency k of n after the steps.
 std::vector<int64_t> frequencies(const std::vector<SpectrumPlan::RadixStep>& steps, int64_t n) {
     std::vector<int64_t> of(static_cast<size_t>(n));
     for (int64_t place = 0; place < n; ++place) {

@@ -5,18 +5,18 @@
 // whose solution is a causal and an anticausal first-order filter with the pole
 // z = (d - sqrt(d^2 - 4))/2 <= 0.382, d = 3 + w.
 //
-// Along a line what lies far away does not count: 0.382^20 is 4e-9, under the rounding of single precision.
-// So a line is cut into segments, each continued on both sides by `reach` of the values that lie there
-// (beyond the border mirrored or wrapped ones), and a segment's cyclic solution is the line's. Segments have
-// the same length, and FFTs go through sixteen at once, which fit the first-level cache together. Two of them
-// make a complex one: the same segment of two classes, or two segments of one class.
+// Distant values along a line do not count: 0.382^20 is 4e-9, under the rounding of single precision. So a
+// line is cut into segments, each continued on both sides by `reach` of the neighbouring values (beyond the
+// border mirrored or wrapped ones), and a segment's cyclic solution is the line's. Segments have the same
+// length, and FFTs go through sixteen at once, which fit the first-level cache together. Two of them make a
+// complex one: the same segment of two classes, or two segments of one class.
 //
-// Along the lines a block of them filters by itself once it knows what comes in from above and from below:
+// Along the lines, a block of them filters by itself once it knows the values that enter from above and from
+// below:
 //   C_j = R_j + z C_(j-1) above its first line, A_j = R_j + z A_(j+1) below its last.
 // Both follow from sums that blocks make of their own lines, in a recursion over blocks.
 //
-// Frequencies stand in the order in which decimation in frequency leaves them, for nobody asks which is
-// which.
+// Frequencies are in the order in which decimation in frequency leaves them, since no step depends on it.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct SpectrumPlan {
     std::vector<float> pole, gain, tail; ///< [n]: z, z/n, 1/(1 - z^2)
 
     SpectrumPlan() = default;
-    /// How lines of so many samples are cut; without what `prepare()` makes.
+    /// The division of lines of so many samples; without the data that `prepare()` makes.
     SpectrumPlan(int64_t samples, int classes);
     /// The same cut for a line that may be shorter.
     void resize(int64_t samples);
@@ -58,11 +58,11 @@ struct SpectrumPlan {
 /// Lines of one block and plane.
 struct SpectrumBlock {
     int64_t count = 0;
-    float* const* line = nullptr;             ///< where a line's first value lies in its batch
+    float* const* line = nullptr;             ///< the place of a line's first value in its batch
     float *above = nullptr, *below = nullptr; ///< row(): sums that come in, or that the block gives
 };
 
-/// Rows of all blocks of a plane, which become what comes in.
+/// Rows of all blocks of a plane, which are replaced by the entering values.
 struct SpectrumCarry {
     int64_t blocks = 0, stride = 0; ///< floats from one block's row to the next's
     float *above = nullptr, *below = nullptr;

@@ -12,7 +12,7 @@
 
 namespace hsi::sahic {
 
-/// What a pass over probabilities has met; pixels without a value do not count but in `invalid`.
+/// Counts of a pass over probabilities; missing pixels only count in `invalid`.
 struct ProbabilityFacts {
     int64_t valid = 0, invalid = 0;
     int64_t off = 0;   ///< pixels whose sum was off 1 by more than 1e-3; of one band: values outside 0..1
@@ -24,7 +24,7 @@ struct ProbabilityFacts {
     void add(const ProbabilityFacts& o);
 };
 
-/// The scene that stands behind the probabilities in the source.
+/// The scene that follows the probabilities in the source.
 struct WeightScene {
     int bands = 0;
     double scale = 1;                            ///< its greatest absolute value over valid pixels

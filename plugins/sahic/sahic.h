@@ -4,8 +4,8 @@
 // (MLR) on RBF features gives class probabilities pixel by pixel; a Markov random field whose potential is a
 // spatially adaptive vector total variation smooths them.
 //
-// This header is for everybody: the MLR model and its file, class probabilities of a cube, the smoothing.
-// Training stands in sahic/lorsal.h.
+// This header is for all users: the MLR model and its file, class probabilities of a cube, the smoothing.
+// Training is in sahic/lorsal.h.
 #pragma once
 
 #include "core/cancel.h"
@@ -33,7 +33,7 @@ class JointMemory;
 
 namespace hsi::sahic {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost classifier{4e-10, 1e-12}; ///< a value and a class
 inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< a pixel, a class and an iteration
@@ -81,12 +81,12 @@ struct MlrModel : model::ModelBands {
 
 /// The model file: JSON, one line an anchor. Numbers come back to the last bit.
 std::string to_json(const MlrModel& model);
-/// Throws Error saying what is wrong; whatever the text, it does nothing worse. `name` is for messages.
+/// Throws Error with the fault; any text is safe to read. `name` is for messages.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
-/// The same regression for numbers that become the model's by `by`. Probabilities are those of the numbers
-/// rescaled, but for rounding. Throws Error, naming the model's `file`, when bands have different factors:
-/// the kernel has one scale.
+/// The same regression for numbers that become the model's by `by`. Probabilities equal those of the rescaled
+/// values, but for rounding. Throws Error, naming the model's `file`, when bands have different factors: the
+/// kernel has one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 
@@ -121,7 +121,7 @@ class SpectralPass : public stream::Operation {
     /// Complete after the pass.
     int64_t invalid() const { return m_invalid; }
     const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
-    /// Backends add what a worker has counted; called from stop().
+    /// Backends add the counts of a worker; called from stop().
     void count(const std::vector<int64_t>& by_class, int64_t invalid);
 
   protected:
@@ -150,8 +150,8 @@ struct MrfOptions {
     bool anisotropic = false;
 };
 
-/// Pixels that must lie round a tile so that its core agrees with the whole scene's to 1e-4 (8e-6 was
-/// measured at mu = 0.05); empty when no reasonable halo is wide enough for this mu and number of iterations.
+/// Pixels that must surround a tile so that its core agrees with the whole scene's to 1e-4 (8e-6 was measured
+/// at mu = 0.05); empty when no reasonable halo is wide enough for this mu and count of iterations.
 std::optional<int64_t> mrf_halo(const MrfOptions& options);
 
 /// One tile, or a whole scene. Arrays are packed, line by line.
@@ -161,8 +161,8 @@ struct MrfProblem {
     const float* p = nullptr;        ///< [class][line][sample]; NaN in class 0: the pixel is invalid
     const float* weight = nullptr;   ///< a, [line][sample]
     const uint16_t* fixed = nullptr; ///< [line][sample]: 0 free, 1 + index of the class at training pixels
-    /// The window's right edge touches its left, and its bottom its top; else its border reflects. A tile's
-    /// window holds what lies beyond a wrapping border itself.
+    /// The window's right edge touches its left, and its bottom its top; else its border reflects. The window
+    /// of a tile includes the pixels beyond a wrapping border.
     bool periodic = false;
     Rect core; ///< part of the window that counts in the residuals
 };
@@ -194,7 +194,7 @@ struct MrfLimits {
 };
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
-/// By a team (parallel/team.h), whose members may be those of several processes: then each of these makes one
+/// Uses a team (parallel/team.h), whose members may belong to several processes: then each process makes one
 /// with the same arguments, and solves the same problem, with q in the team's memory.
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
                                            std::unique_ptr<Team> team);
@@ -210,8 +210,8 @@ void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 struct LorsalOptions;
 struct LorsalResult;
 
-/// All that is computed, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() stands in
-/// sahic/lorsal.h, for training needs a BLAS.
+/// All computation, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
+/// since training needs a BLAS.
 class Backend {
   public:
     virtual ~Backend() = default;

@@ -95,7 +95,7 @@ void pixels_of(const SiteRow& r) {
         soon(r.t + i);
         const V q = hn::LoadU(d, r.q + i), v4 = hn::LoadU(d, r.v4 + i), p = hn::LoadU(d, r.p + i),
                 d1 = hn::LoadU(d, r.d1 + i), t = hn::LoadU(d, r.t + i);
-        // H' of edges: what comes from the left and from above, less what leaves.
+        // H' of edges: the flow from the left and from above, less the outgoing flow.
         const auto gathered = [&](const float* h, const float* v, const float* v_above) HWY_ATTR {
             return hn::Add(hn::Sub(hn::LoadU(d, h + i - 1), hn::LoadU(d, h + i)),
                            hn::Sub(hn::LoadU(d, v_above + i), hn::LoadU(d, v + i)));

@@ -2,7 +2,7 @@
 // The softmax of class probabilities and the inner loops of the MRF's ADMM along a line, compiled for several
 // instruction sets (Highway).
 //
-// What the ADMM of the paper's Algorithm 1 keeps. Several of its arrays follow from others:
+// The state that the ADMM of the paper's Algorithm 1 keeps. Several of its arrays follow from others:
 //   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1            -> D1
 //   t = q - D2: V2 = max(t, 0), D2 = max(-t, 0), so V2 + D2 = |t|                           -> t
 //   D3' = b, one number a pixel: b = (1 - sum q)/K + D3;  V3 + D3 = q + 2b - D3             -> q, D3, e = 2b
@@ -17,21 +17,21 @@
 
 namespace hsi::sahic {
 
-/// Edges of one line of one class: t5, and what D4' and the right hand side are made of.
+/// Edges of one line of one class: t5, and the terms of D4' and the right hand side.
 struct EdgeRow {
     int64_t samples = 0;
     const float *v4 = nullptr, *v4_below = nullptr; ///< one sample beyond the last is read
     const float *th_old = nullptr, *tv_old = nullptr;
     float *th = nullptr, *tv = nullptr; ///< may be null: only u and s are wanted
     const float* threshold = nullptr;   ///< lambda a / mu
-    /// 1 or 0 a sample: the difference is penalised; both null: all are. One that leaves the scene is made
-    /// zero by what is given as `v4` beyond it.
+    /// 1 or 0 per sample: the difference is penalised; both null: all are. A difference that leaves the scene
+    /// is made zero by the values of `v4` beyond it.
     const float *h_counts = nullptr, *v_counts = nullptr;
     float *uh = nullptr, *uv = nullptr; ///< V5 - t5'
     float *sh = nullptr, *sv = nullptr; ///< 2 V5' - V5
 };
 
-/// One line of one class: q and what follows from it.
+/// One line of one class: q and the arrays that follow from it.
 struct SiteRow {
     int64_t samples = 0;
     const float *p = nullptr, *v4 = nullptr, *e = nullptr;
@@ -39,7 +39,7 @@ struct SiteRow {
     const float* fixed = nullptr; ///< index of the class or -1; null: no training pixel in this line
     float wanted = 0;             ///< index of this class
     float mu = 0;
-    /// Of the line and the one above; of uh and sh one sample before the first is read.
+    /// The line and the one above; uh and sh are read from one sample before the first.
     const float *uh = nullptr, *uv = nullptr, *uv_above = nullptr;
     const float *sh = nullptr, *sv = nullptr, *sv_above = nullptr;
     float *q = nullptr, *d1 = nullptr, *t = nullptr;
@@ -57,7 +57,7 @@ struct MrfKernels {
 
 const MrfKernels& mrf_kernels();
 
-/// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: that of
+/// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: as in
 /// math::RbfKernels, or another multiple of a vector's lanes.
 void softmax(int outputs, int width, const double* logits, double* probabilities);
 

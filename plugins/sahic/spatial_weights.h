@@ -15,15 +15,15 @@ namespace hsi::sahic {
 /// Differences that leave the scene or touch an invalid pixel are zero. One object a thread.
 class SpatialWeights {
   public:
-    /// Of a scene of this size. first_line [band][sample] and first_sample [band][line]: the scene's, for a
+    /// For a scene of this size. first_line [band][sample] and first_sample [band][line]: the scene's, for a
     /// border that wraps round; empty: a reflecting one. They must outlive the object.
     SpatialWeights(int64_t samples, int64_t lines, double scale, const std::vector<float>& first_line,
                    const std::vector<float>& first_sample)
         : m_samples(samples), m_lines(lines), m_scale(scale), m_first_line(first_line),
           m_first_sample(first_sample) {}
-    /// `line` of the core into out; lines of a tile in order, from 0. `in` is the tile's window, with a halo
-    /// of one pixel. valid() is that of the line, then. Sums in band order, so that every tile gives the same
-    /// bits.
+    /// Writes the weights of `line` of the core into out; lines of a tile in order, from 0. `in` is the
+    /// tile's window, with a halo of one pixel. valid() then describes that line. Sums in band order, so that
+    /// every tile gives the same bits.
     void weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out);
     /// Looks at `line` of the window alone.
     void find_valid(const CubeView<const float>& in, int64_t line);

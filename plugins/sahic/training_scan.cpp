@@ -15,7 +15,7 @@
 namespace hsi::sahic {
 namespace {
 
-/// Values of which each rank has some and zero elsewhere: those of all of them, bit by bit.
+/// Merges values of which each rank has some, and zero elsewhere, bit by bit.
 template <class T>
 void join(parallel::Group& ranks, const std::string& what, std::vector<T>& values) {
     const std::string whole =

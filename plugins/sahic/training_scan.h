@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What training needs to know of a scene, in one scan: its greatest absolute value, the spectra of given
+// The data that training needs from a scene, in one scan: its greatest absolute value, the spectra of given
 // pixels, and for a wrapping border its first line and sample.
 #pragma once
 
@@ -30,11 +30,11 @@ class TrainingScan final : public stream::Operation {
         std::vector<int> empty;
         const std::vector<int>& empty_bands() const { return empty; }
     };
-    /// Of a pass over all tiles.
+    /// The result of a pass over all tiles.
     Result result() const { return {m_shape.pixels() - m_invalid, m_invalid, empty_bands()}; }
 
     // Complete after the pass.
-    float largest() const { return m_largest; } ///< of the valid pixels; 0 when there is none
+    float largest() const { return m_largest; } ///< of the valid pixels; 0 without any
     int64_t invalid() const { return m_invalid; }
     /// Bands (0-based) without a single finite value.
     std::vector<int> empty_bands() const;

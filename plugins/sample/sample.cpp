@@ -26,7 +26,7 @@ int64_t below(std::mt19937_64& random, int64_t n) {
     return static_cast<int64_t>(x % bound);
 }
 
-/// Every class has its own stream of random numbers: what one class wants does not change another's choice.
+/// Every class has its own stream of random numbers: the share of one class does not change another's choice.
 std::mt19937_64 stream_of(uint64_t seed, int value) {
     std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(value)};
@@ -44,7 +44,7 @@ std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-/// Training pixels of a class, of which `available` may be drawn.
+/// The requested training pixels of a class; `available` may be drawn.
 int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
@@ -56,10 +56,10 @@ int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
 struct Lack {
     const LabelClass* of;
     int64_t available, asked;
-    int fold = 0; ///< outside of which so many are, the fewest of all folds; 0: there are none
+    int fold = 0; ///< the fold with the fewest pixels outside of it; 0 without one
 };
 
-/// \throws Error naming all classes that lack pixels, and what to ask for.
+/// \throws Error naming all classes that lack pixels, with advice.
 void check_lacks(const std::vector<Lack>& lacks) {
     if (lacks.empty()) return;
     const Lack& first = lacks.front();
@@ -71,7 +71,7 @@ void check_lacks(const std::vector<Lack>& lacks) {
         if (&lack != &first)
             text += (&lack == &first + 1 ? "; nor have so many " : ", ") + label(*lack.of) + ": " +
                     std::to_string(lack.available);
-        // A fold's own pixels are its test; without folds some of these have to stay for it.
+        // A fold's own pixels are its test; without folds some of these must remain for it.
         const int64_t good = lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
         advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
     }
@@ -79,7 +79,7 @@ void check_lacks(const std::vector<Lack>& lacks) {
                           (lacks.size() == 1 ? "this class" : "these classes") + ":" + advice + ".");
 }
 
-/// The same of folds: `fold_of` tells each pixel's (0-based).
+/// The same for folds: `fold_of` has each pixel's (0-based).
 void check_folds(const std::vector<LabelClass>& classes, const Options& options,
                  const std::map<int, std::vector<size_t>>& members, const std::vector<int>& fold_of,
                  int count) {
@@ -93,7 +93,7 @@ void check_folds(const std::vector<LabelClass>& classes, const Options& options,
         for (int k = 0; k < count; ++k) {
             const int64_t available = outside[static_cast<size_t>(k)];
             const int64_t asked = wanted(c, options, available);
-            // Of a class that lies in one fold as a whole, whoever calls tells.
+            // The caller warns of a class that is in one fold as a whole.
             if (available == 0 || asked <= available || (worst && worst->available <= available)) continue;
             worst = Lack{&c, available, asked, k + 1};
         }
@@ -133,7 +133,7 @@ void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>&
     }
 }
 
-/// Pixels by patches: those of patch k are pixels[first[k]] .. before pixels[first[k + 1]].
+/// Pixels by patches: patch k has pixels[first[k]] .. before pixels[first[k + 1]].
 struct Pieces {
     std::vector<size_t> pixels, first{0};
     std::vector<size_t> order; ///< of the patches; to begin with by their numbers
@@ -269,7 +269,7 @@ Patches::Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>&
     : m_index(index), m_value(value), m_parent(index.size()) {
     for (size_t i = 0; i < index.size(); ++i)
         m_parent[i] = i;
-    size_t above = 0; // the first pixel that may lie in the row above, from the corner on
+    size_t above = 0; // the first pixel that may be in the row above, from the corner on
     for (size_t i = 0; i < index.size(); ++i) {
         const int64_t column = index[i] % samples;
         if (i > 0 && column > 0 && index[i - 1] == index[i] - 1) unite(i - 1, i);
@@ -292,7 +292,7 @@ void Patches::unite(size_t i, size_t j) {
     if (m_value[i] != m_value[j]) return;
     const size_t a = root(i), b = root(j), first = std::min(a, b);
     m_parent[a] = m_parent[b] = first;
-    for (size_t k : {i, j}) // shortens what later searches walk
+    for (size_t k : {i, j}) // shortens the paths of later searches
         while (m_parent[k] != first && k != first)
             k = std::exchange(m_parent[k], first);
 }
@@ -321,7 +321,7 @@ std::vector<size_t> Patches::numbers() const {
 
 namespace {
 
-/// Leaves out what is too near, and counts.
+/// Leaves out pixels that are too near, and counts.
 void conclude(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
               int64_t lines, const Options& options, Split& result) {
     if (options.min_distance > 0) keep_distance(index, samples, lines, options.min_distance, result);
@@ -417,7 +417,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                     one.part[i] = Part::test;
                 else
                     others.push_back(i);
-            if (others.empty()) continue; // whoever calls tells of it
+            if (others.empty()) continue; // the caller warns of it
             const auto n = wanted(c, options, static_cast<int64_t>(others.size()));
             auto random = stream_of(options.seed, c.value, k);
             draw_patches(by_patch(std::move(others), patch), n, 0, random, one.part);
@@ -457,7 +457,7 @@ std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::
     std::vector<int64_t> dealt_all(count, 0);
     std::vector<int> fold(value.size());
     for (const Group* const one : order) {
-        // What the fold holds of these classes, each counting by its share of the group and of its class.
+        // The fold's part of these classes, each counting by its share of the group and of its class.
         const auto weight = [&](size_t k) {
             double sum = 0;
             for (const auto& entry : one->pixels)

@@ -24,7 +24,7 @@ struct Options {
     Share share{50, 0};            ///< of every class that is not in by_class
     std::map<int, Share> by_class; ///< class value to share
     uint64_t seed = 1;
-    double min_distance = 0; ///< pixels; no test pixel lies nearer than this to any training pixel
+    double min_distance = 0; ///< pixels; every test pixel is at least this far from all training pixels
     int patches = 1;         ///< with min_distance: compact training patches a class
 };
 
@@ -40,13 +40,13 @@ struct Split {
     std::map<int, int64_t> missing;
 };
 
-/// Which labelled pixels lie in one patch: those of a class that touch one another, corners included.
+/// The patches of labelled pixels: pixels of a class that touch, also at corners.
 class Patches {
   public:
     /// `index`: line * samples + sample, ascending; `value`: the class. Both outlive this.
     Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples);
-    /// What of `pixels` (as `index`) is labelled with `value` is one patch, with all that it touches: pixels
-    /// of one polygon, which its narrow places may have parted.
+    /// Makes the part of `pixels` (as `index`) with label `value` one patch, with all pixels that it touches:
+    /// for the pixels of one polygon, which may be disconnected at narrow places.
     void join(uint16_t value, const std::vector<int64_t>& pixels);
     /// The patch of every pixel; they are numbered from 0 in the order of their first pixels.
     std::vector<size_t> numbers() const;
@@ -76,11 +76,11 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
             const std::vector<size_t>& patch = {});
 
-/// `count` splits, so that each pixel (each patch) is tested in one of them: shuffled class by class and
-/// dealt out, the largest patches first, each to the fold that has the fewest pixels of the class, then of
-/// all. Training pixels of a fold are drawn from all others by the shares of the options (all of them: a
-/// fraction of 1), pixel by pixel or by whole patches, as split() does it but that none has to stay. Throws
-/// Error as split() does, and when there are fewer patches (or pixels) than folds.
+/// `count` splits in which each pixel (each patch) is tested once: shuffled class by class and dealt out, the
+/// largest patches first, each to the fold with the fewest pixels of the class, then of all. Training pixels
+/// of a fold are drawn from all others by the shares of the options (all of them: a fraction of 1), pixel by
+/// pixel or by whole patches, as in split(), except that a fold may take all of them. Throws Error as split()
+/// does, and when there are fewer patches (or pixels) than folds.
 std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});

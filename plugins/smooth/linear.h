@@ -63,7 +63,7 @@ class Whittaker {
   private:
     std::vector<Segment> m_segments; ///< those that change
     size_t m_order;
-    std::vector<double> m_diagonal; ///< a band each, of L D L^T = I + lambda D^T D
+    std::vector<double> m_diagonal; ///< by band, of L D L^T = I + lambda D^T D
     std::vector<double> m_lower;    ///< `order` a band: of L, left of the diagonal, the nearest first
 };
 

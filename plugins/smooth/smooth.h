@@ -49,14 +49,14 @@ inline constexpr std::pair<const char*, Method> method_names[] = {{"savgol", Met
                                                                   {"log-residual", Method::log_residual}};
 const char* name_of(Method method);
 
-/// What normalise divides by.
+/// The divisor of normalise.
 enum class Norm { area, max, l2, mean };
 inline constexpr std::pair<const char*, Norm> norm_names[] = {
     {"area", Norm::area}, {"max", Norm::max}, {"l2", Norm::l2}, {"mean", Norm::mean}};
 
 struct Transform {
     Method method = Method::savgol;
-    /// nm, one a band: of savgol, mean, whittaker, detrend and the area, which is that of trapezoids within
+    /// nm, by band: for savgol, mean, whittaker, detrend and the area, which is summed by trapezoids within
     /// segments.
     std::vector<double> wavelengths;
     double max_gap = 0; ///< nm, of segments_of()
@@ -73,10 +73,10 @@ struct Transform {
 bool needs_wavelengths(const Transform& transform);
 /// True of savgol and mean, whose results are sums of bands.
 bool is_sum(Method method);
-/// The sums of these. \throws Error for other methods.
+/// The weights of these sums. \throws Error for other methods.
 Rows rows_of(const Transform& transform);
 
-/// What documents and pixel functions say of a transform, whose name they say, too: the settings of its
+/// A setting of a transform in documents and pixel functions, which also state its name: the settings of its
 /// method, not of sums.
 struct Setting {
     enum class Kind { word, number, list };

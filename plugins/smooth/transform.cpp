@@ -409,7 +409,7 @@ class CpuTransforming final : public Transforming {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return 2 * m_inputs * Transformer::most_pixels * sizeof(double);
     }
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {

@@ -127,11 +127,11 @@ std::vector<ClassSpectra> ClassScan::result() const {
                 one.deviation.push_back(none);
                 continue;
             }
-            // The sum of (v - mean)^2: of v^2, less 2 mean v, and n mean^2, all of it with what rounding
-            // took, so that what these have in common cancels without a trace.
+            // The sum of (v - mean)^2: of v^2, less 2 mean v, and n mean^2, all with their rounding errors,
+            // so that common parts cancel exactly.
             const double rest = m_sums.value_with(at, {-sum});
             const Product twice(-2 * mean, sum), square(mean, mean), all(n, square.high);
-            const double left = std::fma(-n, mean, sum) + rest; // by which the mean was rounded
+            const double left = std::fma(-n, mean, sum) + rest; // the rounding error of the mean
             const double squares = m_sums.value_with(
                 at + m_bands, {m_sums.value(at + 2 * m_bands), twice.high, twice.low, -2 * mean * rest,
                                all.high, all.low, n * square.low, -left * left / n});

@@ -24,16 +24,16 @@ struct Labels {
     size_t classes = 0;
 };
 
-/// What is known of a class. Pixels with a value that is not finite, or all zero, do not count.
+/// The statistics of a class. Pixels with a value that is not finite, or all zero, do not count.
 struct ClassSpectra {
     int64_t pixels = 0, invalid = 0;
-    std::vector<double> mean;      ///< a band each; NaN without a pixel
+    std::vector<double> mean;      ///< by band; NaN without a pixel
     std::vector<double> deviation; ///< of the sample, with n - 1; NaN below two pixels
 };
 
-/// The scan for the classes' statistics. Sums of values and of squares are exact, so that the result is the
-/// same to the last bit for every tiling and number of threads, and a deviation is right however small it is
-/// beside the mean.
+/// The scan for the classes' statistics. Sums of values and of squares are exact, so the result is the same
+/// to the last bit for every tiling and count of threads, and a standard deviation is right even if it is
+/// small compared with the mean.
 class ClassScan final : public stream::Operation {
   public:
     ClassScan(int bands, const Labels& labels, int parts = 1);
@@ -41,7 +41,7 @@ class ClassScan final : public stream::Operation {
     uint64_t scratch_bytes(const stream::TileLimits&) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    std::vector<ClassSpectra> result() const; ///< a class each; complete after the pass
+    std::vector<ClassSpectra> result() const; ///< by class; complete after the pass
 
   private:
     class ClassWorker;
@@ -50,7 +50,7 @@ class ClassScan final : public stream::Operation {
     const Labels& m_labels;
     const int m_parts;
     math::ExactSums
-        m_sums; ///< of each class the bands' values, their squares, and what rounding took from these
+        m_sums; ///< of each class the bands' values, their squares, and the rounding errors of these
     std::vector<int64_t> m_pixels, m_invalid;
 };
 
@@ -60,7 +60,7 @@ class PixelScan final : public stream::Operation {
     PixelScan(int bands, const Labels& labels, int parts = 1);
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
-    /// Of the label at `pixel`: a value a band; empty when the pixel is invalid.
+    /// The spectrum of the label at `pixel`: one value per band; empty if the pixel is invalid.
     std::vector<double> spectrum(size_t pixel) const;
 
   private:

@@ -6,8 +6,8 @@
 //   alpha(i,j) = sum beta gamma / sum beta over the valid neighbours in the window, beta(a,b) = 1/(a^2+b^2),
 //   gamma the spectral angle in radians; rho = (1 + sqrt(alpha))^2; y' = (y - c)/rho + c, c the mean of the
 //   scene.
-// At the scene's border and beside invalid pixels the weights are renormalised over the neighbours that
-// exist; a pixel without any has alpha 0. Invalid pixels come out as NaN.
+// At the scene's border and next to invalid pixels the weights are renormalised over the neighbours that
+// exist; a pixel without any has alpha 0. Invalid pixels are NaN in the output.
 #pragma once
 
 #include "core/cost.h"
@@ -19,7 +19,7 @@
 
 namespace hsi::spp {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost value{1.8e-9, 0};   ///< a value
 inline constexpr Cost angle{0.09e-9, 0};  ///< a value and an angle that it takes part in
@@ -35,20 +35,20 @@ struct Options {
     bool rho = false;   ///< output: rho (one band)
 };
 
-/// Outputs in this order, as far as they are on: y', alpha, rho. Halo d.
-/// The single-precision angle is 2 asin(|u - v|/2) on unit vectors u, v; where alpha comes out below
-/// double_below, alpha is computed anew in double precision: the square root in rho magnifies rounding there.
+/// The enabled outputs are in this order: y', alpha, rho. The halo is d. The single-precision angle is 2
+/// asin(|u - v|/2) on unit vectors u, v; if alpha is below double_below, it is computed again in double
+/// precision: the square root in rho magnifies rounding there.
 inline constexpr double double_below = 2e-3;
 
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
-/// Of a scene that is computed more than once: what took looking around each pixel is one number, 1/rho, with
-/// which the next pass does without a neighbourhood. make_displacement() with two outputs: y', and 1/rho as
-/// it is multiplied by, a band; NaN where the pixel is invalid. window: as Options::window.
+/// For a scene that is computed more than once: the result of looking around each pixel is one number, 1/rho,
+/// with which the next pass needs no neighbourhood. It is make_displacement() with two outputs: y', and 1/rho
+/// as multiplied by, one band; NaN for invalid pixels. window: as Options::window.
 std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid);
-/// y' of a scene that has 1/rho as one more band behind its own, to the bit that of
-/// make_finding_displacement().
+/// y' of a scene with 1/rho as a further band after its own, equal to the bit to
+/// make_finding_displacement()'s.
 std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid);
 
 /// The displacement of one band whose alpha is known already: a scene of two bands, y and alpha in radians,
@@ -64,7 +64,7 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// As make_displacement(); an Options::window that is none is a UsageError.
+    /// As make_displacement(); an invalid Options::window is a UsageError.
     virtual std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                                  std::vector<double> centroid) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.

@@ -206,8 +206,8 @@ void inverse_rho(const float* alpha, int64_t count, float* inverse) {
 }
 
 /// alpha of hn::Lanes(dd) pixels from column i of the run on. Every lane does the same operations in the same
-/// order as a single pixel would, so that it does not matter how pixels are grouped. Columns outside the
-/// scene are left out; with more than one lane, there must be none.
+/// order as a single pixel would, so the grouping of pixels does not matter. Columns outside the scene are
+/// left out; with more than one lane, there must be none.
 template <class D>
 void exact_pixels(D dd, const ExactWindow& w, int64_t i, double* alpha) {
     using V = hn::Vec<D>;

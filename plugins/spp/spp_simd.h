@@ -13,7 +13,7 @@ inline constexpr int max_group = 12;
 /// Rows may be read and written this many floats past their length.
 inline constexpr int64_t row_slack = 16;
 
-/// What exact_alpha() sees around a run of pixels of one line.
+/// The surroundings of a run of pixels of one line, for exact_alpha().
 struct ExactWindow {
     int d = 0;
     int bands = 0;

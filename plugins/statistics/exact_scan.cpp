@@ -30,22 +30,21 @@ namespace {
 /// Bits of a slice, and pixels of a block: 2 * 20 + 13 = 53.
 constexpr int slice_bits = 20;
 constexpr int64_t block_pixels = int64_t{1} << 13;
-/// Slices that a band has at most. What 60 bits from the block's greatest value on do not hold is added
-/// pixel by pixel.
+/// The most slices of a band. Digits below 60 bits from the block's greatest value are added pixel by pixel.
 constexpr int most_slices = 3;
 /// Pixels of a run, whose products are added in registers before they join the block's sums.
 constexpr int64_t run_pixels = stream::chunk_of<double>;
 
-/// What values are taken from: pixels, or the differences to the next one of their line.
+/// The source of values: pixels, or the differences to the next pixel of the line.
 enum class Kind { pixels, pairs };
 
-/// Of a band in a block: adding and subtracting step[k] rounds what the slices before have left to a multiple
-/// of the unit of slice k.
+/// The slices of a band in a block: adding and subtracting step[k] rounds the rest after the slices before to
+/// a multiple of the unit of slice k.
 struct Slices {
     std::array<double, most_slices> step{};
 };
 
-/// What a band is made of in a block, as found by looking through it.
+/// The facts about a band in a block, found by looking through it.
 struct BandLook {
     std::array<bool, most_slices> used{}; ///< slices that are not all zero
     bool deep = false;                    ///< some pixels have digits below the last slice
@@ -106,7 +105,7 @@ double greatest_pair(const float* band, const PixelRun& run, const double* keep)
     return greatest<Kind::pairs>(band, run, keep);
 }
 
-/// Which slices there are; deep[i] = 1 where pixel i of the run has more of this band than they hold.
+/// Finds the slices; deep[i] = 1 where pixel i of the run has more digits of this band than they hold.
 template <Kind kind>
 BandLook look(const float* band, const PixelRun& run, const double* keep, const Slices& slices,
               double* HWY_RESTRICT deep) {
@@ -300,7 +299,7 @@ class ExactWorker final : public stream::Worker {
         extremes.high[b] = high;
     }
 
-    /// Which pixels, or pairs, of a block count; returns how many.
+    /// Marks the pixels, or pairs, of a block that count; returns their count.
     template <Kind kind>
     int64_t keep_counted(const PixelRun& run) {
         int64_t counted = 0;
@@ -364,7 +363,7 @@ class ExactWorker final : public stream::Worker {
             for (size_t a = 0; a < n; ++a) {
                 for (size_t b = 0; b <= a; ++b) {
                     high[b] = x[a] * x[b];
-                    low[b] = std::fma(x[a], x[b], -high[b]); // what rounding took: of pixels nothing
+                    low[b] = std::fma(x[a], x[b], -high[b]); // the rounding error: zero for pixels
                 }
                 const size_t at = at_lower(static_cast<int>(a), 0);
                 add_terms(products, at, high.data(), a + 1);
@@ -418,8 +417,8 @@ class ExactWorker final : public stream::Worker {
             const int a = m_rows[r].band;
             for (size_t c = 0; c <= r;) {
                 const int b = m_rows[c].band;
-                // Rows of like slices lie in the order of their bands: as long as these are side by side and
-                // no greater than a, the products go in together.
+                // Rows of like slices are in the order of their bands: as long as these are consecutive and
+                // no greater than a, the products are added together.
                 size_t end = c;
                 while (end < r && m_rows[end].band <= a && m_rows[end + 1].band == m_rows[end].band + 1 &&
                        m_rows[end + 1].band < a)
@@ -442,7 +441,7 @@ class ExactWorker final : public stream::Worker {
     }
 
     const int m_bands;
-    std::vector<Slices> m_slices; ///< of the block, a band each
+    std::vector<Slices> m_slices; ///< of the block, by band
     std::vector<Row> m_rows;      ///< of the block
     std::vector<float> m_magnitude;
     std::vector<char> m_valid;            ///< of the tile's pixels

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The statistics of many scenes together, and as a file: sums over pixels without any rounding, so that they
-// merge, and what was added can be taken away again, to the last bit.
+// The statistics of many scenes together, and as a file: sums over pixels without any rounding, so that files
+// merge, and added scenes can be removed again, to the last bit.
 //
-// stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block, whose place is
-// the scene's: cut otherwise, a scene has sums that differ in their last digits. Here nothing is rounded at
-// all. In a block each band is cut into slices of 20 bits by one unit for all its pixels; a product of two
-// slices has 40 bits, and 8192 of them add up to 53 at most: every sum of them that a register ever holds is
-// exact, in any order (the idea is that of K. Ozaki, T. Ogita, S. Oishi, S. M. Rump: Error-free
+// stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block, whose position
+// depends on the scene: with other blocks, a scene has sums that differ in their last digits. Here nothing is
+// rounded at all. In a block each band is cut into slices of 20 bits by one unit for all its pixels; a
+// product of two slices has 40 bits, and 8192 of them add up to 53 at most: every sum of them in a register
+// is exact, in any order (the idea is from K. Ozaki, T. Ogita, S. Oishi, S. M. Rump: Error-free
 // transformations of matrix multiplication by using fast routines of matrix multiplication and its
 // applications, Numerical Algorithms 59, 2012). Whole numbers below 2^20 are one slice, floats mostly two.
 #pragma once
@@ -24,24 +24,24 @@
 
 namespace hsi::statistics {
 
-/// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They are those of the pixels alone:
-/// how these are divided into scenes, tiles, blocks and ranks leaves no trace, nor does their order.
+/// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They depend only on the pixels, and
+/// not on their division into scenes, tiles, blocks and ranks, nor on their order.
 struct Sums : stream::PixelSums {
     explicit Sums(int n) : PixelSums(n, stream::Statistics::differences) {}
     void subtract(const Sums& other); ///< of the same number of bands
-    /// As StatisticsScan's with differences, but for `constant`, which the sums alone do not tell: it is
-    /// empty.
+    /// As StatisticsScan's with differences, except for `constant`, which is empty because sums do not show
+    /// it.
     stream::SceneStatistics result() const;
     /// A number that other sums are most unlikely to share.
     uint64_t digest() const;
     static uint64_t most_bytes(int bands);
 };
 
-/// An exact sum as the doubles that it is the sum of, each what the ones before it leave, rounded: the same
-/// for the same sum, whatever it was added up from. parts[k][i]: part k of sum i.
+/// An exact sum as the doubles that add up to it, each the rounded rest after the ones before: the same for
+/// the same sum, from any order of additions. parts[k][i]: part k of sum i.
 std::vector<std::vector<double>> parts_of(const math::ExactSums& sums);
 
-/// Of the valid pixels, a band each; infinite (low: +, high: -) where there is none.
+/// Extremes of the valid pixels, by band; infinite (low: +, high: -) without any.
 struct Extremes {
     std::vector<float> low, high;
 };
@@ -74,7 +74,7 @@ struct SceneRecord {
     std::string name;
     int64_t bytes = 0;    ///< of the file; 0: unknown
     std::string modified; ///< seconds and nanoseconds since 1970: "1700000000.000000001"; empty: unknown
-    std::string mask;     ///< what -mask and -mask-exclude said; empty: nothing
+    std::string mask;     ///< the values of -mask and -mask-exclude; empty: not given
     int64_t samples = 0, lines = 0;
     int64_t valid = 0, invalid = 0;
     uint64_t digest = 0; ///< of its sums
@@ -83,7 +83,7 @@ struct SceneRecord {
     model::ModelBands left_out;
 };
 
-/// What a file holds. The scenes are in the order of names and digests, however they came.
+/// The content of a file. The scenes are sorted by names and digests, for any order of additions.
 struct Statistics {
     model::ModelBands bands; ///< without extremes and mean
     Sums sums;
@@ -104,7 +104,7 @@ struct Statistics {
 
 /// JSON, of the same bytes for the same scenes. `maker`: the tool and its version.
 std::string to_json(const Statistics& statistics, const std::string& maker);
-/// \throws Error naming the file when it is none, was made by a newer version, or is damaged.
+/// \throws Error naming the file if it is not a statistics file, was made by a newer version, or is damaged.
 Statistics from_json(const std::string& text, const std::string& name);
 /// Whether a text begins as to_json()'s do.
 bool is_statistics(const std::string& begin);

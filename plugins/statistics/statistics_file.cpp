@@ -21,7 +21,7 @@ namespace {
 constexpr const char* statistics_format = "gdal_hsi_statistics";
 constexpr int statistics_version = 1;
 constexpr int64_t most_pixels = int64_t{1} << 56;
-/// Of an exact sum: 51 bits each at least, of which sums of products of floats have some 700.
+/// Parts of an exact sum: at least 51 bits each; sums of products of floats have some 700.
 constexpr size_t most_parts = 16;
 
 using model::Reader;
@@ -109,7 +109,8 @@ class FileReader {
         auto bands = m_in.bands(m_in.member(m_root, "features"));
         const size_t n = bands.bands.size();
         if (n > model::most_bands) m_in.fail("it has too many bands");
-        // What the sums would take is there in the file, or it is damaged: nothing is allocated before.
+        // The file must be long enough for the sums, or it is damaged: this is checked before memory is
+        // allocated.
         const size_t entries = stream::at_lower(static_cast<int>(n), 0);
         for (const char* const name : {"products", "differences"})
             for (const Json& part : parts(name))
@@ -180,7 +181,7 @@ class FileReader {
         return s;
     }
 
-    /// What the writer has said again must be what was read: any change of a number shows.
+    /// The writer's output for the parsed content must equal the text: any change of a number shows.
     void check(const Statistics& s) const {
         int64_t valid = 0, invalid = 0;
         for (const SceneRecord& scene : s.scenes) {
@@ -211,7 +212,7 @@ Statistics from_json(const std::string& text, const std::string& name) {
 }
 
 bool is_statistics(const std::string& begin) {
-    // Written anew by another program, it may have other blanks, and a byte order mark.
+    // A file that another program wrote again may have other blanks, and a byte order mark.
     std::string text;
     for (const char c : begin.substr(begin.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0))
         if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;

@@ -48,7 +48,7 @@ class Fields final : public Landscape {
             const int64_t x = sample + static_cast<int64_t>(i);
             const float white = run.hash(line_key, x, i);
 
-            // Fields lie aslant (a 7-24-25 triangle) and their borders wind a little.
+            // Fields are slanted (a 7-24-25 triangle) and their borders wind a little.
             const auto xd = static_cast<double>(x), yd = static_cast<double>(line);
             const double u = 0.96 * xd + 0.28 * yd, v = 0.96 * yd - 0.28 * xd;
             const auto near = fields.find(u + 14.0 * double{warp_u.next()}, v + 14.0 * double{warp_v.next()});

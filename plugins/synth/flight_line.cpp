@@ -146,7 +146,7 @@ class LinePainter final : public stream::Operation {
     }
 
   private:
-    /// Of the part of the landscape that a block sees.
+    /// The side of the part of the landscape that a block sees.
     static int64_t side() { return painted_side * 3 / 2 + 2; }
 
     class Lane final : public stream::Worker {

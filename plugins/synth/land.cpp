@@ -17,12 +17,11 @@ namespace {
 
 // Places in the material library.
 constexpr int grass = 0, loam = 1, deciduous = 4, concrete = 7, sand = 12, conifer = 14;
-constexpr std::array crops{0, 5, 1, 0, 5,  1,
-                           0, 5, 1, 0, 21, 22}; // what stands more often is more often grown
+constexpr std::array crops{0, 5, 1, 0, 5, 1, 0, 5, 1, 0, 21, 22}; // repeated entries are grown more often
 constexpr std::array rocks{6, 8, 9, 11, 15, 16, 17, 18, 19, 20, 23};
 constexpr std::array roofs{10, 7, 13};
 
-constexpr double block_width = 92, block_height = 70; // pixels, of strips that lie side by side
+constexpr double block_width = 92, block_height = 70; // pixels, of neighbouring strips
 constexpr double town_spacing = 184;                  // a settlement in each square of this size
 constexpr double river_spacing = 290;                 // less than the least scene of a demo is high
 constexpr float shadow_depth = 0.55f;
@@ -32,7 +31,7 @@ constexpr float dimmest = 0.50f, brightest = 0.97f; // light on slopes
 constexpr std::array<std::array<double, 2>, 8> directions{
     {{1, 0}, {0.96, 0.28}, {0.8, 0.6}, {0.6, 0.8}, {0.28, 0.96}, {0.8, -0.6}, {0.96, -0.28}, {0.28, -0.96}}};
 
-/// One of the materials of `from` that the scene has; `none` when it has none of them.
+/// One of the materials of `from` that the scene has; `none` if it has none of them.
 template <size_t N>
 int one_of(const std::array<int, N>& from, int materials, uint64_t drawn, int none) {
     uint64_t count = 0;
@@ -67,22 +66,22 @@ Block block(uint64_t key, int materials) {
 /// A square of the map with a settlement somewhere inside.
 struct Town {
     double x = 0, y = 0, radius = 0, cosine = 1, sine = 0;
-    double plot_s = 10, plot_t = 8; ///< a house each, pixels
+    double plot_s = 10, plot_t = 8; ///< per house, pixels
     uint64_t key = 0;
 };
 
-/// What a settlement covers of a pixel.
+/// A settlement's cover of a pixel.
 struct TownCover {
     float inside = 0, street = 0, house = 0, shadow = 0;
     int roof = 0, garden = 0;
 };
 
-/// The settlement of the square that a place lies in.
+/// The settlement in the square of a place.
 class TownMap {
   public:
     TownMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
 
-    /// `rough`: pixels that the settlement's border lies further out here.
+    /// `rough`: pixels by which the settlement's border is further out here.
     TownCover at(double x, double y, double rough) {
         choose(x, y);
         TownCover c;
@@ -91,13 +90,13 @@ class TownMap {
         c.inside = clamp01(static_cast<float>((m_town.radius + rough - off) * 0.7 + 0.5));
         if (c.inside == 0) return c;
         const double s = m_town.cosine * dx + m_town.sine * dy, t = m_town.cosine * dy - m_town.sine * dx;
-        // Between two streets lie three rows of plots one way and two the other.
+        // Between two streets are three rows of plots one way and two the other.
         c.street = coverage(std::min(from_line(s, 3 * m_town.plot_s), from_line(t, 2 * m_town.plot_t)), 1.0);
         const uint64_t plot = plot_key(s, t);
         c.garden = unit(draw(plot, 7)) < 0.55f ? grass : unit(draw(plot, 8)) < 0.6f ? deciduous : concrete;
         c.roof = one_of(roofs, m_materials, draw(plot, 5), asphalt);
         c.house = house(s, t) * (1 - c.street);
-        // The sun stands in the south-south-west: shadows fall two pixels up and one to the right.
+        // The sun is in the south-south-west: shadows fall two pixels up and one to the right.
         const double sx = dx - 1, sy = dy + 2;
         c.shadow = house(m_town.cosine * sx + m_town.sine * sy, m_town.cosine * sy - m_town.sine * sx) *
                    (1 - c.house);
@@ -113,7 +112,8 @@ class TownMap {
         m_y = cy;
         m_town.key = draw(m_key, cx, cy);
         const auto number = [&](uint64_t i) { return double{unit(draw(m_town.key, i))}; };
-        m_town.radius = 22 + 16 * number(2); // less than what lies between the seat and the square's border
+        m_town.radius = 22 + 16 * number(2); // less than the distance between the seat and the square's
+                                             // border
         m_town.x = (static_cast<double>(cx) + 0.28 + 0.44 * number(0)) * town_spacing;
         m_town.y = (static_cast<double>(cy) + 0.28 + 0.44 * number(1)) * town_spacing;
         const auto& d = directions[draw(m_town.key, 3) % directions.size()];
@@ -220,7 +220,7 @@ void Land::add_strip(uint64_t key, float moisture, float fine, float share, cons
     add(ground, share * (1 - pure));
 }
 
-/// Rock lies in layers, whose borders mix, with soil in its hollows.
+/// Rock is in layers with mixed borders, and soil is in its hollows.
 void Land::add_rock(uint64_t key, float strata, float bareness, float fine, const auto& add) const {
     const float layer = strata * 7.0f, place = layer - std::floor(layer);
     const auto rock = [&](float at) {
@@ -289,7 +289,7 @@ void Land::paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) con
         const auto over = [&](int k, float share) {
             if (share > 0) run.add(k, i, share * bright);
         };
-        float left = 1; // what nothing covers so far
+        float left = 1; // the part that nothing covers so far
         const auto cover = [&](int k, float share) {
             if (!has(k)) return;
             over(k, left * share);

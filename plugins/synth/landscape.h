@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What covers the ground of a made scene: shares of materials by pixel. A landscape is a function of its seed
-// and of a pixel's coordinates alone, of additions, multiplications and square roots in a fixed order, so
-// that runs may begin anywhere.
+// The ground cover of a made scene: shares of materials by pixel. A landscape is a function of its seed and
+// of a pixel's coordinates alone, of additions, multiplications and square roots in a fixed order, so that
+// runs may begin anywhere.
 #pragma once
 
 #include "synth/hash.h"
@@ -20,7 +20,7 @@
 
 namespace hsi::synth {
 
-// Streams of random numbers. A new use gets a new number, so that old scenes stay what they are.
+// Streams of random numbers. A new use gets a new number, so that old scenes stay the same.
 enum Purpose : uint64_t {
     pixels_stream = 1,
     cells_stream,
@@ -83,8 +83,8 @@ class Landscape {
   public:
     virtual ~Landscape() = default;
     /// Adds to run.abundance, whose rows are zero, and sets run.low, run.high and run.active, for `pixels`
-    /// pixels (1..run_pixels) from (line, sample) on. The abundances of a pixel are not negative, and none is
-    /// over 0.97.
+    /// pixels (1..run_pixels) from (line, sample) on. The abundances of a pixel are not negative, and at most
+    /// 0.97.
     virtual void paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) const = 0;
 };
 
@@ -127,9 +127,9 @@ class SmoothLine {
     float m_scale, m_down = 0, m_left = 0, m_right = 0;
 };
 
-/// Ground that is cut into cells around seats: of each cell the part that is nearest to its seat. `Cell` has
-/// the seat in u and v, which lies well inside of a rectangle of a grid. The 3x3 cells around a place are
-/// kept while the place stays in the same rectangle.
+/// Ground that is cut into cells around seats: a cell is the part that is nearest to its seat. `Cell` has the
+/// seat in u and v, well inside of a rectangle of a grid. The 3x3 cells around a place are kept while the
+/// place stays in the same rectangle.
 template <class Cell>
 class CellMap {
   public:
@@ -140,8 +140,8 @@ class CellMap {
     struct Nearest {
         const Cell *first, *second;
         double gap; ///< how much farther the second seat is, in pixels: 0 at the border
-        /// Of the first: 1 inside, 0.5 at the border. The gap changes by about two a pixel across the border:
-        /// mixed over a pixel or so.
+        /// The share of the first: 1 inside, 0.5 at the border. The gap changes by about two a pixel across
+        /// the border: mixed over a pixel or so.
         float share() const { return static_cast<float>(0.5 + 0.5 * std::min(1.0, gap * 0.5)); }
     };
     Nearest find(double u, double v) {

@@ -296,7 +296,7 @@ double continuum_at(const std::vector<Knot>& k, double x) {
         if (j == 0) return slope(0);
         if (j + 1 == k.size()) return slope(j - 1);
         const double a = slope(j - 1), b = slope(j);
-        return a * b <= 0 ? 0.0 : 2 * a * b / (a + b); // harmonic mean: within what monotonicity allows
+        return a * b <= 0 ? 0.0 : 2 * a * b / (a + b); // harmonic mean, which keeps monotonicity
     };
     const double h = k[i + 1].nm - k[i].nm, t = (x - k[i].nm) / h;
     const double h00 = (1 + 2 * t) * (1 - t) * (1 - t), h10 = t * (1 - t) * (1 - t);

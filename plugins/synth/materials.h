@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reflectance spectra of common surface materials, made from a smooth continuum and absorption features.
-// They are plausible, not measured: positions and widths of the features follow what is generally known of
-// each material.
+// Reflectance spectra of common surface materials, made from a smooth continuum and absorption features. They
+// are plausible, not measured: positions and widths of the features follow general knowledge of each
+// material.
 #pragma once
 
 #include <array>

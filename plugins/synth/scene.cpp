@@ -39,7 +39,7 @@ struct MadeScene::Impl {
     std::vector<uint8_t> is_bad;
     std::vector<double> reflectance; ///< [endmembers][bands]
     std::vector<float> spectra;      ///< [bands][endmembers], with scale, 0 in bad bands
-    std::vector<float> absorption;   ///< a band each, by the trait
+    std::vector<float> absorption;   ///< by band, by the trait
     uint32_t plants = 0;             ///< bit k: material k has the trait
     std::vector<BandModel> model;
     std::vector<Target> targets;
@@ -239,7 +239,7 @@ bool MadeScene::Impl::has_trait(const PixelRun& s, size_t pixel) const {
 
 void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
-    // A plant with a trait is two materials: itself, and what the trait takes of it.
+    // A plant with a trait is two materials: itself, and the trait's absorption.
     const auto absorbing = static_cast<size_t>(std::popcount(s.active & plants)),
                count = static_cast<size_t>(std::popcount(s.active)) + absorbing;
     s.rows.clear();
@@ -253,7 +253,7 @@ void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t b
         s.rows.push_back(s.absorbed[at++].v);
     }
     if (s.spectra_of != s.active) {
-        // Materials that are absent would add exact zeros: leaving them out changes no bit, whatever the run.
+        // Absent materials would add exact zeros: leaving them out changes no bit in any run.
         s.spectra.resize(n * count);
         for (size_t b = 0; b < n; ++b) {
             float* to = s.spectra.data() + b * count;

@@ -30,7 +30,7 @@ namespace hsi::synth {
 
 inline constexpr int min_endmembers = 2;
 
-/// What the ground looks like.
+/// The look of the ground.
 enum class Pattern {
     land,  ///< strips of crops, woods, a river, roads, settlements, outcrops of rock, hills, shadows
     fields ///< polygons of any material, a river and a grid of roads, evenly lit
@@ -52,7 +52,7 @@ struct Options {
     bool trait = false; ///< plants have a content of nitrogen, whose absorptions their spectra show
 };
 
-/// Nitrogen of plants (per cent) lies between these.
+/// The range of nitrogen in plants (per cent).
 inline constexpr double least_nitrogen = 0.8, most_nitrogen = 4.4;
 
 /// 3 x 3 pixels of plants, with the mean of their trait.
@@ -68,22 +68,21 @@ struct Target {
 
 class MadeScene {
   public:
-    /// Throws UsageError naming the option that does not fit: the names are those of gdal_hsi_synth.
+    /// Throws UsageError naming the option that does not fit, as gdal_hsi_synth names it.
     explicit MadeScene(const Options& options);
     ~MadeScene();
     const Options& options() const;
     stream::CubeShape shape() const;
 
-    const std::vector<double>& wavelengths() const; ///< nm, a band each, 400..2500
-    const std::vector<double>& fwhm() const;        ///< nm, a band each
+    const std::vector<double>& wavelengths() const; ///< nm, by band, 400..2500
+    const std::vector<double>& fwhm() const;        ///< nm, by band
     std::vector<int> default_bands() const; ///< 1-based: nearest to 650, 550 and 460 nm; one band: that one
     const std::vector<int>& bad_bands() const;           ///< 0-based, ascending
     std::vector<std::string> names() const;              ///< of the endmembers
     std::vector<std::array<uint8_t, 4>> colours() const; ///< of the endmembers
-    std::vector<double>
-    spectrum(int endmember) const;              ///< reflectance without scale, a band each; bad bands too
-    const std::vector<double>& noise() const;   ///< sigma_b in reflectance, a band each
-    const std::vector<Target>& targets() const; ///< in the order of planting
+    std::vector<double> spectrum(int endmember) const; ///< reflectance without scale, by band; bad bands too
+    const std::vector<double>& noise() const;          ///< sigma_b in reflectance, by band
+    const std::vector<Target>& targets() const;        ///< in the order of planting
     std::vector<std::array<int64_t, 2>> nan_pixels() const; ///< line, sample; ascending
 
     /// Abundance times illumination of every endmember at a pixel: the truth behind the values.
@@ -93,9 +92,9 @@ class MadeScene {
     std::vector<Plot> plots(int count) const;
 
     /// Fills `window` (scene coordinates, inside the scene). cube: bands x window.h x window.w, or null data;
-    /// labels: one band, the material of the greatest abundance + 1 (the first one when equal), 0 where the
-    /// pixel has no value; or null data. trait: one band, NaN where plants cover less than 90 % of a pixel;
-    /// or null data. Thread-safe.
+    /// labels: one band, the material of the greatest abundance + 1 (the first one when equal), 0 for missing
+    /// pixels; or null data. trait: one band, NaN where plants cover less than 90 % of a pixel; or null data.
+    /// Thread-safe.
     void paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels,
                const CubeView<float>& trait = {}) const;
 
@@ -118,7 +117,7 @@ class SceneSource final : public stream::CubeSource {
     std::shared_ptr<const MadeScene> m_scene;
 };
 
-/// What the painter reads: the scene's size and no bands at all, so no input buffer either.
+/// The source for the painter: the scene's size without bands, so no input buffer either.
 class Canvas final : public stream::CubeSource {
   public:
     explicit Canvas(const stream::CubeShape& scene) : m_shape{scene.samples, scene.lines, 0} {}
@@ -139,11 +138,11 @@ std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene>
 /// column = x + cosine (j + 1/2) + sine (i + 1/2), row = y - sine (j + 1/2) + cosine (i + 1/2) of it.
 struct FlightLine {
     double x = 0, y = 0, cosine = 1, sine = 0;
-    /// What the landscape reflects times `light`, and `slope` more or less of that on the line's right and
+    /// The landscape's reflectance times `light`, and `slope` more or less of that on the line's right and
     /// left side: the sun is seldom behind the scanner.
     double light = 1, slope = 0;
     /// With `hills`, terrain, view and sun count too: the landscape has hills of 25 degrees at most, the
-    /// scanner looks 20 degrees to both sides, the sun stands at these angles (degrees), and materials are
+    /// scanner looks 20 degrees to both sides, the sun is at these angles (degrees), and materials are
     /// brighter or darker by the kernels ross-thick and li-dense-r, plants more than others.
     bool hills = false;
     double sun_zenith = 40, sun_azimuth = 150;
@@ -166,10 +165,9 @@ inline constexpr std::array<const char*, 10> geometry_names{"Path length (m)",
                                                             "Cosine(i)",
                                                             "UTC time (hours)"};
 
-/// Likewise, for a line over the landscape: that of `scene`, which has the line's size, and goes on beside
-/// it. A pixel is what the landscape has at its place, without its noise, and noise of the line's own, with
-/// the deviations of `scene`'s. \throws UsageError for targets, holes, a stripe or bad bands, which are a
-/// scene's.
+/// The same for a line over the landscape of `scene`, which has the line's size and continues outside of it.
+/// A pixel is the landscape's at its place, without its noise, plus the line's own noise, with the deviations
+/// of `scene`'s. \throws UsageError for targets, holes, a stripe or bad bands, which only scenes have.
 std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, const FlightLine& line,
                                                      const LineOutputs& outputs);
 

@@ -17,8 +17,8 @@ using U = hn::RebindToUnsigned<F>;
 using I = hn::RebindToSigned<F>;
 
 /// Nearly normal, mean 0, variance 1: four 16-bit uniform numbers added up (excess kurtosis -0.3), then the
-/// first Cornish-Fisher correction x + (x^3 - 3x)/80, which makes the fourth moment that of the normal
-/// distribution to within a few percent. Integer arithmetic up to the conversion, so every processor gets the
+/// first Cornish-Fisher correction x + (x^3 - 3x)/80, which brings the fourth moment to the normal
+/// distribution's within a few percent. Integer arithmetic up to the conversion, so every processor gets the
 /// same bits.
 template <class VU>
 HWY_INLINE hn::Vec<F> noise(VU low, VU high, VU key1, VU key2) {
@@ -104,7 +104,7 @@ void run_values(const RunInput& in, float* dst, ptrdiff_t band_stride) {
 }
 
 const char* simd_target() {
-    // SupportedTargets() lists what this processor has; the lowest bit is the best one, which the dispatch
+    // SupportedTargets() lists this processor's targets; the lowest bit is the best one, which the dispatch
     // takes.
     const auto best = hwy::SupportedTargets() & HWY_TARGETS;
     return hwy::TargetName(best & -best);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all pixels share of unmixing with draws, on the processor and on GPUs.
+// Data of unmixing with draws that all pixels share, on the processor and on GPUs.
 #pragma once
 
 #include "unmix/draws.h"
@@ -18,7 +18,7 @@ struct Draw {
     const int number;
     const Mixture mixture;
     const std::vector<int> members, class_of;
-    std::vector<const double*> spectra; ///< those of the mixture
+    std::vector<const double*> spectra; ///< the mixture's spectra
 };
 
 struct DrawPlan {

@@ -28,7 +28,7 @@ double length_of(const std::vector<double>& x) {
     return std::sqrt(sum);
 }
 
-/// The name without a trailing number and what stands before it; the name itself where there is none.
+/// The name without a trailing number and the characters before it; the name itself without a number.
 std::string without_number(const std::string& name) {
     size_t end = name.size();
     while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
@@ -40,8 +40,7 @@ std::string without_number(const std::string& name) {
     return start == end || start == 0 ? name : name.substr(0, start);
 }
 
-/// What the draws come to in one pixel, class by class: mean and squared deviations, brought up to date draw
-/// by draw.
+/// The draws' statistics in one pixel, by class: mean and squared deviations, updated draw by draw.
 struct Moments {
     explicit Moments(size_t classes) : mean(classes), squared(classes), fraction(classes) {}
     void start() {

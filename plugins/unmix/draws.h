@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Unmixing with uncertainty: a library has several spectra of a class, and pixels have noise. Every draw
-// takes a few spectra of each class, and where deviations are known noise of its own, and unmixes; mean and
-// standard deviation of the draws' fractions are the result. As EMIT's fractional cover is made (D. R.
-// Thompson and others, and its program SpectralUnmixing), with one subset of spectra a draw for the whole
+// takes a few spectra of each class and, if deviations are known, new noise, and unmixes; the results are
+// mean and standard deviation of the draws' fractions. EMIT's fractional cover is made in this way (D. R.
+// Thompson and others, and its program SpectralUnmixing), with one subset of spectra per draw for the whole
 // scene.
 //
-// Random numbers by their place (math/philox.h): neither tiles nor threads nor ranks change a bit.
+// Random numbers depend on their place (math/philox.h): neither tiles nor threads nor ranks change a bit.
 #pragma once
 
 #include "core/pixel_numbers.h"
@@ -27,7 +27,7 @@ struct Classes {
 /// By the names less one or two trailing numbers, each with blanks or one of _ : # , - before it: "soil 3 17"
 /// is soil. Classes come in the order of their first spectrum.
 Classes classes_of(const std::vector<std::string>& names);
-/// The class that a spectrum's name tells: the name less these numbers.
+/// The class in a spectrum's name: the name without these numbers.
 std::string class_in_name(const std::string& name);
 /// From the class of every spectrum; in the order of their first.
 Classes classes_from(const std::vector<std::string>& class_of_each);
@@ -37,7 +37,7 @@ enum class Normalise { none, unit, brightness };
 struct DrawOptions {
     Method method = Method::fcls; ///< not ucls
     int draws = 0;                ///< 1 to 65535
-    int per_class = 1;            ///< spectra of each class in a draw; all where there are no more
+    int per_class = 1;            ///< spectra of each class in a draw; all if the class has no more
     uint64_t seed = 1;
     Normalise normalise = Normalise::none;
     bool noise = false; ///< the source has as many bands again, the standard deviations of the values
@@ -48,8 +48,8 @@ struct DrawOptions {
 /// The spectra of a draw, by class in their order.
 std::vector<std::vector<int>> drawn(const Classes& classes, const DrawOptions& options, int draw);
 
-/// The spectra as they are unmixed: of length 1 (unit), or of the library's mean root mean square
-/// (brightness). \throws Error naming one that is all zero, or holds what is no number.
+/// The normalised spectra for unmixing: of length 1 (unit), or of the library's mean root mean square
+/// (brightness). \throws Error naming a spectrum that is all zero, or holds values that are not numbers.
 Endmembers normalised(Endmembers library, Normalise how);
 
 class DrawUnmixing : public Unmixing {

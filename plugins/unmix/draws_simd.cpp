@@ -114,7 +114,7 @@ void add_noise(const double* HWY_RESTRICT values, const double* HWY_RESTRICT sig
     }
 }
 
-/// K spectra beside two vectors of pixels: K x 2 sums stay in registers.
+/// K spectra with two vectors of pixels: K x 2 sums stay in registers.
 template <size_t K>
 HWY_INLINE void multiply_some(const double* HWY_RESTRICT x, int bands, const double* const* spectra,
                               double* HWY_RESTRICT products) {

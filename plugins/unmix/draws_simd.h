@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What draws compute of a few pixels at a time: noise of a place, and products with spectra. Every lane is a
-// pixel, and no multiplication is fused with an addition: the same bits in every instruction set, and those
-// of a GPU.
+// The computations of draws for a few pixels at a time: noise of a place, and products with spectra. Every
+// lane is a pixel, and no multiplication is fused with an addition: the bits are the same in every
+// instruction set, and on a GPU.
 #pragma once
 
 #include <cstddef>

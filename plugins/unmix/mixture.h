@@ -10,7 +10,7 @@
 
 namespace hsi::unmix {
 
-/// What all pixels share.
+/// Data shared by all pixels.
 class Mixture {
   public:
     Mixture(const Endmembers& endmembers, Method method);
@@ -21,8 +21,9 @@ class Mixture {
     size_t size() const { return m_size; }
     size_t bands() const { return m_bands; }
     const double* spectrum(size_t k) const { return m_spectra.data() + k * m_bands; }
-    /// Its weight, for scls and fcls, is that of a row of ones below E, as long as the longest column: where
-    /// the sum is exactly one it changes no distance, and makes a dark endmember harmless. Points into this.
+    /// For scls and fcls, the sum has the weight of a row of ones below E that is as long as the longest
+    /// column: where the sum is exactly one it changes no distance, and makes a dark endmember harmless. The
+    /// result points into this object.
     const Problem& problem() const { return m_problem; }
 
   private:

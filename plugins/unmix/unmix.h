@@ -27,7 +27,7 @@
 
 namespace hsi::unmix {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost product{4.5e-10, 3e-13};    ///< a value and an endmember
 inline constexpr Cost round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
@@ -43,7 +43,7 @@ inline constexpr std::pair<const char*, Method> method_names[] = {
 inline const char* name_of(Method method) {
     for (const auto& one : method_names)
         if (one.second == method) return one.first;
-    return nullptr; // there is no other
+    return nullptr; // this is the only one
 }
 
 /// Whether abundances sum to one, and whether none is negative.
@@ -66,10 +66,10 @@ struct Independence {
 /// Abundances keep their accuracy from this distance on.
 inline constexpr double safe_distance = 1e-4;
 
-/// Of the columns of E; for scls and fcls of E with a further row that holds the length of the longest
-/// column, which tells endmembers apart that differ in brightness alone. Throws Error naming the spectrum
-/// when its distance is 1e-6 or less (so are an endmember twice, one that is all zero for ucls and nnls, and
-/// more endmembers than bands), and when a value is not finite or there is no endmember.
+/// The independence of the columns of E; for scls and fcls of E with a further row that holds the length of
+/// the longest column, which distinguishes endmembers that differ only in brightness. Throws Error naming the
+/// spectrum when its distance is 1e-6 or less (this covers duplicate endmembers, a zero endmember for ucls
+/// and nnls, and more endmembers than bands), when a value is not finite, and without endmembers.
 Independence check_endmembers(const Endmembers& endmembers, Method method);
 
 struct Options {
@@ -81,8 +81,8 @@ struct Options {
 /// Counts of the pass; complete after it.
 class Unmixing : public stream::CountingOperation {
   public:
-    /// Where they were asked for: over the valid pixels, of what abundances sum to and of the squares of the
-    /// errors as they are written.
+    /// If requested: over the valid pixels, the sums of abundances and of the squares of the errors as
+    /// written.
     const math::ExactSums& sums() const { return m_sums; }
 
   protected:
@@ -110,8 +110,8 @@ class Backend {
     /// As the function in draws.h.
     virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                                      const DrawOptions& options) = 0;
-    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene that lies on the
-    /// device. False where this is no device.
+    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the device.
+    /// Returns false if this is not a device.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
     /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
     /// slow one another when they share a device); 0 on the CPU.

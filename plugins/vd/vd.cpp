@@ -54,7 +54,7 @@ Dimensionality estimate(const stream::SceneStatistics& scene, Method method, dou
     const auto of_correlation = math::eigenvalues_symmetric(correlation, scene.bands);
     const auto of_covariance = math::eigenvalues_symmetric(covariance, scene.bands);
     const double factor = upper_quantile(false_alarm);
-    // Eigenvalues under this are what rounding left of zero.
+    // Eigenvalues under this are rounding errors of zero.
     const double floor =
         static_cast<double>(bands) * std::numeric_limits<double>::epsilon() * of_correlation.front();
     for (size_t i = 0; i < bands; ++i) {

@@ -2,9 +2,9 @@
 // Virtual dimensionality: how many spectrally distinct signals a scene holds.
 //
 // C.-I. Chang, Q. Du: Estimation of number of spectrally distinct signal sources in hyperspectral imagery,
-// IEEE TGRS 42(3), 2004. HFC: where a band of the transformed data holds a signal, the eigenvalue of the
-// correlation matrix exceeds that of the covariance matrix; a Neyman-Pearson test with false-alarm
-// probability P_F decides for each pair
+// IEEE TGRS 42(3), 2004. HFC: if a band of the transformed data holds a signal, the eigenvalue of the
+// correlation matrix exceeds the covariance matrix's; a Neyman-Pearson test with false-alarm probability P_F
+// decides for each pair
 //   l_corr_i - l_cov_i > tau_i = Phi^-1(1 - P_F) sigma_i,   sigma_i^2 = 2 (l_corr_i^2 + l_cov_i^2) / N.
 // NWHFC whitens the noise first: both matrices are divided by the noise's standard deviations, of band l
 // 1/sqrt((K^-1)_ll), K the covariance matrix.
@@ -26,10 +26,10 @@ struct Eigenvalues {
 
 struct Dimensionality {
     int number = 0;                ///< eigenvalue pairs that hold a signal
-    int doubtful = 0;              ///< those of them that the scan does not resolve
+    int doubtful = 0;              ///< those among them that the scan does not resolve
     bool resolved = true;          ///< the scan resolves all eigenvalues
-    std::vector<Eigenvalues> test; ///< a band each
-    std::vector<double> noise;     ///< NWHFC: standard deviation of a band each
+    std::vector<Eigenvalues> test; ///< by band
+    std::vector<double> noise;     ///< NWHFC: standard deviations by band
     int64_t pixels = 0;            ///< N
 };
 
