@@ -113,7 +113,7 @@ raster::SpectralLibrary library_of(const cluster::Result& found, const raster::R
     return library;
 }
 
-/// What was found, to the user and into the report.
+/// Reports the result to the user and in the report.
 void report_clusters(tool::Run& run, const Settings& s, const cluster::Result& found, int64_t valid,
                      bool in_memory) {
     Json document{{"distance", name_of(s.options.distance)},
@@ -175,7 +175,8 @@ std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Sett
     return nullptr;
 }
 
-/// The whole clustering of what the scene is now; false when no pixel is valid. start: empty without -start.
+/// The whole clustering of the scene in its present state; false when no pixel is valid. start: empty without
+/// -start.
 bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computing, const tool::Scene& scene,
                    cluster::Centres start) {
     const auto source = scene.counted();
@@ -255,7 +256,7 @@ void run_cluster(tool::Run& run, Settings s) {
                                    "elsewhere");
     }
     const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
-    // What cannot be written is refused before the work.
+    // Outputs that cannot be written are refused before the work.
     outputs_of(run, s, *source, wanted);
     if (!s.centres.empty())
         raster::check_library_output(

@@ -149,7 +149,7 @@ void print_schedule(tool::Run& run, const Settings& settings, int components) {
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
-/// One run: the scene, where it is computed, and what becomes of it.
+/// One run: the scene, its device, and its outputs.
 class Profiling {
   public:
     Profiling(tool::Run& run, Settings settings)
@@ -248,7 +248,7 @@ class Profiling {
                    : tools::component_count(m_settings.components, m_settings.components_given, bands);
     }
 
-    /// Refuses what cannot be written, before a device is looked for.
+    /// Refuses outputs that cannot be written, before it looks for a device.
     std::vector<CudaDevice> choose_devices() {
         const auto& source = *m_scene.raster();
         const auto& destination = m_run.options().destination;
@@ -351,7 +351,7 @@ std::vector<double> parse_times(const std::string& text) {
     return times;
 }
 
-/// What options mean together, and the process times.
+/// Checks the options together, and the diffusion times.
 void check_settings(const tool::Call& call, Settings& s) {
     if (s.eadp.scheme == eadp::Scheme::exact && call.given("cycles"))
         throw UsageError(tool::cannot_be_used_with("-cycles", "-scheme exact"), "Use -tolerance.");

@@ -38,7 +38,7 @@ struct Settings {
 // Ranges and their bands
 // ----------------------------------------------------------------------------------------------------------
 
-/// The ranges at the bands of a scene that has no others.
+/// The ranges, and the scene reduced to their bands.
 struct Plan {
     std::vector<std::string> names;
     std::vector<double> from, to; ///< nm
@@ -241,8 +241,8 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
 // A library
 // ----------------------------------------------------------------------------------------------------------
 
-/// Of one spectrum in one range, over the bands at which it has a value. x: their wavelengths; empty: there
-/// are fewer than 3, or no continuum.
+/// One spectrum in one range, over the bands where it has a value. x: their wavelengths; empty with fewer
+/// than 3, or without a continuum.
 struct RemovedRange {
     std::vector<size_t> bands;
     std::vector<double> x, ratio;

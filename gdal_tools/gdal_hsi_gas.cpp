@@ -193,7 +193,7 @@ raster::OutputSpec spec_of(const Settings& s, const stream::CubeShape& shape) {
     return spec;
 }
 
-/// What the groups are, and which have no values. \throws Error when there is none that has.
+/// Reports the groups, and those without values. \throws Error when no group has values.
 void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter, int bands) {
     std::array<int64_t, 3> states{};
     int64_t least = std::numeric_limits<int64_t>::max();
@@ -230,7 +230,7 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                  ": the filter keeps little of its contrast. " + advice);
 }
 
-/// By what the product, the unit or the file's name says: numbers alone do not tell both apart.
+/// Decided by the product, the unit or the file's name: values alone do not distinguish both.
 void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
     const auto& facts = scene.facts();
     const std::string file = facts.path.substr(facts.path.find_last_of('/') + 1);
@@ -285,7 +285,7 @@ class FlareScan final : public stream::Operation {
     std::shared_ptr<stream::PixelMask> m_counting;
 };
 
-/// The pixels that count: those of the mask without flares. Null: all. \throws Error without a band for
+/// The pixels that count: the mask's pixels without flares. Null: all. \throws Error without a band for
 /// flares.
 std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const Settings& s,
                                                          const std::shared_ptr<raster::RasterSource>& scene) {
@@ -311,7 +311,7 @@ std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const S
     return scan.counting();
 }
 
-/// What a run has before the filter.
+/// The state of a run before the filter.
 struct Prepared {
     std::map<int, double> absorption; ///< by the band's number in the file
     std::shared_ptr<const stream::PixelMask> counting;

@@ -190,7 +190,7 @@ const std::string& group_name(const Plan& plan, size_t group) {
     return plan.file.groups[plan.groups[group].group].name;
 }
 
-/// The map of these groups, a band each.
+/// The map of these groups, one band each.
 raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
                             const std::vector<size_t>& groups, raster::OutputOptions& options) {
     std::map<int, raster::LabelClass> classes;
@@ -265,7 +265,7 @@ std::string number(double v) {
     return text;
 }
 
-/// What was found, by group: to the user, and the table of -areas.
+/// Reports the result by group to the user, and returns the table of -areas.
 std::string report_areas(tool::Run& run, const Plan& plan, const identify::Identification& found,
                          bool areas) {
     std::string table = "group,number,name,pixels,share,area_m2,mean_fit,mean_depth,mean_fd\n";
@@ -307,7 +307,7 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
 
 /// Warns where values are so small or large that -library-scale must be another one.
 void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
-    if (!run.ranks().root()) return; // who warns reads the scene for it
+    if (!run.ranks().root()) return; // the rank that warns reads the scene for it
     auto values = first_values(scene, plan.bands.scale, plan.bands.offset);
     if (values.empty()) return;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -319,7 +319,7 @@ void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const ras
              ": limits on the continuum need -library-scale, the value of src at reflectance 1");
 }
 
-/// -explain: what all rules say of a pixel.
+/// -explain: the results of all rules for a pixel.
 void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
     Json all = Json::array();
     const auto reader = scene.open_reader();
@@ -357,7 +357,7 @@ void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::
     if (!all.empty()) run.report()["explained"] = all;
 }
 
-/// What a virtual scene cannot be.
+/// Refuses settings that a virtual scene cannot have.
 void check_virtual(const tool::Run& run, const Settings& s) {
     const auto& options = run.options().destination;
     const std::string kind = raster::virtual_kind(options);

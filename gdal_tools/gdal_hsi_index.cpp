@@ -205,12 +205,12 @@ std::optional<Planned> planned(const Settings& s, const Asked& asked, const indi
     return plan;
 }
 
-/// All indices at the bands that they use: what is computed.
+/// All indices, and the bands that they use.
 struct Plan {
     std::vector<Planned> indices;
     std::vector<int> used;             ///< places of their bands, rising
     indices::Bands bands;              ///< these
-    std::vector<std::string> formulas; ///< in terms of these bands: b1 ..
+    std::vector<std::string> formulas; ///< with these bands as b1 ..
     std::vector<size_t> watched;       ///< among these: bands of indices that need reflectance
 };
 
@@ -221,7 +221,7 @@ std::vector<double> chosen(const std::vector<double>& of, const std::vector<int>
     return list;
 }
 
-/// A choice of bands as a part of an expression, so that whoever reads a virtual scene sees what is computed.
+/// A choice of bands as a part of an expression, so that a reader of a virtual scene sees its definition.
 std::string chosen_text(const Operand& operand, const indices::Term& term, const std::vector<int>& used) {
     if (operand.is_range()) return operand.text;
     std::string sum;

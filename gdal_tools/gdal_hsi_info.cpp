@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_info: what the suite sees in a file, and what its tools would make of it here.
+// gdal_hsi_info: describes a file as the suite sees it, and the work of its tools on it here.
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -69,7 +69,7 @@ std::string short_number(double value) {
     return text;
 }
 
-/// Of the ground: metres to the millimetre, degrees to a tenth of that.
+/// A position on the ground: metres to the millimetre, degrees to a tenth of that.
 std::string position(double value) {
     char text[40];
     std::snprintf(text, sizeof text, std::fabs(value) <= 360 ? "%.8g" : "%.10g", value);
@@ -84,8 +84,8 @@ OrderedJson numbers_or_null(const std::vector<double>& values) {
     return list;
 }
 
-/// Numbers of the bands whose wavelength is not above that of every band before: spectrometers that overlap,
-/// a file whose bands were put together.
+/// Numbers of the bands whose wavelength is not above that of every band before: in files of overlapping
+/// spectrometers, or of joined bands.
 std::vector<int> out_of_order(const raster::RasterSource& source) {
     std::vector<int> numbers;
     double most = -INFINITY;
@@ -181,7 +181,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
-/// told: as numbers of a scene; else they may be those of the lines of a table.
+/// told: numbers of a scene; else they may be line numbers of a table.
 void add_band_numbers(Facts& facts, const std::vector<int>& numbers, bool told) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     const std::string range = "from " + std::to_string(*low) + " to " + std::to_string(*high);
@@ -245,7 +245,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         try {
             line = plan();
         } catch (const Error& error) {
-            line.what = error.what(); // too little memory, a scene of one band: what the tool would say
+            line.what = error.what(); // too little memory, a scene of one band: the tool's own message
         }
         line.tool = name;
         if (line.tiles > 0) line.what = what;
@@ -357,7 +357,7 @@ class ExtremesScan final : public stream::StatisticsScan {
     }
     const std::vector<float>& low() const { return m_low; }
     const std::vector<float>& high() const { return m_high; }
-    /// Of the band's values themselves.
+    /// The sum of the band's values.
     double sum(size_t b) const { return m_sum[b].value(); }
 
   private:
@@ -407,13 +407,13 @@ class ExtremesScan final : public stream::StatisticsScan {
     std::vector<math::ExactSum> m_sum;
 };
 
-/// What one pass over a scene finds.
+/// The results of one pass over a scene.
 struct Counts {
     stream::SceneStatistics statistics;
-    std::vector<float> low, high; ///< a band each; empty without -extremes
+    std::vector<float> low, high; ///< by band; empty without -extremes
 };
 
-/// One pass. `each`: the figures of each band are those of its own values.
+/// Makes one pass. `each`: the figures of each band cover all values of that band.
 Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source, const Settings& s,
              double share, bool each) {
     const auto cube = run.masked(source);
@@ -445,8 +445,8 @@ std::string band_text(const Counts& counts, size_t b, bool each) {
     return text + (text.empty() ? "" : ", ") + std::to_string(values) + " of " + counted(pixels, "value");
 }
 
-/// What passes over the scene find. Bands without a value are left out; where still no pixel is valid in all
-/// bands, each band is described by its own values.
+/// Adds the results of passes over the scene. Bands without a value are left out; if then no pixel is valid
+/// in all bands, each band is described by its own values.
 void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Settings& s) {
     const auto all = scene.raster()->bands();
     auto source = scene.raster();
@@ -518,7 +518,7 @@ std::string free_name(const std::string& path, const std::string& what, const ch
     return name;
 }
 
-/// Commands that fit what was seen, as they can be run.
+/// Commands that suit the file, ready to be run.
 std::vector<std::string> next_commands(const tool::Run& run, const raster::RasterSource& source,
                                        bool counted) {
     const auto& options = run.options().source;
@@ -580,7 +580,7 @@ void print_facts(tool::Run& run, const Settings& s, const Facts& facts) {
 // Spectral libraries
 // ----------------------------------------------------------------------------------------------------------
 
-/// The least and the greatest value; NaN where there is none.
+/// The least and the greatest value; NaN without values.
 std::pair<double, double> extremes_of(const std::vector<std::vector<double>>& spectra) {
     double low = INFINITY, high = -INFINITY;
     for (const auto& spectrum : spectra)
@@ -659,7 +659,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
     return facts;
 }
 
-/// The first option of the call that only a raster has; empty when there is none.
+/// The first option of the call that applies only to rasters; empty if there is none.
 std::string option_of_rasters(const raster::OpenOptions& o, const Settings& s) {
     const std::pair<const char*, bool> options[] = {{"-b", !o.bands.empty() || !o.choices.empty()},
                                                     {"-exclude-range", !o.excluded.empty()},
@@ -705,7 +705,7 @@ void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
         if (reason.empty()) throw as_scene;
         throw Error(as_scene.what(), (as_scene.advice().empty() ? "" : as_scene.advice() + "\n") + reason);
     }
-    // MATLAB's files may hold a scene beside the library.
+    // MATLAB files may hold a scene as well as the library.
     const bool several = raster::may_lead_to_matlab(source.path);
     if (const std::string option = option_of_rasters(source, s); !option.empty())
         throw UsageError(tool::cannot_be_used_with(option, std::string("a spectral library, which '") +

@@ -174,7 +174,7 @@ void print_table(tool::Run& run, const std::vector<Row>& rows) {
     }
 }
 
-/// Where noise of the predictors, shared by bands, may be much of what is found.
+/// Warns if noise of the predictors, shared by bands, may be much of the result.
 void warn_of_lower_bound(tool::Run& run, const std::vector<Row>& rows) {
     constexpr double much = 1.5;
     std::vector<double> ratios;

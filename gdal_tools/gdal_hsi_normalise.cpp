@@ -112,7 +112,8 @@ void take_bins(Settings& s) {
 
 struct FitOption {
     const char* name;
-    /// Copies its value. Null: it decides what is made of the sums, so parts of a model may differ in it.
+    /// Copies its value. Null: the setting only affects results of the sums, so parts of a model may differ
+    /// in it.
     void (*copy)(normalise::Method& to, const normalise::Method& from) = nullptr;
 };
 constexpr FitOption fit_options[] = {
@@ -448,7 +449,7 @@ void write_model(tool::Run& run, const Settings& s, Model model, const std::vect
                                     run.files()};
     if (!s.append) return raster::write_text_output(output, normalise::to_json(model));
     if (!run.ranks().root()) return;
-    // Another run may have added to the file since it was read: what it holds now counts.
+    // Another run may have added to the file since it was read: its present content counts.
     auto state = std::make_shared<std::pair<Model, std::vector<SceneRecord>>>(std::move(model), added);
     auto then = raster::files_as_they_are(s.model);
     run.files()->add_to_file({s.model, [state, s, output, then] {

@@ -130,7 +130,8 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
                       [&] { tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1)); });
     outputs.create(shown.get());
     run.reserve_cache(outputs.cache_bytes());
-    // Kept where the second pass has room beside it: that reads pieces of the swath into memory of its own.
+    // The pixels are kept if the second pass has room for them: it reads pieces of the swath into its own
+    // memory.
     const auto pixels = run.keep_if_slow(read, stream::least_pass_bytes(*to_read, placing));
     const bool kept = pixels.get() != read.get();
     if (kept) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_pipeline: several tools as one run, in the grammar of GDAL's own pipelines. What a tool makes tile
-// by tile the next one computes in its own tiles (.hsi in memory); what hangs on the whole scene is kept in a
-// temporary file. All outputs appear together.
+// gdal_hsi_pipeline: several tools as one run, in the grammar of GDAL's own pipelines. If a tool works tile
+// by tile, the next tool computes its result in its own tiles (.hsi in memory); a result that depends on the
+// whole scene is kept in a temporary file. All outputs appear together.
 #include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -99,7 +99,7 @@ std::vector<Words> steps_of(const Words& words) {
 // The steps
 // ----------------------------------------------------------------------------------------------------------
 
-/// The two steps that are no tools: their options are those that tools have for src and dst.
+/// The two steps that are not tools: they have the tools' options for src and dst.
 constinit const tool::Definition read_step{
     "read", "Reads a scene", "", {}, "", [](tool::Builder& args) { args.add_source(); }};
 constinit const tool::Definition write_step{
@@ -148,10 +148,11 @@ std::string extension_of(const std::string& path) {
     return dot == std::string::npos ? std::string() : path.substr(dot);
 }
 
-/// A pipeline in brackets, in the place of a file that a step reads beside its scene.
+/// A pipeline in brackets, in place of a further input file of a step.
 struct Nested {
     Steps steps;
-    std::string path; ///< what the step reads in its place: that of `read` alone, or a file of the run's own
+    std::string path; ///< the input of the step in its place: the file of a single `read`, or a temporary
+                      ///< file
 };
 
 bool chooses_source(const tool::Call& call) {
@@ -169,7 +170,7 @@ bool writes(const tool::Call& call) {
            });
 }
 
-/// What to do where a step lacks the name of its output, or has one that belongs to write; else empty.
+/// Advice for a step that lacks the name of its output, or has one that belongs to write; else empty.
 std::string advice_on_outputs(const Step& step, const std::string& what) {
     const auto& declaration = step.call->declaration();
     const std::string name = step.call->definition().name, unexpected = "unexpected argument: ";
@@ -199,13 +200,13 @@ void refuse_inner_options(const Step& step) {
                              "Give it to write, or put tee before the step.");
 }
 
-/// What follows what. `inner`: of a tee, whose first step takes the scene before it.
+/// Checks the order of steps. `inner`: of a tee, whose first step takes the scene before it.
 void check_order(const Steps& steps, bool inner);
 /// The same of a pipeline in brackets in the place of a file.
 void check_nested(const Steps& steps, const std::string& within);
 
-/// Files of the run's own, gone when it ends: what hangs on a whole scene, and scenes in brackets. All ranks
-/// have the same.
+/// Temporary files of the run: results that depend on a whole scene, and scenes in brackets. All ranks have
+/// the same.
 class Scratch {
   public:
     explicit Scratch(parallel::Group& ranks) : m_ranks(ranks) {}
@@ -254,12 +255,12 @@ class Reading {
 
   private:
     Step step(const Words& words, const std::string& number);
-    /// Takes the pipelines in brackets out of a step's words, with the names of what they make in their
+    /// Takes the pipelines in brackets out of a step's words, and puts the names of their results in their
     /// places. \return the words
     Words without_brackets(Step& step, const std::string& number);
-    /// What is wanted of the file in whose place brackets stand, as word `at` of the step.
+    /// The content that the step expects from the file which the brackets at word `at` replace.
     static tool::Content wanted(const Step& step, size_t at);
-    /// Where no brackets may stand is known of arguments alone.
+    /// Places without brackets can be checked only on arguments.
     static void check_places(const Step& step);
 
     const tool::Run& m_run;
@@ -297,7 +298,7 @@ Words Reading::without_brackets(Step& step, const std::string& number) {
         check_nested(nested.steps, step.title);
         steps_within += nested.steps.size();
         const Step& last = nested.steps.back();
-        // Labels are read by GDAL, which may not know what computes.
+        // GDAL reads labels, and may not know virtual scenes.
         const bool computed = !last.is(read_step) && last.call->declaration().computes() &&
                               wanted(step, i) == tool::Content::raster;
         if (last.is(read_step) && !chooses_source(*last.call))
@@ -507,7 +508,7 @@ class Pipeline {
         return text;
     }
 
-    /// The scene that stands in brackets in the place of a file.
+    /// Makes the scene in brackets that replaces a file.
     void make(Nested& nested) { work(nested.steps, {}, nested.path); }
 
     /// A file of the run's own. A rank may come to it when the first one has made it.
@@ -534,8 +535,8 @@ class Pipeline {
         m_ended = true;
     }
 
-    /// What the next step takes: computed when it is read, where the tool can say so, else a temporary file.
-    /// again: it is read by more than one step. `into`: the name that it must have; empty: any.
+    /// The input of the next step: computed when it is read, if the tool supports that, else a temporary
+    /// file. again: more than one step reads it. `into`: the name that it must have; empty: any.
     raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again,
                                 const std::string& into) {
         raster::OutputOptions to;
@@ -608,7 +609,7 @@ class Pipeline {
     tool::Run& m_run;
     const Settings& m_settings;
     Scratch& m_scratch;
-    const double m_share; ///< of the progress, a tool each
+    const double m_share; ///< of the progress, for each tool
     bool m_ended = false; ///< -dry-run: no more is known
 };
 
@@ -622,7 +623,7 @@ void each_step(const Steps& steps, const std::function<void(const Step&)>& visit
     }
 }
 
-/// Outputs appear together when all is done: none is there twice, and none is read on the way.
+/// Outputs appear together when all is done, so each may be named once, and none may be read within the run.
 void check_files(const Steps& steps) {
     struct File {
         std::string path;
@@ -651,12 +652,12 @@ void check_files(const Steps& steps) {
     });
 }
 
-/// A plain path of a file system. Names such as NETCDF:"a.nc":v, a database's, and texts are none.
+/// A plain path of a file system. Names such as NETCDF:"a.nc":v, database names, and texts are not.
 bool is_plain_path(const std::string& path) {
     return !path.empty() && path.find_first_of(":<{@") == std::string::npos;
 }
 
-/// What a step reads is there before the first pass, also with -dry-run; rasters are opened. \throws Error
+/// Inputs of steps must exist before the first pass, also with -dry-run; rasters are opened. \throws Error
 /// naming the step.
 void check_inputs(const Steps& steps) {
     each_step(steps, [](const Step& step) {
@@ -687,14 +688,14 @@ void check_inputs(const Steps& steps) {
     });
 }
 
-/// One word: from a form, or a shell's quotes. A '!' may stand before the first step, too.
+/// One word: from a form, or a shell's quotes. A '!' may also come before the first step.
 Words words_of(const Settings& s) {
     Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
     if (words.size() > 1 && words.front() == "!") words.erase(words.begin());
     return words;
 }
 
-/// The file of the last 'write'; empty when there is none.
+/// The file of the last 'write'; empty without one.
 std::string file_of_write(const Settings& s) {
     const Words words = words_of(s);
     size_t at = words.size();

@@ -49,7 +49,7 @@ struct Settings {
     std::vector<std::string> thresholds; ///< -thresholds, as given
     bool eight = false, no_pca = false, components_given = false;
     int components = 7;
-    /// The attributes that were chosen, with their thresholds; none: the default's.
+    /// The chosen attributes, with their thresholds; empty: the default's.
     std::vector<AttributeSet> sets;
 };
 
@@ -234,7 +234,7 @@ class ProfileBands {
         auto pass = m_run.pass("writing", 0.1);
         pass.memory = std::min(pass.memory, m_plan.pass_bytes);
         pass.output_layout = m_sink.layout();
-        // What has been made plane by plane is written tile by tile: each rank gets the lines that it writes.
+        // Planes that were made one by one are written tile by tile: each rank gets the lines that it writes.
         const auto source = profile->source(every);
         const auto tiles = stream::plan_pass(*source, copy, pass);
         const int64_t rows = tiles.tile_lines();
@@ -288,7 +288,7 @@ void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> component
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
-constexpr double no_size = 20; ///< metres of a pixel of which nothing is known
+constexpr double no_size = 20; ///< metres of a pixel of unknown size
 
 /// A source of whole numbers: its levels are its values.
 bool whole_numbers(const raster::RasterSource& source) {
@@ -378,7 +378,7 @@ class Profiling {
     static const char* place(bool held) { return held ? "memory" : "a temporary file"; }
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }
 
-    /// What runs where: PCA may be a device's, trees and reconstructions are the CPU's.
+    /// Reports the devices: PCA may run on a GPU, trees and reconstructions run on the CPU.
     void report_where() {
         const std::string trees = tool::describe_devices(m_run, {}, nullptr);
         if (m_settings.no_pca)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_reflect: reflectance from what a spectrometer has stored, by the scene itself or by known targets.
+// gdal_hsi_reflect: reflectance from a spectrometer's stored values, by the scene itself or by known targets.
 // Two passes: means, then every pixel; one pass with -apply.
 #include "core/counted.h"
 #include "core/error.h"
@@ -45,13 +45,14 @@ struct Settings {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-/// reflectance = gain * stored value + offset, of a band of the file; how the targets lie about the line.
+/// reflectance = gain * stored value + offset, for a band of the file; and the spread of the targets about
+/// the line.
 struct Line {
     double gain = 1, offset = 0, rmse = nothing, r2 = nothing;
     size_t targets = 0;
 };
 
-/// A line for bands of the scene, and why others have none.
+/// Lines for bands of the scene, and the reasons for bands without one.
 struct Lines {
     std::map<int, Line> of_band; ///< by its number in the file
     std::vector<std::string> left_out;
@@ -80,7 +81,7 @@ std::vector<double> means_of(tool::Run& run, const Settings& s, tool::Scene& sce
     return means;
 }
 
-/// The first spectrum of -reference at the scene's bands, NaN where it has no value; 1 without one.
+/// The first spectrum of -reference at the scene's bands, NaN for missing values; 1 without one.
 std::vector<double> reference_of(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
     const auto bands = static_cast<size_t>(scene.shape().bands);
     if (s.reference.empty()) return std::vector<double>(bands, 1);
@@ -111,7 +112,7 @@ Lines lines_by_means(tool::Run& run, const Settings& s, tool::Scene& scene) {
 
 struct Target {
     std::string name;
-    std::vector<double> stored, reflectance; ///< a band each
+    std::vector<double> stored, reflectance; ///< by band
 };
 
 /// The mean of each labelled class.
@@ -168,7 +169,7 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
     return targets;
 }
 
-/// Least squares over targets; nullopt where a library or the scene does not tell targets apart.
+/// Least squares over targets; nullopt if the targets do not differ in the library or the scene.
 std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool through_origin) {
     constexpr double apart = 1e-6;
     double greatest = 0, mean_l = 0, mean_r = 0, least = HUGE_VAL, most = -HUGE_VAL;
@@ -200,7 +201,7 @@ std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool t
     return line;
 }
 
-/// The root mean square over bands of what each target is off its lines.
+/// The root mean square over bands of each target's distance from its lines.
 void report_targets(tool::Run& run, const std::vector<Target>& targets, const Lines& lines,
                     const raster::RasterSource& scene) {
     Json report = Json::array();

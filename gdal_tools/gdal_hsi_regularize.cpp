@@ -43,13 +43,13 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     raster::OutputSpec p;
     p.shape = source.shape();
     p.holes = true;
-    p.same_bands = source.facts().bands.values.scale.empty(); // a scale is that of the numbers before
+    p.same_bands = source.facts().bands.values.scale.empty(); // a scale belongs to the values before
     for (const auto& name : source.facts().bands.names)
         if (!p.same_bands) p.bands.push_back({name, {}});
     outputs.plan(run.options().destination, p);
     if (!s.map.empty()) {
         auto options = run.side_output("-map", s.map);
-        options.nodata.reset(); // that of the probabilities: in a map 0 is none
+        options.nodata.reset(); // it is the probabilities': 0 means no class in a map
         raster::OutputSpec map;
         map.shape = {p.shape.samples, p.shape.lines, 1};
         map.bands = {{"class", {}}};
@@ -93,7 +93,7 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
     return labels;
 }
 
-/// What the weights need to know of the scene, by one scan.
+/// Collects the scene's data for the weights, by one scan.
 std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
     if (scene == nullptr) return {};
     std::shared_ptr<sahic::TrainingScan> found;

@@ -82,7 +82,7 @@ Target target_of(tool::Run& run, const Settings& s) {
                 "(-resample linear bridges gaps).");
 }
 
-/// Which bands are not made, and which lack a part of their response; all into the report.
+/// Reports which bands are not made, and which lack a part of their response.
 void tell(tool::Run& run, const Settings& s, const Target& target, const math::ResamplingPlan& plan) {
     const size_t all = target.bands.size();
     Json left_out = Json::array();
@@ -116,7 +116,7 @@ math::SpectralBands bands_of(const raster::RasterSource& scene) {
     return {scene.facts().bands.wavelengths_nm, scene.facts().bands.fwhm_nm};
 }
 
-/// The source, or where its bands have scales, offsets or units of their own, what its numbers mean.
+/// The source itself, or its scaled values if its bands have different scales, offsets or units.
 std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
     const auto values = source->facts().bands.values;

@@ -74,10 +74,10 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
 /// A further scene of -with, which trains and is not classified.
 struct TrainingScene {
     std::shared_ptr<raster::RasterSource> scene;
-    raster::LabelledPixels labels; ///< numbered as those of all scenes together
+    raster::LabelledPixels labels; ///< with the class numbers of all scenes together
 };
 
-/// Opens the scenes of -with and reads their labels. `classes`: those of src; then of all, by name.
+/// Opens the scenes of -with and reads their labels. `classes`: src's; afterwards those of all, by name.
 std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& s,
                                                 const raster::RasterSource& source,
                                                 std::vector<raster::LabelClass>& classes) {
@@ -113,7 +113,7 @@ std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& 
     return scenes;
 }
 
-/// Labels that go with a model: none of another class. `classes`: of all labels.
+/// Checks labels for use with a model: they have no other classes. `classes`: of all labels.
 void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                   const std::vector<raster::LabelClass>& classes, const sahic::MlrModel* model) {
     if (!model && classes.size() < 2)
@@ -183,7 +183,7 @@ void print_mrf_plan(tool::Run& run, const Settings& s, const stream::CubeShape& 
 // Training
 // ----------------------------------------------------------------------------------------------------------
 
-/// What training has to know of the scene.
+/// The facts about the scene that training needs.
 std::shared_ptr<const sahic::TrainingScan>
 scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool border) {
     std::shared_ptr<sahic::TrainingScan> found;
@@ -199,7 +199,7 @@ scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool
     return found;
 }
 
-/// seconds: what training took.
+/// seconds: the duration of training.
 void report_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                      int64_t pixels, double seconds) {
     const sahic::MlrModel& model = result.model;
@@ -245,8 +245,8 @@ model::TrainingSet training_set_of(tool::Run& run, const raster::LabelledPixels&
     return set;
 }
 
-/// Scans a scene of -with and adds its labelled pixels to `set`. `scene`: src, without bands that it has
-/// found empty. \throws Error when the further scene has no value in one of its bands.
+/// Scans a scene of -with and adds its labelled pixels to `set`. `scene`: src, without its empty bands.
+/// \throws Error when the further scene has no value in one of its bands.
 void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const TrainingScene& further,
                         model::TrainingSet& set) {
     auto opened = further.scene;
@@ -277,7 +277,7 @@ void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const
               [](const auto& a, const auto& b) { return a.value < b.value; });
 }
 
-/// The model of the labelled pixels of all scenes; what came out goes into the report.
+/// The model of the labelled pixels of all scenes; its results go into the report.
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
                       const raster::RasterSource& scene, const model::TrainingSet& set) {
     for (const auto& c : set.classes)
@@ -345,7 +345,7 @@ stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, 
     return options;
 }
 
-/// What the map came to.
+/// The results of the map.
 struct MapResult {
     std::vector<int64_t> by_class;
     int64_t invalid = 0;
@@ -368,9 +368,8 @@ MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sett
 
 using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 
-/// tools::make_mrf_planes() on a thread of its own for the time of train(), where a device copies from them
-/// and pinning takes its time. Empty elsewhere, and where -memory does not hold them beside what training
-/// takes.
+/// tools::make_mrf_planes() on a separate thread during train(), if a device copies from the planes, since
+/// pinning takes time. Empty otherwise, and if -memory does not hold them together with the training.
 PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
                               const sahic::MrfPlan& plan, const stream::CubeShape& shape, size_t classes,
                               int64_t training_pixels) {
@@ -387,7 +386,7 @@ PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, c
     });
 }
 
-/// The same of what the random field solves for, where it is a whole scene's and this process's alone.
+/// The same for the solution of the Markov random field, if it covers a whole scene in this process alone.
 std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing& computing,
                                            const sahic::MrfPlan& plan) {
     if (!computing.on_devices() || !plan.whole || run.ranks().several()) return {};
@@ -417,7 +416,7 @@ MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Set
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
-        if (2 * held <= tool::half(pass.memory)) { // room for the lanes is left beside it, too
+        if (2 * held <= tool::half(pass.memory)) { // and room for the lanes is left, too
             q = begin_mrf_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
@@ -440,7 +439,7 @@ MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Set
     return result;
 }
 
-/// What the map came to, for the user and for the report.
+/// Reports the class map to the user and in the report.
 void report_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrModel& model,
                     const MapResult& result, int64_t pixels) {
     Json counts = Json::array();
@@ -490,7 +489,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         print_mrf_plan(run, s, scene.shape(), plan);
     });
     const bool trained = !model;
-    // A device that is still starting says later what memory it has: a scan of the scene goes on meanwhile.
+    // A device that is still starting reports its memory later: meanwhile the scene is scanned.
     const bool planned_late = trained && computing.starting();
     if (!planned_late) plan_mrf(classes);
 
@@ -526,7 +525,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     const auto finished_reading = [&] {
         if (check) check->tell(run);
         check.reset();
-        scene.release(); // what was kept in memory is not needed any more
+        scene.release(); // the copy in memory is not needed any more
     };
     const auto result = s.no_spatial
                             ? classify_spectra(run, computing, s, model, cube, outputs)
@@ -565,7 +564,7 @@ void declare_random_field(tool::Builder& args, Settings& s) {
     args.flag("no-spatial", s.no_spatial, "Write the map of the regression, without the Markov random field");
 }
 
-/// What options mean together.
+/// Checks the options together.
 void check_settings(const tool::Call& call, const Settings& s, const tool::MaskOptions& mask) {
     if (mask.given()) tool::check_mask_use(mask, s.apply.empty(), "-apply");
     const auto contradicts = [&](const std::string& with, std::initializer_list<const char*> names) {

@@ -67,7 +67,7 @@ int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& s
     return touching;
 }
 
-/// Test pixels beside training pixels: a warning where they are many.
+/// Test pixels next to training pixels: a warning if there are many.
 void warn_of_neighbours(tool::Run& run, const Settings& s, const raster::LabelledPixels& all,
                         const std::vector<sample::Split>& splits) {
     int64_t touching = 0, tested = 0;
@@ -93,7 +93,7 @@ int64_t count_of(const std::map<int, int64_t>& of, int value) {
 
 std::string with_comma(const std::string& list) { return list.empty() ? list : list + ", "; }
 
-/// The counts of a split, class by class, into `report`, and what is wrong with them as warnings.
+/// Puts the counts of a split, class by class, into `report`, and warns of faults in them.
 void report_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split,
                   Json& report) {
     report["left_out"] = split.left_out;
@@ -117,8 +117,8 @@ void report_split(tool::Run& run, const raster::LabelledPixels& all, const sampl
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 }
 
-/// Classes that a fold tests without having learned them, or learns from less than a cross-validation of
-/// gdal_hsi_svm_train takes, or does not test; of what is left when pixels near to others are taken out.
+/// Warns of classes that a fold tests without having learned them, learns from fewer pixels than a
+/// cross-validation of gdal_hsi_svm_train needs, or does not test, after pixels near to others were removed.
 void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
                         const std::vector<sample::Split>& splits) {
     std::string strangers, unknown, single, untested, never;
@@ -192,7 +192,7 @@ void report_folds(tool::Run& run, const raster::LabelledPixels& all,
     warn_of_weak_folds(run, all, splits);
 }
 
-/// What every class covers of each pixel.
+/// Writes the share of each pixel that every class covers.
 void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& source,
                  const std::vector<uint16_t>& values) {
     const auto shape = sink.shape();
@@ -242,7 +242,7 @@ class Outputs {
         if (m_values.empty())
             throw Error("-cover: no class that has polygons is left", "-leave-out names all of them.");
         Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
-        cover.options.nodata.reset(); // that of labels
+        cover.options.nodata.reset(); // it is the labels'
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
         cover.spec.holes = true;
         for (const uint16_t value : m_values) {
@@ -291,7 +291,7 @@ class Outputs {
     std::vector<Output> m_outputs;
 };
 
-/// Files of an earlier run with more folds stay, and who takes all by a pattern takes them, too.
+/// Files of an earlier run with more folds stay, and a pattern for all folds matches them, too.
 void warn_of_further_folds(tool::Run& run, const Settings& s) {
     auto files = tools::files_of_more_folds(run.options().destination.path, s.folds);
     for (auto& file : tools::files_of_more_folds(s.test_file, s.folds))

@@ -54,7 +54,7 @@ bool drops_scale(Method method) {
     return method == Method::absorbance || method == Method::snv || method == Method::normalise;
 }
 
-/// Which bands savgol leaves out, and where segments end: into the report and to the user.
+/// Reports the bands that savgol leaves out, and the ends of segments.
 void tell_segments(tool::Run& run, const Transform& t, const std::vector<size_t>& left_out) {
     if (!smooth::needs_wavelengths(t) || t.method == Method::detrend) return;
     run.report()["segments"] = smooth::segments_of(t.wavelengths, t.max_gap).size();
@@ -93,7 +93,7 @@ std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
     return tool::only_bands(source, known);
 }
 
-/// Stored values where one factor leads to what they mean.
+/// Stored values if one factor converts them to scaled values.
 std::shared_ptr<raster::RasterSource> of_one_factor(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const bool apply = !source->facts().bands.values.one_factor();

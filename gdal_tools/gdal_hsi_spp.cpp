@@ -51,8 +51,8 @@ raster::OutputSpec cube_spec(const Settings& settings, const raster::RasterSourc
     return spec;
 }
 
-/// One raster for each output of the operation, in its order: y' unless it is virtual, alpha, rho. What can
-/// be refused is refused here.
+/// One raster for each output of the operation, in its order: y' unless it is virtual, alpha, rho. All checks
+/// that can fail are made here.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
                              const raster::RasterSource& source, bool holes) {
     raster::OutputSet outputs;
@@ -69,8 +69,8 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
         raster::OutputOptions options = run.side_output(role, path);
-        if (!settings.spp.cube) { // -dstnodata is that of y'; other values could be angles for whom computes
-                                  // with them
+        if (!settings.spp.cube) { // -dstnodata applies to y'; in the other outputs such a value could be a
+                                  // valid angle
             options.nodata.reset();
             spec.nodata = std::numeric_limits<double>::quiet_NaN();
         }
@@ -82,14 +82,15 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
     return outputs;
 }
 
-/// Where alpha of a virtual y' is kept when -alpha does not say it: beside it.
+/// The default place for alpha of a virtual y': next to it.
 std::string alpha_beside(const std::string& destination) {
     const size_t slash = destination.rfind('/'), dot = destination.rfind('.');
     const bool extension = dot != std::string::npos && dot > (slash == std::string::npos ? 0 : slash + 1);
     return (extension ? destination.substr(0, dot) : destination) + "_alpha.tif";
 }
 
-/// Only the alpha of an old dst is replaced where nobody has named the file. \throws Error.
+/// A file next to dst that the user did not name is replaced only if it is the alpha of an old dst. \throws
+/// Error.
 void check_alpha_beside(const std::string& alpha, const std::string& destination) {
     if (::access(alpha.c_str(), F_OK) != 0) return;
     const auto old = raster::files_read_with(destination);
@@ -119,7 +120,7 @@ void write_virtual(tool::Run& run, const Settings& settings, const raster::Raste
         });
 }
 
-/// What dst and -alpha make of the operation's outputs.
+/// Chooses the operation's outputs by dst and -alpha.
 void choose_outputs(const tool::Run& run, Settings& settings) {
     const auto& dst = run.options().destination;
     settings.spp.cube = !raster::is_virtual(dst);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_statistics: the statistics of many scenes as one file, exact: they merge, and what was added can
-// be taken away. One pass over every scene.
+// gdal_hsi_statistics: exact statistics of many scenes as one file: files merge, and added scenes can be
+// removed again. One pass over every scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -87,12 +87,12 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
             "Make both of scenes with the same scale.");
 }
 
-/// What there is before the first scene is read.
+/// The state of the files before the first scene is read.
 struct Files {
-    std::optional<Statistics> before; ///< what -append adds to
+    std::optional<Statistics> before; ///< the statistics that -append extends
     std::optional<Statistics> added;  ///< -merge; the scenes come to it
     std::vector<Statistics> removed;
-    std::string first; ///< the file whose bands all of these have; empty: there is none
+    std::string first; ///< the file whose bands all of these have; empty without one
 
     Files(tool::Run& run, const Settings& s, const std::vector<std::string>& merged) {
         if (s.append && ::access(s.out.c_str(), F_OK) == 0) {
@@ -119,8 +119,8 @@ struct Files {
     /// Statistics whose bands all of them have.
     const std::optional<Statistics>& any() const { return before ? before : added; }
 
-    /// All that was there and has come, less what is removed. \throws Error when that cannot be, or nothing
-    /// is left.
+    /// The earlier and the added statistics, less the removed ones. \throws Error when that is not possible,
+    /// or nothing is left.
     Statistics whole(const Settings& s) const {
         Statistics all(any()->sums.bands);
         all.bands = any()->bands;
@@ -133,7 +133,7 @@ struct Files {
             throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
         return all;
     }
-    /// Reads again what -append adds to, if another run has changed it. Returns whether one has.
+    /// Reads the file of -append again, if another run has changed it. Returns whether it has changed.
     bool look_again(const std::string& out) {
         auto now = ::access(out.c_str(), F_OK) == 0 ? raster::files_as_they_are(out)
                                                     : std::vector<raster::DocumentSource::File>();
@@ -262,7 +262,7 @@ Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const K
 }
 
 /// `known` without the bands that have no value in any of the scenes, which spoil every pixel of them.
-/// \throws Error when there are none, or no others.
+/// \throws Error when there are no such bands, or no other bands.
 KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                                const std::vector<int64_t>& finite) {
     std::vector<int> empty, numbers;
@@ -353,7 +353,7 @@ Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const Kn
     return last;
 }
 
-/// Of scenes that are added: which have nothing to add, and which are there already with other pixels.
+/// For added scenes: reports which have nothing to add, and which are already included with other pixels.
 void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const Files& files) {
     for (const auto& scene : files.added->scenes) {
         if (std::find(names.begin(), names.end(), scene.name) == names.end()) continue;
@@ -442,7 +442,7 @@ void run_statistics(tool::Run& run, Settings s) {
     Scene last;
     if (!names.empty()) last = add_scenes(run, names, known, files);
     if (files.first.empty()) files.first = names.front();
-    for (size_t i = 0; i < files.removed.size(); ++i) // of which bands may have been left out since
+    for (size_t i = 0; i < files.removed.size(); ++i) // some of whose bands may have been left out since
         check_alike(*files.any(), files.first, files.removed[i], s.removed[i]);
     if (!names.empty()) tell_of_scenes(run, names, files);
     auto all = files.whole(s);
@@ -459,7 +459,8 @@ void run_statistics(tool::Run& run, Settings s) {
     if (!s.append) {
         write(all);
     } else if (run.ranks().root()) {
-        // Another run may have added to the file meanwhile, or be about to: what it holds then is added to.
+        // Another run may have added to the file meanwhile, or be about to: the new statistics are added to
+        // its present content.
         auto state = std::make_shared<std::pair<Files, Statistics>>(std::move(files), std::move(all));
         run.files()->add_to_file(
             {s.out, [state, write, s, files = run.files().get()] {

@@ -32,7 +32,7 @@ namespace synth_tool {
 using tool::Content;
 
 constexpr double integer_scale = 10000;                             ///< reflectance 1 in integer files
-constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; ///< those of a spaceborne imager
+constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; ///< of a spaceborne imager
 
 struct Settings {
     synth::Options scene;
@@ -48,7 +48,7 @@ struct Settings {
 // Types and formats
 // ----------------------------------------------------------------------------------------------------------
 
-/// The nodata value when the user names none: -9999 where the type holds it, else the type's largest value.
+/// The default nodata value: -9999 if the type holds it, else the type's largest value.
 double default_nodata(const std::string& type) {
     if (type == "Byte") return 255;
     if (type == "Int8") return -128;
@@ -154,7 +154,7 @@ raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     if (!scene.bad_bands().empty()) spec.envi["bbl"] = envi_list(good);
     spec.envi["default bands"] = envi_list(scene.default_bands());
     if (s.scene.scale != 1) spec.envi["reflectance scale factor"] = number_text(s.scene.scale);
-    spec.keep_nan = true; // NaN pixels stay NaN beside a nodata value
+    spec.keep_nan = true; // NaN pixels also stay NaN with a nodata value
     if (s.scene.stripe_width > 0) spec.nodata = s.scene.nodata;
     spec.metadata["HSI_SYNTH_SEED"] = std::to_string(s.scene.seed);
     spec.metadata["HSI_SYNTH_SNR"] = number_text(s.scene.snr);
@@ -216,7 +216,7 @@ raster::PointLayer plot_layer(const Settings& s, const synth::MadeScene& scene) 
     return layer;
 }
 
-/// -truth: what is known of the scene.
+/// -truth: the true composition of the scene.
 Json truth_of(const Settings& s, const synth::MadeScene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
     const auto names = scene.names();

@@ -146,12 +146,12 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     return work;
 }
 
-/// Adds up what every pixel's abundances (output 0) sum to and the squares of its errors (output 1), without
-/// rounding: in any order they are the same.
+/// Adds up every pixel's sum of abundances (output 0) and the squares of its errors (output 1), without
+/// rounding: they are the same in any order.
 class UnmixTally {
   public:
     UnmixTally() = default;
-    /// What an operation of devices has found.
+    /// The result of an operation on devices.
     explicit UnmixTally(const math::ExactSums& sums) { m_sums.add(sums); }
     static UnmixTally fresh() { return {}; }
     void add(const Rect&, const std::vector<CubeView<float>>& out) {
@@ -195,8 +195,7 @@ std::string short_number(double v) {
     return text;
 }
 
-/// What the abundances leave of the scene, and where they are free to, what they sum to, to the user and into
-/// the report.
+/// Reports the residual of the abundances and, for methods with a free sum, their sum.
 void report_fit(tool::Run& run, const UnmixTally& tally, unmix::Method method, int64_t pixels, int bands) {
     const double rmse = std::sqrt(tally.squared_errors() / static_cast<double>(pixels));
     run.report()["residual"] = {{"rmse", rmse}, {"pixels", pixels}, {"bands", bands}};
@@ -217,7 +216,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, *scene, endmembers.names, name_of(s.unmix.method));
-    // A device adds up what its results come to; those of the processor go past a tally.
+    // A device adds up its own results; the processor's results go through a tally.
     const bool there = computing.on_devices() && !run.ranks().several();
     const auto unmixing =
         computing->make_unmixing(endmembers, {s.unmix.method, !there || s.unmix.rmse, there});
@@ -247,7 +246,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// VRTs and .hsi: what will be computed when they are read, on the CPU.
+/// VRTs and .hsi: the description of the unmixing that the CPU computes when they are read.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
                        tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -445,7 +444,7 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// Options of draws that stand without them, or do not go together.
+/// Checks options of draws that are given without draws, or exclude each other.
 void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOptions& common) {
     if (s.draw.draws == 0) {
         for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
@@ -490,7 +489,7 @@ void run_unmix(tool::Run& run, const Settings& s) {
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
-    // What was found for all bands is cut, since the library may have no wavelengths.
+    // The library may have no wavelengths, so the result for all bands is cut.
     const auto bands = scene->bands();
     const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
         return unmix_scene(run, s, computing, scene, tools::without_lost_bands(library, bands, *scene),

@@ -32,7 +32,7 @@ struct Settings {
     std::string statistics;
 };
 
-/// What the result of every method begins with.
+/// The beginning of every method's result.
 Json document_of(const tool::Scene& scene, const Settings& settings, int number,
                  const stream::SceneStatistics& statistics) {
     return {{"source", scene.raster()->path()},        {"method", settings.method},

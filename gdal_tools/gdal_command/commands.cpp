@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tools as commands of GDAL (3.11 and newer). Everything that GDAL shows of a command comes from the
-// tool's definition; what is said here is how GDAL's users name things, and how a run speaks with a program
-// that is not ours: it changes nothing that the program shares with others, and says everything through GDAL.
+// The tools as commands of GDAL (3.11 and newer). GDAL's descriptions of a command come from the tool's
+// definition; this file has the names that GDAL's users expect, and the reporting of a run in a program that
+// is not ours: it changes no state that the program shares with others, and reports everything through GDAL.
 #include "gdal/modules.h"
 
 #include "catalogue.h"
@@ -49,7 +49,7 @@ using tool::Type;
 // --- Names
 // -------------------------------------------------------------------------------------------------------
 
-/// GDAL's own name of what several tools have, and its letter.
+/// GDAL's own name for an argument of several tools, and its letter.
 struct GdalName {
     const char* name;
     char letter;
@@ -70,7 +70,7 @@ const std::map<std::string, GdalName>& gdal_names() {
         {"threads", {"num-threads", 'j'}},
         {"b", {"bands", 'b'}},       // GDAL's --band is taken by a tool
         {"with", {"along-with", 0}}, // Python's own word
-        // Tools' own, whose names are those of dst and of -b here:
+        // Tools' own arguments, whose names are used for dst and -b here:
         {"output", {"output-kind", 0}},
         {"bands", {"target-bands", 0}},
     };
@@ -84,9 +84,9 @@ bool is_taken(const std::string& name, const Argument& argument) {
     });
 }
 
-/// How GDAL's users call a tool's argument. GDAL wants two letters at least; a name of one is the short form
-/// of an alias. And Python wants none of its own words: from the commands GDAL makes functions with their
-/// arguments' names, all of them at once, so that a single wrong one would leave none.
+/// The names of a tool's arguments for GDAL's users. GDAL wants at least two letters; a one-letter name
+/// becomes the short form of an alias. Python's reserved words are not allowed: GDAL makes functions of all
+/// commands at once, with their arguments' names, so a single wrong name would leave none.
 struct Naming {
     std::string name;
     char letter = 0;
@@ -213,7 +213,7 @@ std::string text_of(double value) {
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// The words that stand for a value on a command line.
+/// The words for a value on a command line.
 std::vector<std::string> words_of(const Value& value) {
     std::vector<std::string> words;
     const auto add = [&](const auto& held) {
@@ -234,7 +234,8 @@ std::vector<std::string> words_of(const Value& value) {
 // --- A run
 // -------------------------------------------------------------------------------------------------------
 
-/// Numbers are written and read with a point on this thread while it lives, whatever the program's locale.
+/// While it lives, numbers are written and read with a decimal point on this thread, in any locale of the
+/// program.
 class PlainNumbers {
   public:
     PlainNumbers() : m_plain(newlocale(LC_ALL_MASK, "C", nullptr)) {
@@ -252,9 +253,9 @@ class PlainNumbers {
     locale_t m_plain, m_before = nullptr;
 };
 
-/// A program that has called GDAL, as a front end. The run has a thread of its own; what it says is handed
-/// over to the thread that has called, which alone speaks with the program: error handlers belong to a
-/// thread, and a progress function may draw.
+/// A front end for a program that has called GDAL. The run has a separate thread and hands its messages over
+/// to the calling thread, which alone reports to the program: error handlers belong to a thread, and a
+/// progress function may draw.
 class GdalFrontEnd final : public tool::FrontEnd {
   public:
     void begin(const tool::CommonOptions&, Warn warn) override { m_warn = std::move(warn); }
@@ -284,7 +285,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     const std::vector<const tool::Definition*>& tools() const override { return tools::catalogue(); }
     void end() override { m_warn = nullptr; }
 
-    /// The run, to its end, on a thread of its own.
+    /// Does the whole run on a separate thread.
     tool::Outcome run(tool::Call& call, const std::string& command, GDALProgressFunc on_progress, void* data,
                       const std::function<void(const std::string&)>& on_warning) {
         tool::Outcome outcome;
@@ -307,7 +308,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     const std::string& printed() const { return m_printed; }
 
   private:
-    /// Hands on what the run says until it has ended.
+    /// Hands on the run's messages until it has ended.
     void serve(GDALProgressFunc on_progress, void* data,
                const std::function<void(const std::string&)>& on_warning) {
         double told = -1;
@@ -325,8 +326,8 @@ class GdalFrontEnd final : public tool::FrontEnd {
             lock.lock();
         }
     }
-    /// What GDAL says on the run's thread: a warning goes into the run's report and comes back as the run's
-    /// own.
+    /// Receives GDAL's messages on the run's thread: a warning goes into the run's report and comes back as
+    /// the run's own.
     static void CPL_STDCALL receive(CPLErr severity, CPLErrorNum number, const char* text) {
         auto* const self = static_cast<GdalFrontEnd*>(CPLGetErrorHandlerUserData());
         constexpr size_t most = 100; // a damaged file can fail at every block
@@ -339,11 +340,11 @@ class GdalFrontEnd final : public tool::FrontEnd {
     }
 
     CancelFlag m_cancel;
-    // Of the run's thread:
+    // Used by the run's thread:
     Warn m_warn;
     std::string m_printed;
     std::vector<std::string> m_failures, m_gdal_warnings; ///< GDAL's, each text once
-    // Of both threads:
+    // Used by both threads:
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
     std::deque<std::string> m_warnings;
@@ -380,8 +381,8 @@ class Command final : public GDALAlgorithm {
             exclude(pair);
     }
 
-    /// Steps have options of their own tools, which GDAL does not know: from the first step on all is one
-    /// value, in which a '!' may come first.
+    /// Steps have the options of their tools, which GDAL does not know: from the first step on, everything is
+    /// one value, in which a '!' may come first.
     bool ParseCommandLineArguments(const std::vector<std::string>& words) override {
         if (!m_call.definition().steps) return GDALAlgorithm::ParseCommandLineArguments(words);
         const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
@@ -419,7 +420,7 @@ class Command final : public GDALAlgorithm {
         bound.value = value_for(argument);
         const std::string text = description_of(m_call, argument);
         Naming naming = naming_of(argument);
-        // These two GDAL completes from what it knows of the driver.
+        // GDAL completes these two, since it knows the driver.
         auto* const texts = std::get_if<std::vector<std::string>>(&bound.value);
         if (texts != nullptr && (argument.name == "co" || argument.name == "oo")) {
             auto& arg = argument.name == "co" ? AddCreationOptionsArg(texts, text.c_str())
@@ -506,7 +507,7 @@ class Command final : public GDALAlgorithm {
         });
     }
 
-    /// GDAL knows groups of which one is given, not pairs: what overlaps is left to the call's own check.
+    /// GDAL knows groups with one member given, not pairs: the call checks overlaps itself.
     void exclude(const std::pair<std::string, std::string>& pair) {
         const auto uses = [&](const std::string& name) {
             return std::count_if(m_call.declaration().exclusions().begin(),
@@ -519,8 +520,8 @@ class Command final : public GDALAlgorithm {
                 bound.arg->SetMutualExclusionGroup(pair.first + "-or-" + pair.second);
     }
 
-    /// Hands the values to the call, and returns them as the words of the executable, as one would write
-    /// them: the tool's own options, those of all tools, arguments.
+    /// Hands the values to the call, and returns them as a command line of the executable: the tool's own
+    /// options, the general options, arguments.
     std::vector<std::string> give_values() {
         std::vector<std::string> own, shared, arguments;
         const auto give = [&](const Argument& argument, const std::vector<std::string>& words) {
@@ -559,7 +560,7 @@ class Command final : public GDALAlgorithm {
             // A .gdalg.json file is opened like any raster: that may write nothing.
             if (m_executionForStreamOutput)
                 throw UsageError("this command writes files, so it cannot stand in a .gdalg.json file");
-            // What the record says can be repeated with the executable, whoever has called.
+            // The command in the record can be repeated with the executable, for any caller.
             const std::string command =
                 terminal::quote_command(m_call.definition().executable(), give_values());
             const auto on_warning = [&](const std::string& text) {

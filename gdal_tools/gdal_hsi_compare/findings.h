@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a comparison measures, tells and fails by, whether of two scenes or of a mosaic.
+// The findings of a comparison, of two scenes or of a mosaic: their measures, messages and limits.
 #pragma once
 
 #include "compare/measurement.h"
@@ -14,10 +14,11 @@
 
 namespace hsi::compare_tool {
 
-/// Those that suit the number of bands where none were asked for, and those that thresholds need.
+/// Adds the default metrics for the count of bands if none were requested, and the metrics that thresholds
+/// need.
 void complete_metrics(Settings& s, int bands);
 
-/// One band is no spectrum.
+/// A single band is not a spectrum.
 void check_bands(const std::vector<Metric>& metrics, int bands);
 
 /// "%.9g"

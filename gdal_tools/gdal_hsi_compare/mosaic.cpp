@@ -54,12 +54,12 @@ Rect united(const Rect& a, const Rect& b) {
     return {x, y, std::max(a.right(), b.right()) - x, std::max(a.bottom(), b.bottom()) - y};
 }
 
-/// The common grid: that of src where its axes are the map's, else one with pixels of the same area. Columns
-/// and lines of it may be negative.
+/// The common grid: src's if its axes are the map's, else one with pixels of the same area. Its columns and
+/// lines may be negative.
 struct MosaicGrid {
     GeoTransform place{};
     Rect all;                  ///< of all scenes
-    std::vector<Rect> extents; ///< a scene each
+    std::vector<Rect> extents; ///< per scene
 
     /// The scene, of two at least, without which the grid would be least, and that grid.
     std::pair<size_t, Rect> farthest() const {
@@ -74,8 +74,8 @@ struct MosaicGrid {
     }
 };
 
-/// A scene as a window of the common grid sees it: every pixel is the one of the scene that its centre lies
-/// in, and has no value beside the scene.
+/// A scene in a window of the common grid: each pixel is the scene's pixel that contains its centre, and is
+/// missing outside of the scene.
 class PlacedSource final : public stream::CubeSource {
   public:
     PlacedSource(std::shared_ptr<const raster::RasterSource> scene, const GeoTransform& to_scene,
@@ -165,7 +165,7 @@ class PlacedSource final : public stream::CubeSource {
         }
         const PlacedSource& m_owner;
         std::unique_ptr<stream::CubeReader> m_from;
-        std::vector<std::array<int64_t, 2>> m_places; ///< in the scene; -1: beside it
+        std::vector<std::array<int64_t, 2>> m_places; ///< in the scene; -1: outside
         std::vector<float> m_values;
     };
 
@@ -231,7 +231,7 @@ class MosaicMap {
         : m_all(grid.all), m_sums(metrics) {
         const auto& all = grid.all;
         const auto size = [](const Rect& r) { return std::to_string(r.w) + "x" + std::to_string(r.h); };
-        // Of a grid of 2^31 pixels a side at most, far below what does not fit into 64 bits after all.
+        // Computed in doubles: for a grid of at most 2^31 pixels a side, the product may exceed 64 bits.
         const double wanted = static_cast<double>(all.area()) * (8 * static_cast<double>(metrics) + 2);
         const auto bytes = static_cast<uint64_t>(std::min(wanted, 0x1p62));
         if (bytes > tool::quarter(run.options().memory)) {
@@ -311,7 +311,7 @@ class MosaicMap {
 
   private:
     const Rect m_all;
-    std::vector<std::vector<double>> m_sums; ///< a metric each
+    std::vector<std::vector<double>> m_sums; ///< per metric
     std::vector<uint16_t> m_pairs;
 };
 
@@ -330,7 +330,7 @@ Json pair_json(const compare::Findings& f) {
     return metrics;
 }
 
-/// Of all pairs: the mean over their pixels, and the greatest maximum.
+/// Over all pairs: the mean over their pixels, and the greatest maximum.
 compare::Findings of_all_pairs(const std::vector<PairOfScenes>& pairs) {
     compare::Findings all;
     for (const auto& pair : pairs) {

@@ -11,7 +11,7 @@ namespace hsi::compare_tool {
 /// Compares scenes where they overlap, pair by pair and all pairs together.
 void compare_mosaic(tool::Run& run, Settings s);
 
-/// What -mosaic does not go with, and what means nothing without it.
+/// Options that -mosaic excludes, and options that require it.
 void check_mosaic(const tool::Call& call, const Settings& s);
 
 } // namespace hsi::compare_tool

@@ -27,7 +27,7 @@ struct Settings {
     bool overwrite = false, json = false;
     bool mosaic = false;
     std::vector<std::string> with; ///< further scenes of -mosaic
-    bool any_wavelengths = false;  ///< bands in their order, whatever the wavelengths
+    bool any_wavelengths = false;  ///< bands in their order, without comparing wavelengths
     std::vector<std::string> metric_texts, pair_texts;
     std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
     std::vector<int> first_bands, second_bands; ///< of -band

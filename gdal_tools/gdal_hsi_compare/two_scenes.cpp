@@ -36,7 +36,7 @@ struct ComparedScene {
     std::vector<int> picks; ///< bands of `file` (0-based) behind the cube's; empty: all
 };
 
-/// A source whose bands are chosen, some perhaps more than once, from those of another one.
+/// A source with chosen bands of another one, possibly repeated.
 class PickedSource final : public stream::CubeSource {
   public:
     PickedSource(std::shared_ptr<const stream::CubeSource> from, std::vector<int> picks)
@@ -115,8 +115,9 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
     return some_bands(file, std::move(picks));
 }
 
-/// Of every band of a the partner in b (0-based, -1: none): by wavelength where both know those of all bands,
-/// else by number where these can be compared. `by` says which. Empty: they are taken in their order.
+/// For every band of a, its partner in b (0-based, -1: none): by wavelength if both know the wavelengths of
+/// all bands, else by number if numbers can be compared. `by` states which. Empty: they are compared in their
+/// order.
 std::vector<int> partners(const raster::RasterSource& a, const raster::RasterSource& b, std::string& by) {
     const auto first = tool::scene_bands(a), second = tool::scene_bands(b);
     by = "wavelength";
@@ -136,7 +137,7 @@ bool are_unique(std::vector<std::string> names) {
 void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     const auto first = a.facts().bands.names, second = b.facts().bands.names;
     if (first.size() != second.size() || first.size() < 2 || first == second) return;
-    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" is none
+    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" is not a name
         return std::none_of(names.begin(), names.end(), [](const std::string& name) {
             return name.rfind("Band ", 0) == 0 &&
                    name.find_first_not_of("0123456789", 5) == std::string::npos;
@@ -157,7 +158,7 @@ void note_other_names(tool::Run& run, const raster::RasterSource& a, const raste
                   : "the same names stand in another order; -other-b " + by_name + " pairs them by name"));
 }
 
-/// Bands that were named by their places in the files, and are others by what both files tell, to the user.
+/// Notes bands that were named by their places in the files, but have other numbers according to both files.
 void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     std::string by;
     const auto matched = partners(a, b, by);
@@ -177,8 +178,8 @@ void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raste
     }
 }
 
-/// Keeps the bands that have a partner, the second's in the order of the first's, and notes how many have
-/// none. \throws Error when there is no such band.
+/// Keeps the bands that have a partner, the second's in the order of the first's, and notes the count of
+/// bands without one. \throws Error when there is no such band.
 void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     std::string by;
     const auto matched = partners(*a.file, *b.file, by);
@@ -242,15 +243,14 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                  " differ; pixels are compared by line and sample");
 }
 
-/// Band k's factor and offset as the file states them; 1 and 0 where it states none.
+/// Band k's factor and offset as stated in the file; 1 and 0 by default.
 std::pair<double, double> stated_scale(const raster::BandValues& values, const ComparedScene& scene,
                                        size_t k) {
     const size_t at = scene.picks.empty() ? k : static_cast<size_t>(scene.picks[k]);
     return values.scale.empty() ? std::pair(1.0, 0.0) : std::pair(values.scale[at], values.offset[at]);
 }
 
-/// The middle ratio of the second scene's numbers to the first's, over pixels on a few lines; 0: none is
-/// known.
+/// The middle ratio of the second scene's values to the first's, over pixels on a few lines; 0 if unknown.
 double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     const auto shape = a.cube->shape();
     const int64_t width = std::min<int64_t>(shape.samples, 512), lines = std::min<int64_t>(shape.lines, 8);
@@ -273,8 +273,8 @@ double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     return *middle;
 }
 
-/// Scenes whose numbers mean different things by what the files state, to the user: numbers are compared. A
-/// file that states nothing may have lost it, so then the numbers must look like it, too.
+/// Warns when the files state different scales for the two scenes, since stored values are compared. A file
+/// without a scale may have lost it, so then the values must differ as well.
 void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
     const auto of_a = a.file->facts().bands.values, of_b = b.file->facts().bands.values;
     double factor = 0; // of the second's numbers, as large as the first's

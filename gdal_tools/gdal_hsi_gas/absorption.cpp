@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the filters need to know of the gas and of the sensor, from files.
+// Reads the data on the gas and the sensor that the filters need, from files.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"

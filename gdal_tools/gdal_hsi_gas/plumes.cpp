@@ -67,7 +67,7 @@ class Ground {
         if (s.pixel_size[0] > 0) m_size = s.pixel_size;
     }
     bool known() const { return m_size || m_scale; }
-    /// Of a pixel of this line, m2.
+    /// The area of a pixel in this line, m2.
     double area(int64_t line) const {
         if (m_size) return (*m_size)[0] * (*m_size)[1];
         const auto [x, y] = metres(line);
@@ -192,7 +192,7 @@ std::vector<gas::Plume> find_plumes(const PlumeSettings& s, const Lines& lines,
     return finder.finish();
 }
 
-/// What is told of a plume, in the order of the fields.
+/// Facts about a plume, in the order of the fields.
 struct Told {
     double fetch = 0, length = 0, mass = 0, mass_deviation = 0, wind = unknown, flux = unknown;
 };
@@ -315,7 +315,7 @@ raster::OutputSet map_output(const tool::Run& run, const PlumeSettings& s, const
     raster::OutputSet outputs;
     if (s.map.empty()) return outputs;
     auto options = run.side_output("-plume-map", s.map);
-    options.nodata.reset(); // that of the enhancement: in a map 0 is none
+    options.nodata.reset(); // it is the enhancement's: 0 means no plume in a map
     raster::OutputSpec spec;
     spec.shape = {shape.samples, shape.lines, 1};
     spec.type = "Int32";

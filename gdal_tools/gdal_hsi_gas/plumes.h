@@ -41,7 +41,7 @@ void declare_plumes(tool::Builder& args, PlumeSettings& s);
 /// Checks the options; `methane`: its threshold has a default. \throws UsageError.
 void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane);
 
-/// What can be refused before any work. \throws Error where pixels have no area.
+/// Checks before any work. \throws Error if pixels have no area.
 void check_plumes(const tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid);
 /// Finds the plumes of `enhancement`, whose bands are the enhancement and, where there are two, its
 /// uncertainty, and writes them. mask: the pixels that count; may be null. molar_mass: kg/mol.

@@ -66,7 +66,7 @@ std::string naming(const identify::RuleFile& file, const std::string& spectrum, 
     return path;
 }
 
-/// Of a library that `wanted` has spectra of, at the bands of the scene.
+/// The spectra that `wanted` uses from this library, at the bands of the scene.
 raster::SpectralLibrary at_bands(tool::Run& run, const Library& library, tools::BandFit fit,
                                  const math::SpectralBands& scene) {
     auto chosen = raster::selected(library.spectra, library.wanted);

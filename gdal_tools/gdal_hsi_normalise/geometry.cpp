@@ -22,7 +22,7 @@ using view::Angle;
 using view::AngleInput;
 using view::AngleInputs;
 
-/// What is collected of the sources of angles.
+/// The angles collected from their sources.
 class Collected {
   public:
     Collected(const raster::Placement& place, const std::vector<Angle>& needed)
@@ -131,7 +131,7 @@ void add_raster(tool::Run& run, Collected& to, const std::string& path) {
 // Products
 // ----------------------------------------------------------------------------------------------------------
 
-/// False: the file is not one of these.
+/// False if the file is not one of these.
 bool add_product(Collected& to, const std::string& path) {
     auto angles = raster::angles_of_product(path, to.place());
     if (!angles) return false;

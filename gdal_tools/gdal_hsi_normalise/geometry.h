@@ -43,8 +43,8 @@ struct Geometry {
     void read(const tool::Run& run);
 };
 
-/// A scene's angles, from `file` and the settings. `windowed`: -srcwin holds for the scene. \throws Error
-/// when an angle that `needed` names has no source, or a file does not fit the scene.
+/// A scene's angles, from `file` and the settings. `windowed`: -srcwin applies to the scene. \throws Error
+/// when an angle in `needed` has no source, or a file does not fit the scene.
 Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const raster::RasterSource& scene,
                        const std::string& file, bool windowed, const std::vector<view::Angle>& needed);
 

@@ -79,7 +79,7 @@ std::string plain_letters(std::string_view text, size_t longest) {
     std::string out;
     while (!text.empty()) {
         const char32_t code = take_character(text);
-        if (code >= 0x300 && code <= 0x36f) continue; // an accent that stands behind its letter
+        if (code >= 0x300 && code <= 0x36f) continue; // an accent that follows its letter
         if (code >= ' ' && code <= '~')
             out += static_cast<char>(code);
         else

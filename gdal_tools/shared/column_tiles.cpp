@@ -63,7 +63,7 @@ in_memory_for_columns(tool::Run& run, const std::shared_ptr<raster::RasterSource
     if (run.ranks().several() || (source->facts().access == raster::Access::raw && !source->facts().remote) ||
         bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
         return source;
-    class Filling final : public stream::Operation { // the source keeps what is read
+    class Filling final : public stream::Operation { // the source keeps the values that are read
         class Nothing final : public stream::Worker {
             void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
         };

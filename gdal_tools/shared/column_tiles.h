@@ -12,11 +12,11 @@
 
 namespace hsi::tools {
 
-/// Columns of a map are no detectors of a scanner. `what`: the option, for messages.
+/// Columns of a map are not detectors of a scanner. `what`: the option, for messages.
 void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::RasterSource& source);
 
-/// Tiles of whole groups, where the user forces none: a few for each lane, and what memory bears.
-/// \throws Error when that is not one group.
+/// Sets tiles of whole groups, unless the user forces a size: a few for each lane, as memory allows.
+/// \throws Error when memory is too small for one group.
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
                       const stream::Operation& operation, stream::PassOptions& pass);
 

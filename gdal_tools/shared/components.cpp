@@ -48,8 +48,8 @@ stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOpt
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device) {
-    // None may be kept where the projection takes other pixels than the statistics, and need be where it lies
-    // on the device.
+    // Pixels are not kept where the projection uses other pixels than the statistics, and need not be if the
+    // scene is on the device.
     const uint64_t to_keep = run.masks_statistics() || on_device ? 0 : computing.device_memory();
     return computing->make_scan(scene, what, to_keep);
 }
@@ -126,7 +126,7 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
                  ", and the greatest snr follow from that");
     const double by_chance = mnf::chance_snr(model.pairs, model.components);
     if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
-    // Of noise that measures as much signal as noise.
+    // The estimated noise has as much signal as noise.
     if (by_chance >= 1 && model.pairs > model.components) {
         char snr[32];
         std::snprintf(snr, sizeof snr, "%.3g", by_chance);
@@ -316,7 +316,7 @@ void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Trans
 
 namespace {
 
-/// "MNF3" of "MNF3 (filtered)": what a component of any of the tools is called; empty: it is none.
+/// "MNF3" of "MNF3 (filtered)": the name of a component of any tool; empty for other bands.
 std::string component_name(const std::string& band) {
     for (const char* prefix : {"PC", "MNF"}) {
         const size_t begin = std::char_traits<char>::length(prefix);
@@ -351,7 +351,7 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
     raster::OutputSpec spec;
     spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
     spec.holes = true;
-    bool numbered = false; // where neither wavelengths nor their order tell which bands they are
+    bool numbered = false; // if neither wavelengths nor their order identify the bands
     for (size_t b = 0; b < model.mean.size(); ++b)
         numbered |= model.bands[b] != static_cast<int>(b) + 1;
     numbered &= !model::all_known(model.wavelengths_nm);

@@ -39,8 +39,8 @@ int component_count(int asked, bool given, int bands);
 /// A pass's device memory without what the backend keeps there.
 stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass);
 
-/// The scan of the backend; a device keeps what it reads for the projection if it can and the scene does not
-/// lie `on_device` anyway.
+/// The scan of the backend; a device keeps the values for the projection if it can and the scene is not
+/// already `on_device`.
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device = false);
@@ -49,17 +49,17 @@ std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaCompu
 /// it.
 stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, PcaComputing& computing);
 
-/// One pass `name` over the scene; the extremes of its bands are looked at, too.
+/// One pass `name` over the scene; it also finds the extremes of its bands.
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, stream::Statistics what,
                                    const char* name, double share);
 
-/// The model of a scanned scene, or of `given` statistics, whose source and extremes it then tells; explained
-/// variance goes to the report.
+/// The model of a scanned scene, or of `given` statistics with their source and extremes; explained variance
+/// goes to the report.
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options, const GivenStatistics* given = nullptr);
 
-/// MNF of a scanned scene (with differences), with what the user should know of it; `kept` are the model's
-/// bands among the scene's. minimum, maximum: of the scene's bands, or empty, and then unknown to the model.
+/// MNF of a scanned scene (with differences), with notes for the user; `kept` are the model's bands among the
+/// scene's. minimum, maximum: of the scene's bands, or empty if unknown.
 mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
                            const std::vector<float>& minimum, const std::vector<float>& maximum,
                            std::vector<int>& kept);
@@ -83,7 +83,7 @@ void add_component_count_option(tool::Builder& args, ProjectionSettings& s);
 /// -model, -apply, -inverse, -any-wavelengths, -any-scale, and the checks of these and of -nc.
 void add_model_options(tool::Builder& args, ProjectionSettings& s);
 
-/// What can be refused before any work.
+/// Checks before any work.
 void check_output(const tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like);
 
 /// One pass: the transform, tile by tile, into dst; or dst as a VRT that does it.
@@ -95,8 +95,8 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
 void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
                    const raster::OutputSpec& spec);
 
-/// That bands may be the components `name` 1, 2 .. ("MNF"): none has a wavelength, and where a name begins
-/// like that of a component, it is the one that belongs there. Throws Error naming the band.
+/// Checks that bands may be the components `name` 1, 2 .. ("MNF"): they have no wavelengths, and a name like
+/// a component's is the one for that place. Throws Error naming the band.
 void check_component_bands(const raster::RasterSource& source, const std::string& name);
 
 /// The model's bands, made of components again.
@@ -125,7 +125,7 @@ void apply_model(tool::Run& run, const ProjectionSettings& settings, PcaComputin
     check.tell(run);
 }
 
-/// -apply -inverse; `name` is that of the components.
+/// -apply -inverse; `name` is the components' name.
 template <class Model>
 void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputing& computing,
                   std::shared_ptr<raster::RasterSource> source, const Model& model, const char* name) {

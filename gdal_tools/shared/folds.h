@@ -15,7 +15,7 @@ namespace hsi::tools {
 
 inline constexpr int most_folds = 1000;
 
-/// What stands before and behind the number of a fold: "out/train.tif" is "out/train_" and ".tif".
+/// The parts of a path before and after the number of a fold: "out/train.tif" is "out/train_" and ".tif".
 inline std::pair<std::string, std::string> around_fold(const std::string& path) {
     const size_t slash = path.rfind('/'), name = slash == std::string::npos ? 0 : slash + 1;
     const size_t point = path.rfind('.');

@@ -106,7 +106,7 @@ class LinesTogether final : public stream::CubeSource {
     stream::CubeShape m_shape;
 };
 
-/// Of another SRS a point would lie elsewhere in the layer's.
+/// With another SRS a point would be at another place in the layer's SRS.
 void check_srs(const raster::RasterSource& scene, const raster::RasterSource& source) {
     if (!scene.facts().srs || !source.facts().srs) return;
     auto a = raster::grid_of(scene), b = raster::grid_of(source);
@@ -119,7 +119,7 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
                     "Warp it before (gdalwarp -t_srs), or leave it out.");
 }
 
-/// The lines of the list that `word` names (@FILE) which hold something: `what` of them.
+/// The non-empty lines of the list that `word` names (@FILE): `what` they are.
 std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, const std::string& word,
                                       const std::string& what, const std::string& advice) {
     const std::string list = word.substr(1);

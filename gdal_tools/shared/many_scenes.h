@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// -with: further scenes, which a search takes as one with src. They lie below it, line after line.
+// -with: further scenes, which a search treats as one with src. They are below it, line after line.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -16,49 +16,49 @@
 
 namespace hsi::tools {
 
-/// -with SCENE, repeated; @FILE: those that the lines of FILE name. `what`: is done with it.
+/// -with SCENE, repeated; @FILE: the names on the lines of FILE. `what`: the verb for the scenes.
 void add_with_option(tool::Builder& args, std::vector<std::string>& names,
                      const std::string& what = "Also search this scene, together with src");
 
-/// -with SCENE LABELS, repeated; @FILE: pairs, one on each line of FILE. `what` is taken of them.
+/// -with SCENE LABELS, repeated; @FILE: pairs, one on each line of FILE. `what`: the verb for the pairs.
 void add_pairs_option(tool::Builder& args, std::vector<std::array<std::string, 2>>& pairs,
                       const std::string& what, const std::string& names = "SCENE LABELS");
 
-/// The pairs, with the lines of @FILE in the place of that: a tab stands between the two names, or blanks
-/// where neither has one; else listed_names(). \throws Error naming the line that is none.
+/// The pairs, with the lines of @FILE in its place: two names with a tab between them, or blanks if neither
+/// name has one; else listed_names(). \throws Error naming a line that is not a pair.
 std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::string& role,
                                                      const std::vector<std::array<std::string, 2>>& words);
 
-/// The names, with the lines of @FILE in the place of that; blank lines and those that begin with # are none.
-/// The list is one of the run's files under `role` ("-with"). \throws Error when it lists nothing.
+/// The names, with the lines of @FILE in its place; blank lines and lines that begin with # are skipped. The
+/// list is one of the run's files under `role` ("-with"). \throws Error when it lists nothing.
 std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
                                       const std::vector<std::string>& words);
 
 /// Opens and registers a further scene, the value of `option` ("-with"), whole: its bands are matched with
 /// those of `source` as models' are, and taken in its order. \throws Error naming the scene when it does not
-/// open, has not all of the bands, or another scale.
+/// open, lacks some of the bands, or has another scale.
 std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::string& option,
                                                   const std::string& name,
                                                   const raster::RasterSource& source);
 
-/// Cubes of the same bands as one, each below the one before it; NaN beside those that are narrower.
+/// Cubes with the same bands as one cube, each below the one before it; narrower cubes are filled with NaN.
 std::shared_ptr<const stream::CubeSource>
 lines_together(std::vector<std::shared_ptr<const stream::CubeSource>> parts);
 
 class ManyScenes {
   public:
-    /// Opens the scenes as open_beside(); the run's mask files hold for all of them. \throws Error as that,
-    /// and where one has another SRS, if both tell it; UsageError when one is given twice.
-    /// `one_srs`: false where the places of all pixels need no common one.
+    /// Opens the scenes as open_beside(); the run's mask files apply to all of them. \throws Error as that
+    /// does, and if one has another SRS (if both state one); UsageError for a duplicate. `one_srs`: false if
+    /// the positions of pixels need no common SRS.
     ManyScenes(tool::Run& run, const std::vector<std::string>& names,
                std::shared_ptr<raster::RasterSource> source, bool one_srs = true);
     size_t count() const { return m_scenes.size(); }
     const std::string& name(size_t k) const { return m_names[k]; } ///< of scene k; 0: src
-    /// All of them tell where their pixels lie.
+    /// True if all of them are georeferenced.
     bool located() const;
 
-    /// `first` (src, or what statistics take of it, at the bands of `source`), and below it the others, NaN
-    /// beside those that are narrower.
+    /// `first` (src, or its values for statistics, at the bands of `source`), and below it the others;
+    /// narrower cubes are filled with NaN.
     std::shared_ptr<const stream::CubeSource> together(std::shared_ptr<const stream::CubeSource> first,
                                                        const raster::RasterSource& source) const;
     struct Place {
@@ -77,8 +77,8 @@ class ManyScenes {
     std::vector<int64_t> m_first;                                ///< line of together() where each begins
 };
 
-/// The scenes of -with joined to `scene` (tool::Scene::join()), which must not outlive them; null when there
-/// are none.
+/// The scenes of -with joined to `scene` (tool::Scene::join()), which must not outlive them; null without
+/// such scenes.
 std::unique_ptr<ManyScenes> join_scenes(tool::Run& run, const std::vector<std::string>& words,
                                         tool::Scene& scene);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Markov random field of gdal_hsi_sahic and gdal_hsi_regularize: its options, its plan, and what is
-// reported of it.
+// The Markov random field of gdal_hsi_sahic and gdal_hsi_regularize: its options, its plan, and its report.
 #pragma once
 
 #include "sahic/lorsal.h"
@@ -24,19 +23,19 @@ using SahicComputing = tool::Computing<sahic::Backend>;
 /// -lambda (which the caller limits), -mu, -iterations, -tv, -boundary.
 tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s);
 
-/// What the way through the random field depends on.
+/// The inputs of the plan of the Markov random field.
 sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,
                                  const stream::CubeShape& shape, int classes);
 
 /// -dry-run: "Random field: ..."; into the report, too.
 std::string describe_mrf_plan(tool::Run& run, const sahic::MrfPlan& plan);
 
-/// A plane a class and one for the weights, in memory or beside dst.
+/// One plane per class and one for the weights, in memory or in a file next to dst.
 std::unique_ptr<stream::PlaneStore> make_mrf_planes(const tool::Run& run, SahicComputing& computing,
                                                     const sahic::MrfPlan& plan,
                                                     const stream::CubeShape& shape, int classes);
 
-/// What the random field came to.
+/// Reports the result of the Markov random field.
 void report_mrf(tool::Run& run, const MrfSettings& s, const sahic::MrfPlan& plan,
                 const sahic::MrfResiduals& sums);
 

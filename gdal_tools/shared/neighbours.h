@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pixels that are to be judged by strangers, and touch them: neighbours share materials, light and mixtures,
-// and whoever looks around a pixel (windows, profiles, random fields) has seen both.
+// Pixels that touch other pixels which are to be independent of them: neighbours share materials, light and
+// mixtures, and methods with a neighbourhood (windows, profiles, Markov random fields) have seen both.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ inline bool touching_counts(int64_t touching, int64_t of) {
     return touching > 0 && static_cast<double>(touching) > most_touching * static_cast<double>(of);
 }
 
-/// Of the pixels `places` (line * samples + sample, ascending): true for each that has one of its eight
-/// neighbours among them, parted(i, j) from it. parted() is symmetric.
+/// For the pixels `places` (line * samples + sample, ascending): true for each that has a neighbour among
+/// them (of eight) which parted(i, j) separates from it. parted() is symmetric.
 template <class Parted>
 std::vector<char> touching_pixels(const std::vector<int64_t>& places, int64_t samples, Parted parted) {
     std::vector<char> touches(places.size(), 0);
-    size_t under = 0; // the first pixel that does not lie before the place at the lower left
+    size_t under = 0; // the first pixel that is not before the place at the lower left
     for (size_t i = 0; i < places.size(); ++i) {
         const int64_t column = places[i] % samples, below = places[i] + samples;
         const bool first = column == 0, last = column + 1 == samples;

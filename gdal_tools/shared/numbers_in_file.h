@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers of src's pixels in its file, whatever -srcwin: for tools that draw random numbers by pixel.
+// The indices of src's pixels in its file, independent of -srcwin: for tools that draw random numbers by
+// pixel.
 #pragma once
 
 #include "core/pixel_numbers.h"
@@ -8,7 +9,7 @@
 
 namespace hsi::tools {
 
-/// Opens src once more where -srcwin was given, for the width of the whole. \throws Error as that does.
+/// Opens src again if -srcwin was given, for the width of the whole. \throws Error as that does.
 inline PixelNumbers numbers_in_file(const tool::Run& run, const raster::RasterSource& scene) {
     auto options = run.options().source;
     PixelNumbers numbers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plots: axes with ticks and labels, and what lies between them, as .svg or as a picture that GDAL writes.
+// Plots: axes with ticks and labels, and their content, as .svg or as a picture that GDAL writes.
 #pragma once
 
 #include "shared/canvas.h"
@@ -82,7 +82,7 @@ class Plot {
 /// The file of a plot: text for .svg (and where arrays take the place of files), else a raster.
 class PlotOutput {
   public:
-    /// \throws UsageError for another extension than .svg and .png; `further`: what else the option takes.
+    /// \throws UsageError for another extension than .svg and .png; `further`: other values of the option.
     static void check_name(const std::string& role, const std::string& path, const char* further = "");
     PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
     /// Throws Error when the file cannot be written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra that a search has found next to those of a library: -reference.
+// Compares spectra that a search has found with those of a library: -reference.
 #pragma once
 
 #include "shared/scene_and_library.h"
@@ -11,18 +11,18 @@
 namespace hsi::tools {
 
 struct KnownSpectra {
-    std::string path;                 ///< of the library; empty: there is none
+    std::string path;                 ///< of the library; empty without one
     std::vector<std::string> spectra; ///< the words of -spectrum; empty: all
     BandFit fit = BandFit::automatic;
 };
-/// -reference, -spectrum and -resample. `found`: what the search finds, "target".
+/// -reference, -spectrum and -resample. `found`: the search's result, "target".
 void add_reference_options(tool::Builder& args, KnownSpectra& known, const std::string& found);
 
-/// Returns the library; without spectra where there is none. \throws Error as chosen_library().
+/// Returns the library; without spectra if none is given. \throws Error as chosen_library().
 raster::SpectralLibrary read_references(tool::Run& run, const KnownSpectra& known, size_t scene_bands);
 
-/// Prints and reports for every reference the found spectrum with the smallest angle, and nothing where there
-/// is no library. `found` are spectra at the bands of `scene`; `title` is "Target".
+/// Prints and reports, for every reference, the found spectrum with the smallest angle; does nothing without
+/// a library. `found` are spectra at the bands of `scene`; `title` is "Target".
 void compare_with_references(tool::Run& run, const KnownSpectra& known,
                              const raster::SpectralLibrary& references, const raster::SpectralLibrary& found,
                              const raster::RasterSource& scene, const std::string& title);

@@ -72,7 +72,7 @@ std::vector<raster::ValueSample> single_pixels(const std::vector<raster::ValueSa
     return samples;
 }
 
-/// The labelled pixels in the mask, of which there is one at least.
+/// The labelled pixels in the mask, at least one.
 std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions& options,
                                              const raster::RasterSource& scene, bool& features,
                                              std::string& name) {
@@ -107,7 +107,7 @@ std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions
     return samples;
 }
 
-/// The column that holds values: the only numeric one that is no band and no group.
+/// The column of values: the only numeric one that is neither a band nor a group.
 std::string value_column(const std::string& path, const std::vector<std::string>& columns,
                          const std::string& group) {
     const auto table = raster::read_spectrum_table(path, columns);
@@ -126,7 +126,7 @@ std::string value_column(const std::string& path, const std::vector<std::string>
                     joined(columns, ", ") + ".");
 }
 
-/// The wavelength that a column's name is ("452.5", "452.5_nm", "0.4525um"); none for another name.
+/// The wavelength in a column's name ("452.5", "452.5_nm", "0.4525um"); nullopt for other names.
 std::optional<double> wavelength_of(std::string name) {
     double nm = 1;
     for (const auto& [unit, factor] : {std::pair{"nm", 1.0}, {"um", 1000.0}})

@@ -27,7 +27,7 @@ struct SampleOptions {
 };
 /// -field, -per, and which pixels features label.
 void add_sample_options(tool::Builder& args, SampleOptions& options);
-/// Throws UsageError when one of these was given, which `why` forbids.
+/// Throws UsageError when one of these was given; `why` is the reason.
 void refuse_sample_options(const tool::Call& call, const std::string& why);
 
 /// Samples in their order.

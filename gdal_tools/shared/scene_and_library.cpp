@@ -29,8 +29,8 @@ void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, 
 
 namespace {
 
-/// Of the `chosen` spectra those that are no standard deviations, with a note on the others. What -spectrum
-/// names one by one is taken, with a warning. \throws Error where nothing else is left.
+/// The `chosen` spectra without standard deviations, with a note on these. Standard deviations that -spectrum
+/// names one by one are taken, with a warning. \throws Error when no spectrum is left.
 std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::string>& names,
                                        const std::string& file, const std::vector<std::string>& wanted,
                                        const std::vector<size_t>& chosen) {
@@ -120,13 +120,13 @@ std::string range_text(const std::vector<double>& rising) {
     return text;
 }
 
-/// A library that tells no numbers has those of a file with as many bands, and of nothing else.
+/// A library without band numbers can be compared by number only with a file of as many bands.
 bool are_numbers_comparable(const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     if (library.band_numbers.empty() && scene.told) return false;
     return model::comparable_numbers(library_bands(library), scene);
 }
 
-/// The bands at these places (0-based), NaN where there is none.
+/// The bands at these places (0-based), NaN for missing ones.
 raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
                                          const std::vector<int>& places) {
     raster::SpectralLibrary out;
@@ -272,7 +272,7 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
 
 namespace {
 
-/// The middle one of several numbers; 0 of none.
+/// The middle one of several numbers; 0 without numbers.
 double median(std::vector<double> numbers) {
     if (numbers.empty()) return 0;
     const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -280,7 +280,7 @@ double median(std::vector<double> numbers) {
     return *middle;
 }
 
-/// Where the library ends and how many of the scene's bands without a value lie beyond; their number.
+/// The ends of the library, and the count of the scene's missing bands beyond; returns this count.
 size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& library,
                    const model::SceneBands& scene, std::string& text) {
     double first = INFINITY, last = -INFINITY;
@@ -313,9 +313,9 @@ double median_spacing(const std::vector<double>& rising) {
     return median(std::move(spacings));
 }
 
-/// Where several of the bands in use lie between two wavelengths of the library that are far apart: over five
-/// spacings of the scene's bands, and over three of the library's own or 100 nm. A library that is merely
-/// coarser than the scene has none.
+/// Gaps between two wavelengths of the library that contain several of the bands in use: over five spacings
+/// of the scene's bands, and over three of the library's own or 100 nm. A library that is merely coarser than
+/// the scene has no gaps.
 std::vector<Gap> gaps_of(const Overlap& overlap, const raster::SpectralLibrary& library,
                          const model::SceneBands& scene) {
     constexpr double same = 0.5, far_nm = 100; // as fit_library() has it
@@ -356,7 +356,7 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
              "these bands out (-exclude-range), or take a library that has them");
 }
 
-/// Says where nothing but their order has told which bands are the library's.
+/// Warns if only their order has decided which bands are the library's.
 void note_order(tool::Run& run, const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     const auto bands = library_bands(library);
     if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
@@ -448,7 +448,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
 FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
                                  const raster::RasterSource& scene) {
     FittedSpectra left{library.names, {}, library.scale, library.classes};
-    // What was left out since is missing in an otherwise equal row.
+    // Bands that were left out since are missing in an otherwise equal row.
     const auto& there = scene.bands();
     std::vector<size_t> kept;
     for (size_t b = 0; b < bands.size(); ++b)
@@ -474,7 +474,7 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
         if (const auto there = scene.open_reader()->view_on(scene.device(), {0, first, shape.samples, lines});
             there && on_device(*there, squares.data()))
             return;
-    // What readers hold is planned for one of them here.
+    // The memory of readers is planned here for one of them.
     const int members = scene.reader_bytes() > 0 ? 1 : run.options().threads;
     std::vector<std::unique_ptr<stream::CubeReader>> readers(static_cast<size_t>(members));
     std::vector<std::vector<float>> values(readers.size());
@@ -496,8 +496,8 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
     });
 }
 
-/// Whether the median length of the first valid spectra in reading order is neither over ten times `library`
-/// nor under a tenth; true, too, where there are none.
+/// Whether the median length of the first valid spectra in reading order is between a tenth of `library` and
+/// ten times `library`; also true without valid spectra.
 bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, double library,
                       const SumSquares& on_device) {
     const auto shape = scene.shape();
@@ -532,7 +532,7 @@ struct Sizes {
     int64_t negative = 0;        ///< values below zero
 };
 
-/// Of the first 65,536 valid spectra in reading order.
+/// The sizes of the first 65,536 valid spectra in reading order.
 Sizes first_sizes(const raster::RasterSource& scene) {
     constexpr size_t wanted = looked_at;
     constexpr int64_t few = 262144; // values at a time, which the caches hold
@@ -604,7 +604,7 @@ double proposed_scale(double ratio, const std::string& type) {
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra,
                          const std::string& inexact, const SumSquares& sum_squares) {
-    if (!run.ranks().root()) return; // who warns reads the scene for it
+    if (!run.ranks().root()) return; // the rank that warns reads the scene for it
     const Sizes of_library = sizes_of(spectra);
     // A spectrum of zeros (shade) has no units.
     std::vector<double> lengths = of_library.lengths;
@@ -614,8 +614,7 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
     const Sizes of_scene = first_sizes(scene);
     const double pixels = median(of_scene.lengths);
     if (pixels == 0 || library == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
-    std::vector<double>
-        ratios; // what leads from the library's maxima, as they are in its file, to the scene's
+    std::vector<double> ratios; // factors from the library's maxima, as in its file, to the scene's
     for (size_t b = 0; b < of_library.maximum.size(); ++b)
         if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
             ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
@@ -669,7 +668,7 @@ void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
     if (!run.ranks().root()) return;
     const double values = median(first_sizes(scene).lengths),
                  ratio = median(first_sizes(deviations).lengths) / values;
-    constexpr double largest = 0.5, smallest = 1e-5; // of what an instrument measures
+    constexpr double largest = 0.5, smallest = 1e-5; // of measured values
     if (!(values > 0) || (ratio < largest && ratio > smallest) || !(ratio > 0)) return;
     char text[120];
     std::snprintf(text, sizeof text, ": its values are %.3g times those of the scene: ", ratio);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// -statistics: what gdal_hsi_statistics has found in many scenes, in the place of the first pass over one.
+// -statistics: the statistics of many scenes from gdal_hsi_statistics, in place of the first pass over one.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -23,9 +23,9 @@ struct GivenStatistics {
     std::vector<float> minimum, maximum;          ///< likewise; of the pixels that they are of
 };
 
-/// Reads the file, and matches its bands with those of the scene as models' are (model::match_bands()). Tells
-/// the user and the report of what the statistics are. \throws Error when the file is none or damaged, when
-/// bands or scales differ, and when no pixel of it is valid; UsageError when the run has a mask that would
+/// Reads the file, and matches its bands with those of the scene as models' are (model::match_bands()).
+/// Reports the origin of the statistics. \throws Error when the file is not a statistics file or is damaged,
+/// when bands or scales differ, and when it has no valid pixel; UsageError when the run has a mask that would
 /// change nothing.
 GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                                 const std::shared_ptr<raster::RasterSource>& source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A raster beside src whose pixels are taken one by one with those of src.
+// A second raster whose pixels are processed one by one with those of src.
 #pragma once
 
 #include "core/error.h"
@@ -12,9 +12,9 @@
 
 namespace hsi::tools {
 
-/// `other`, named by `option` ("-scene") and of the size of `source`, must lie where source lies, by the rule
-/// of raster::same_grid(). One that has no georeference is taken; one without an SRS, too, with a warning.
-/// Throws Error naming both.
+/// Checks that `other`, named by `option` ("-scene") and with the size of `source`, is at the position of
+/// `source`, by the rule of raster::same_grid(). A scene without georeference is accepted; one without an
+/// SRS, too, with a warning. Throws Error naming both.
 inline void check_same_place(tool::Run& run, const std::string& option, const raster::RasterSource& other,
                              const raster::RasterSource& source) {
     const auto place_text = [](const raster::Grid& grid) {

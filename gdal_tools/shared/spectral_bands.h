@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bands by their wavelengths and widths, as tools tell of them, and spectra of a library at other ones.
+// Bands by their wavelengths and widths, in the words of tools, and spectra of a library at other bands.
 #pragma once
 
 #include "math/continuum.h"
@@ -20,18 +20,18 @@ const char* resampling_name(math::Resampling method);
 std::string short_number(double value); ///< ten digits, without zeros at the end
 std::string number_cell(double value);  ///< short_number(); empty unless the value is finite
 std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
-/// "`what` between 400 and 2500 nm", or that there is none.
+/// "`what` between 400 and 2500 nm", or a text for none.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
 
 /// Returns how a scene without wavelengths gets them.
 std::string advice_on_wavelengths();
 
-/// A note where a range that is asked for (nm; `what`: as the user has it) goes on for over two spacings of
-/// its bands beyond the first or the last of them: there the scene ends, or its bands are bad.
+/// A note when a requested range (nm; `what`: the user's text) extends by over two spacings beyond the first
+/// or the last of its bands: there the scene ends, or its bands are bad.
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to);
 
-/// What src is; the other member is empty.
+/// The opened src; the other member is empty.
 struct SceneOrLibrary {
     std::shared_ptr<raster::RasterSource> scene;
     std::optional<raster::SpectralLibrary> library;
@@ -46,8 +46,7 @@ struct ResampledSpectra {
     math::ResamplingPlan plan;
     std::vector<std::vector<double>> spectra; ///< at all targets: NaN where a band is not made
 };
-/// Of each spectrum the bands without a value take no part, so spectra with different holes have different
-/// bands.
+/// Missing bands of a spectrum take no part, so spectra with different holes have different bands.
 ResampledSpectra resampled(const raster::SpectralLibrary& library, const math::SpectralBands& target,
                            math::Resampling method);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An operation whose results are counted or summed on their way to the sinks, wherever they were computed.
+// An operation whose results are counted or summed on their way to the sinks, for any device that computed
+// them.
 #pragma once
 
 #include "core/host_memory.h"
@@ -13,7 +14,7 @@
 
 namespace hsi::tools {
 
-/// Runs `operation` and shows every tile that it made to a Tally, of which each worker has its own:
+/// Runs `operation` and shows every tile that it made to a Tally; each worker has its own:
 ///   Tally fresh() const;                                                   one that has seen nothing
 ///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  all outputs of the operation
 ///   void merge(const Tally& other);                                        neither order nor cut may matter

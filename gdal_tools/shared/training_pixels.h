@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tools that train a classifier share: labelled pixels and their spectra to a training set.
+// Shared code of tools that train a classifier: from labelled pixels and their spectra to a training set.
 #pragma once
 
 #include "core/counted.h"
@@ -64,13 +64,13 @@ inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask&
     return kept;
 }
 
-/// Which labelled pixels are one patch: those of a class that touch one another, and those of one polygon.
+/// Groups labelled pixels into patches: pixels of a class that touch, and pixels of one polygon.
 struct LabelPatches {
     std::vector<size_t> of; ///< each labelled pixel, in the order of LabelledPixels; from 0
     bool polygons = false;  ///< the labels are polygons
 };
 
-/// Labels on the scene's grid, those in the run's mask; what they are goes into the report.
+/// Labels on the scene's grid in the run's mask, with a description in the report.
 inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
                                           const raster::RasterSource& scene,
                                           LabelPatches* patches = nullptr) {
@@ -94,12 +94,12 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     return labels;
 }
 
-/// The classes of the labels of several scenes as one list. A class is the one that has its name, or its
-/// number where one of the two has no name; else it is a new one, with its number where that is free.
+/// The classes of the labels of several scenes as one list. A class equals the one with its name, or with its
+/// number if one of the two has no name; else it is a new one, with its number if that is free.
 class JoinedClasses {
   public:
     /// The number that each of `classes` has among all(), which count their pixels, too. `whose` labels they
-    /// are: a note names a class whose number is another.
+    /// are: a note names a class whose number changes.
     std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
         std::map<int, int> number;
         for (const LabelClass& c : classes) {
@@ -175,7 +175,7 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
     return set;
 }
 
-/// Under so many pixels nobody knows how a class spreads: the estimate of a spread errs by 1 / sqrt(2 n), a
+/// With fewer pixels the spread of a class is not known: the error of its estimate is 1 / sqrt(2 n), a
 /// quarter.
 inline constexpr int64_t least_class_pixels = 10;
 
@@ -196,7 +196,7 @@ inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>&
                  "; what the map and its figures say of them means little. Label more, or join classes");
 }
 
-/// What a model keeps of its training pixels' values: minimum, maximum and mean of each band.
+/// The statistics of training pixels in a model: minimum, maximum and mean of each band.
 inline void describe_values(const model::TrainingSet& set, model::ModelBands& model) {
     const auto bands = static_cast<size_t>(set.features);
     const size_t pixels = set.values.size() / bands;

@@ -132,7 +132,7 @@ std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                 std::move(cube),
                 stream::LinkWork(std::shared_ptr<stream::Operation>(smooth::make_transform(inputs, *first))));
         });
-    scene.set_fate(nullptr); // the pass that writes dst tells it
+    scene.set_fate(nullptr); // the pass that writes dst reports it
     const auto found = scene.scan("mean", 0.5, [&] {
         return std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
     });

@@ -14,7 +14,7 @@
 
 namespace hsi::tools {
 
-/// What the values of the result are.
+/// The meaning of the result's values.
 struct Meaning {
     std::optional<double> scale;
     std::string unit;
@@ -30,8 +30,8 @@ struct SpectrumWork {
     std::function<smooth::Transform(const raster::RasterSource&)> make;
 };
 
-/// Writes dst with the bands of the transform, or what computes it when it is read. \throws Error when no
-/// pixel is valid, and when every valid pixel is without a result.
+/// Writes dst with the bands of the transform, or with their definition, which is computed when it is read.
+/// \throws Error when no pixel is valid, and when every valid pixel is without a result.
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work);
 
 /// The mean of each band of counted pixels, after `first` where it is given (logarithms). Bands without a

@@ -25,8 +25,8 @@
 namespace hsi::raster {
 namespace {
 
-/// All samples of a product's only array along its axes, scaled; NaN for missing values. Percent become shares,
-/// as in tables of text.
+/// All samples of a product's only array along its axes, scaled; NaN for missing values. Percent become
+/// shares, as in tables of text.
 std::vector<double> values_of(const Product& product, const std::string& path) {
     const CubePart& part = product.parts.front();
     const auto file = ArrayFile::open(product.path);
